@@ -7,7 +7,6 @@
  * ("17_", "_float32_17").
  */
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -8,6 +8,7 @@
 #include "base/grow.h"
 #include "dump/catalog_impl.h"
 #include "dump/format.h"
+#include "dump/io/file_name.h"
 #include "engine/debugger.h"
 
 #define MAX_FACTS    10000
@@ -33,20 +34,22 @@ struct gd_dump {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Makes room for one more item of `size` bytes and returns the list; on failure returns the list
- * unchanged and sets *rc. */
-static void *grow_list(void *list, size_t count, size_t *cap, size_t size, size_t max, int *rc,
-                       struct gd_err *err)
+/* Makes room for one more item of `size` bytes in a list; `list`: the address of its pointer. */
+static int make_room(void *list, size_t count, size_t *cap, size_t size, size_t max,
+                     struct gd_err *err)
 {
-    void *grown = NULL;
+    void *items;
 
     if (count >= max) {
-        *rc = gd_fail(err, GD_ELIMIT, "the dump has more than %zu entries of one kind", max);
-    } else {
-        grown = gd_grow(list, count, cap, size);
-        *rc = grown ? GD_OK : gd_fail_nomem(err);
+        return gd_fail(err, GD_ELIMIT, "the dump has more than %zu entries of one kind", max);
     }
-    return grown ? grown : list;
+    memcpy(&items, list, sizeof(items));
+    items = gd_grow(items, count, cap, size);
+    if (!items) {
+        return gd_fail_nomem(err);
+    }
+    memcpy(list, &items, sizeof(items));
+    return GD_OK;
 }
 
 /* Copies the text into the arena; NULL stays NULL. False: out of memory. */
@@ -82,7 +85,6 @@ static bool keep_shape(struct gd_catalog *catalog, const struct gd_shape **shape
     size_t size, at = 0;
     uint64_t hash;
     uint32_t number;
-    int rc;
 
     if (!*shape) {
         return true;
@@ -95,9 +97,9 @@ static bool keep_shape(struct gd_catalog *catalog, const struct gd_shape **shape
             return true;
         }
     }
-    catalog->shapes = grow_list(catalog->shapes, catalog->shape_count, &catalog->shape_cap,
-                                sizeof(*catalog->shapes), MAX_VALUES, &rc, NULL);
-    if (rc != GD_OK || !keep_bytes(&catalog->arena, &copy, sizeof(**shape)) ||
+    if (make_room(&catalog->shapes, catalog->shape_count, &catalog->shape_cap,
+                  sizeof(*catalog->shapes), MAX_VALUES, NULL) != GD_OK ||
+        !keep_bytes(&catalog->arena, &copy, sizeof(**shape)) ||
         gd_hash_index_add(&catalog->shape_lookup, hash, (uint32_t)catalog->shape_count, NULL) !=
             GD_OK) {
         return false;
@@ -192,7 +194,7 @@ static int catalog_create(const struct gd_dump *dump, int rank, const char *wher
 {
     struct gd_catalog *catalog = calloc(1, sizeof(*catalog));
     uint64_t max = dump->max_bytes;
-    int rc = GD_OK;
+    int rc;
 
     if (catalog) {
         gd_arena_init(&catalog->arena, MAX_TEXT);
@@ -202,12 +204,9 @@ static int catalog_create(const struct gd_dump *dump, int rank, const char *wher
         catalog->peer.world_size = 1;
         catalog->owns_graph = true;
     }
-    if (!catalog || !catalog->where) {
-        rc = gd_fail_nomem(err);
-    }
-    if (rc == GD_OK) {
-        rc = gd_graph_create(max > SIZE_MAX ? SIZE_MAX : (size_t)max, &catalog->graph, err);
-    }
+    rc = !catalog || !catalog->where
+             ? gd_fail_nomem(err)
+             : gd_graph_create(max > SIZE_MAX ? SIZE_MAX : (size_t)max, &catalog->graph, err);
     if (rc != GD_OK) {
         catalog_free(catalog);
         return rc;
@@ -227,8 +226,8 @@ int gd_dump_catalog(struct gd_dump *dump, int rank, const char *where, struct gd
         *ret = *found;
         return GD_OK;
     }
-    dump->catalogs = grow_list(dump->catalogs, dump->count, &dump->cap, sizeof(struct gd_catalog *),
-                               MAX_CATALOGS, &rc, err);
+    rc = make_room(&dump->catalogs, dump->count, &dump->cap, sizeof(struct gd_catalog *),
+                   MAX_CATALOGS, err);
     if (rc == GD_OK) {
         rc = catalog_create(dump, rank, key.where, &catalog, err);
     }
@@ -285,10 +284,9 @@ int gd_catalog_add(struct gd_catalog *catalog, const struct gd_catalog_value *va
 {
     struct gd_catalog_value kept = *value;
     const void *stats = value->stats;
-    int rc;
+    int rc = make_room(&catalog->values, catalog->value_count, &catalog->value_cap,
+                       sizeof(*catalog->values), MAX_VALUES, err);
 
-    catalog->values = grow_list(catalog->values, catalog->value_count, &catalog->value_cap,
-                                sizeof(*catalog->values), MAX_VALUES, &rc, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -315,8 +313,8 @@ int gd_catalog_add_step(struct gd_catalog *catalog, int64_t step, struct gd_err 
         (catalog->step_count && catalog->steps[catalog->step_count - 1].step == step)) {
         return GD_OK;
     }
-    catalog->steps = grow_list(catalog->steps, catalog->step_count, &catalog->step_cap,
-                               sizeof(*catalog->steps), MAX_STEPS, &rc, err);
+    rc = make_room(&catalog->steps, catalog->step_count, &catalog->step_cap,
+                   sizeof(*catalog->steps), MAX_STEPS, err);
     if (rc == GD_OK) {
         catalog->steps[catalog->step_count++] = (struct gd_catalog_step){.step = step};
     }
@@ -327,10 +325,9 @@ int gd_catalog_not_dumped(struct gd_catalog *catalog, gd_node_id node, const cha
                           struct gd_err *err)
 {
     const struct kept_reason *last;
-    int rc;
+    int rc = make_room(&catalog->reasons, catalog->reason_count, &catalog->reason_cap,
+                       sizeof(*catalog->reasons), MAX_VALUES, err);
 
-    catalog->reasons = grow_list(catalog->reasons, catalog->reason_count, &catalog->reason_cap,
-                                 sizeof(*catalog->reasons), MAX_VALUES, &rc, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -347,15 +344,11 @@ int gd_catalog_not_dumped(struct gd_catalog *catalog, gd_node_id node, const cha
 int gd_catalog_add_scalar(struct gd_catalog *catalog, int64_t step, const char *name, double value,
                           struct gd_err *err)
 {
-    int rc;
+    int rc = make_room(&catalog->scalars, catalog->scalar_count, &catalog->scalar_cap,
+                       sizeof(*catalog->scalars), MAX_VALUES, err);
 
-    catalog->scalars = grow_list(catalog->scalars, catalog->scalar_count, &catalog->scalar_cap,
-                                 sizeof(*catalog->scalars), MAX_VALUES, &rc, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    if (!keep_text(&catalog->arena, &name)) {
-        return gd_fail_nomem(err);
+    if (rc != GD_OK || !keep_text(&catalog->arena, &name)) {
+        return rc != GD_OK ? rc : gd_fail_nomem(err);
     }
     catalog->scalars[catalog->scalar_count++] =
         (struct gd_catalog_scalar){.step = step, .name = name, .value = value};
@@ -365,15 +358,11 @@ int gd_catalog_add_scalar(struct gd_catalog *catalog, int64_t step, const char *
 int gd_catalog_add_event(struct gd_catalog *catalog, int64_t step, gd_node_id node,
                          const char *kind, const char *text, struct gd_err *err)
 {
-    int rc;
+    int rc = make_room(&catalog->events, catalog->event_count, &catalog->event_cap,
+                       sizeof(*catalog->events), MAX_VALUES, err);
 
-    catalog->events = grow_list(catalog->events, catalog->event_count, &catalog->event_cap,
-                                sizeof(*catalog->events), MAX_VALUES, &rc, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    if (!keep_text(&catalog->arena, &kind) || !keep_text(&catalog->arena, &text)) {
-        return gd_fail_nomem(err);
+    if (rc != GD_OK || !keep_text(&catalog->arena, &kind) || !keep_text(&catalog->arena, &text)) {
+        return rc != GD_OK ? rc : gd_fail_nomem(err);
     }
     catalog->events[catalog->event_count++] = (struct gd_catalog_event){
         .step = step, .node = node, .kind = kind ? kind : "", .text = text ? text : ""};
@@ -388,13 +377,10 @@ int gd_catalog_add_fact(struct gd_catalog *catalog, const char *name, const char
     if (catalog->fact_count == MAX_FACTS) {
         return GD_OK;
     }
-    catalog->facts = grow_list(catalog->facts, catalog->fact_count, &catalog->fact_cap,
-                               sizeof(*catalog->facts), MAX_FACTS, &rc, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    if (!keep_text(&catalog->arena, &name) || !keep_text(&catalog->arena, &value)) {
-        return gd_fail_nomem(err);
+    rc = make_room(&catalog->facts, catalog->fact_count, &catalog->fact_cap,
+                   sizeof(*catalog->facts), MAX_FACTS, err);
+    if (rc != GD_OK || !keep_text(&catalog->arena, &name) || !keep_text(&catalog->arena, &value)) {
+        return rc != GD_OK ? rc : gd_fail_nomem(err);
     }
     catalog->facts[catalog->fact_count++] = (struct gd_catalog_fact){.name = name, .value = value};
     return GD_OK;
@@ -407,14 +393,7 @@ void gd_catalog_keep(struct gd_catalog *catalog)
 
 bool gd_catalog_fact_is_alarm(const struct gd_catalog_fact *fact)
 {
-    static const char *const words[] = {"SUSPICIOUS: ", "CORRUPT: "};
-
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (strncmp(fact->value, words[i], strlen(words[i])) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return gd_starts_with(fact->value, "SUSPICIOUS: ") || gd_starts_with(fact->value, "CORRUPT: ");
 }
 
 /* ---- entry points ---------------------------------------------------------------------------- */
@@ -427,13 +406,10 @@ int gd_dump_left_out(struct gd_dump *dump, const char *path, const char *why, st
         dump->left_more++;
         return GD_OK;
     }
-    dump->left = grow_list(dump->left, dump->left_count, &dump->left_cap, sizeof(*dump->left),
-                           MAX_LEFT, &rc, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    if (!keep_text(&dump->arena, &path) || !keep_text(&dump->arena, &why)) {
-        return gd_fail_nomem(err);
+    rc = make_room(&dump->left, dump->left_count, &dump->left_cap, sizeof(*dump->left), MAX_LEFT,
+                   err);
+    if (rc != GD_OK || !keep_text(&dump->arena, &path) || !keep_text(&dump->arena, &why)) {
+        return rc != GD_OK ? rc : gd_fail_nomem(err);
     }
     dump->left[dump->left_count++] = (struct gd_catalog_fact){.name = path, .value = why};
     return GD_OK;

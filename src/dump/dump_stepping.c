@@ -178,20 +178,17 @@ static uint32_t place_behind(const struct dump_target *target, gd_node_id node)
     return 0;
 }
 
+static int compare_nodes(const void *a, const void *b)
+{
+    const gd_node_id *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
 static bool is_break(const struct dump_target *target, gd_node_id node)
 {
-    size_t low = 0, high = target->break_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (target->breaks[middle] < node) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < target->break_count && target->breaks[low] == node;
+    return target->break_count > 0 &&
+           bsearch(&node, target->breaks, target->break_count, sizeof(node), compare_nodes);
 }
 
 /* The first node at or after *place that runs in step number `at` and is `wanted` (GD_NO_NODE: any)
@@ -388,13 +385,6 @@ int dump_watch_plan(struct gd_target *base, const struct gd_watch_plan *plan, st
     }
     target->plans[at] = made;
     return GD_OK;
-}
-
-static int compare_nodes(const void *a, const void *b)
-{
-    const gd_node_id *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
 }
 
 int dump_set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size_t count,

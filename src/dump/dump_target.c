@@ -232,9 +232,7 @@ static int answer_stats(struct gd_target *base, const struct gd_tensor_ref *ref,
     struct dump_figures figures;
     int rc = find_value(target, ref, &value, err);
 
-    if (rc == GD_OK) {
-        rc = stats_while_waiting(target, value, &figures, err);
-    }
+    rc = rc != GD_OK ? rc : stats_while_waiting(target, value, &figures, err);
     if (rc != GD_OK) {
         return rc;
     }

@@ -7,10 +7,12 @@
 #include <strings.h>
 #include <sys/random.h>
 
+#include "base/cleanup.h"
 #include "mindspore/ms_graph_impl.h"
 #include "mindspore/ms_value.h"
 
 #define MAX_SLOTS     UINT16_MAX
+#define FIRST_INPUTS  4096               /* room at first */
 #define BUDGET_BASE   ((size_t)64 << 20) /* bytes that any graph may take while it is read, */
 #define BUDGET_FACTOR 2                  /* plus this many times its length */
 
@@ -106,56 +108,33 @@ static size_t keep_shown_name(struct gd_ms_graph_load *load, const struct node_p
 
 /* Keeps name and value of one AttributeProto; false if it is broken or too long to show. */
 static bool keep_attribute(struct gd_ms_graph_load *load, const struct gd_pb_field *attr,
-                           size_t at[2])
+                           struct ms_attr *ret)
 {
-    struct gd_pb reader = gd_pb_init(attr->data, attr->len);
-    struct gd_pb_field field;
-    struct ms_span name = {NULL, 0}, value = {NULL, 0};
-    while (gd_pb_next(&reader, &field)) {
-        if (field.number == 1 && field.wire == GD_PB_BYTES) {
-            name = (struct ms_span){field.data, field.len};
-        } else if (field.number == 2 && field.wire == GD_PB_BYTES) {
-            value = (struct ms_span){field.data, field.len};
-        }
-    }
-    struct gd_buf text = GD_BUF_INIT(GD_MS_MAX_ATTRIBUTE);
-    bool good = !reader.bad && gd_ms_value_text(value.data, value.len, &text);
+    bool bad = false;
+    struct ms_span name = ms_string_field(attr->data, attr->len, 1, &bad);
+    struct ms_span value = ms_string_field(attr->data, attr->len, 2, &bad);
+    GD_CLEANUP(gd_buf_deinit) struct gd_buf text = GD_BUF_INIT(GD_MS_MAX_ATTRIBUTE);
+    bool good = !bad && gd_ms_value_text(value.data, value.len, &text);
     if (!good) {
         load->info.broken++;
     }
     good = good && !text.failed && name.len && name.len <= GD_MS_MAX_ATTRIBUTE;
     if (good) {
-        at[0] = keep_string(load, &name);
+        ret->name = keep_string(load, &name);
         struct ms_span shown = {(const uint8_t *)gd_buf_text(&text), text.len};
-        at[1] = keep_string(load, &shown);
+        ret->value = keep_string(load, &shown);
     }
-    gd_buf_deinit(&text);
     return good;
 }
 
 static int reserve_attrs(struct gd_ms_graph_load *load, uint32_t count, struct gd_err *err)
 {
-    if (count <= load->attr_cap) {
-        return GD_OK;
-    }
-    int rc = ms_graph_spend(load, count - load->attr_cap,
-                            2 * sizeof(*load->attr_at) + sizeof(*load->attrs), err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    size_t *at = realloc(load->attr_at, count * 2 * sizeof(*at));
-    if (at) {
-        load->attr_at = at;
-    }
-    struct gd_attr *attrs = realloc(load->attrs, count * sizeof(*attrs));
-    if (attrs) {
-        load->attrs = attrs;
-    }
-    if (!at || !attrs) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for %u attributes", count);
-    }
-    load->attr_cap = count;
-    return GD_OK;
+    int rc = ms_graph_reserve(load, &load->attr_at, count, &load->attr_at_cap,
+                              sizeof(*load->attr_at), err);
+
+    return rc != GD_OK ? rc
+                       : ms_graph_reserve(load, &load->attrs, count, &load->attr_cap,
+                                          sizeof(*load->attrs), err);
 }
 
 static uint32_t keep_attributes(struct gd_ms_graph_load *load, const struct ms_item *item)
@@ -163,11 +142,8 @@ static uint32_t keep_attributes(struct gd_ms_graph_load *load, const struct ms_i
     struct gd_pb reader = gd_pb_init(item->data, item->len);
     struct gd_pb_field field;
     uint32_t count = 0;
-    while (gd_pb_next(&reader, &field)) {
-        if (field.number == 5 && field.wire == GD_PB_BYTES &&
-            keep_attribute(load, &field, &load->attr_at[count * 2])) {
-            count++;
-        }
+    while (gd_pb_find(&reader, 5, GD_PB_BYTES, &field)) {
+        count += keep_attribute(load, &field, &load->attr_at[count]);
     }
     return count;
 }
@@ -239,17 +215,12 @@ static bool is_backward(const struct ms_span *scope)
 static int push_input(struct gd_ms_graph_load *load, uint32_t found, struct gd_err *err)
 {
     if (load->input_count == load->input_cap) {
-        size_t cap = load->input_cap ? load->input_cap * 2 : 4096;
-        int rc = ms_graph_spend(load, cap - load->input_cap, sizeof(*load->inputs), err);
+        int rc = ms_graph_reserve(load, &load->inputs,
+                                  load->input_cap ? load->input_cap * 2 : FIRST_INPUTS,
+                                  &load->input_cap, sizeof(*load->inputs), err);
         if (rc != GD_OK) {
             return rc;
         }
-        uint32_t *inputs = realloc(load->inputs, cap * sizeof(*inputs));
-        if (!inputs) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for %zu edges", cap);
-        }
-        load->inputs = inputs;
-        load->input_cap = cap;
     }
     load->inputs[load->input_count++] = found;
     return GD_OK;
@@ -262,10 +233,7 @@ static int resolve_inputs(struct gd_ms_graph_load *load, const struct ms_item *i
     struct gd_pb reader = gd_pb_init(item->data, item->len);
     struct gd_pb_field field;
     struct ms_use here = {{NULL, 0}, false};
-    while (gd_pb_next(&reader, &field)) {
-        if (field.number != 1 || field.wire != GD_PB_BYTES) {
-            continue;
-        }
+    while (gd_pb_find(&reader, 1, GD_PB_BYTES, &field)) {
         bool bad = false;
         struct ms_span name = ms_string_field(field.data, field.len, 1, &bad);
         load->info.broken += bad;
@@ -322,7 +290,7 @@ static int add_operator(struct gd_ms_graph_load *load, struct ms_item *item, str
     const char *text = gd_buf_text(&load->text);
     for (uint32_t i = 0; i < attr_count; i++) {
         load->attrs[i] =
-            (struct gd_attr){text + load->attr_at[i * 2], text + load->attr_at[i * 2 + 1]};
+            (struct gd_attr){text + load->attr_at[i].name, text + load->attr_at[i].value};
     }
     struct gd_node_desc desc = {
         .name = text + name,
@@ -451,37 +419,24 @@ static int add_constant(struct gd_ms_graph_load *load, uint32_t number, struct g
     return add_placed(load, number, stored, &desc, value_at, err);
 }
 
-/* ---- edges ----------------------------------------------------------------------------------- */
-
-static bool has_type(const struct gd_node_info *node, const char *type)
-{
-    return strcmp(node->type, type) == 0;
-}
-
 /* Slots are not transmitted: the element that a TupleGetItem takes is its second, constant
  * operand. */
-static void give_slot(const struct gd_ms_graph_load *load, const uint32_t *found,
-                      struct gd_edge *edges)
+static void give_slot(const struct gd_ms_graph_load *load, uint32_t operand, struct gd_edge *edge)
 {
-    if (found[1] == MS_NO_ITEM || load->items[found[1]].kind != MS_ITEM_CONSTANT) {
-        return;
-    }
-    const struct ms_item *item = &load->items[found[1]];
-    if (item->is_slot) {
-        edges[0].slot = item->slot;
+    const struct ms_item *item = operand == MS_NO_ITEM ? NULL : &load->items[operand];
+
+    if (item && item->is_slot) {
+        edge->slot = item->slot;
     }
 }
 
-static uint32_t read_edges(const struct gd_ms_graph_load *load, const struct ms_item *item,
-                           const uint32_t *found, struct gd_edge *edges)
+static void read_edges(const struct gd_ms_graph_load *load, const struct ms_item *item,
+                       const uint32_t *found, struct gd_edge *edges)
 {
     struct gd_pb reader = gd_pb_init(item->data, item->len);
     struct gd_pb_field field;
     uint32_t count = 0;
-    while (gd_pb_next(&reader, &field)) {
-        if (field.number != 1 || field.wire != GD_PB_BYTES) {
-            continue;
-        }
+    while (gd_pb_find(&reader, 1, GD_PB_BYTES, &field)) {
         struct gd_pb input = gd_pb_init(field.data, field.len);
         struct gd_pb_field part;
         bool control = false;
@@ -497,7 +452,6 @@ static uint32_t read_edges(const struct gd_ms_graph_load *load, const struct ms_
         gd_node_id node = found[count] == MS_NO_ITEM ? GD_NO_NODE : load->items[found[count]].node;
         edges[count++] = (struct gd_edge){node, slot, control};
     }
-    return count;
 }
 
 static uint32_t count_inputs(const struct ms_item *item)
@@ -505,28 +459,10 @@ static uint32_t count_inputs(const struct ms_item *item)
     struct gd_pb reader = gd_pb_init(item->data, item->len);
     struct gd_pb_field field;
     uint32_t count = 0;
-    while (gd_pb_next(&reader, &field)) {
-        count += field.number == 1 && field.wire == GD_PB_BYTES;
+    while (gd_pb_find(&reader, 1, GD_PB_BYTES, &field)) {
+        count++;
     }
     return count;
-}
-
-static int reserve_edges(struct gd_ms_graph_load *load, uint32_t count, struct gd_err *err)
-{
-    if (count <= load->edge_cap) {
-        return GD_OK;
-    }
-    int rc = ms_graph_spend(load, count - load->edge_cap, sizeof(*load->edges), err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    struct gd_edge *more = realloc(load->edges, count * sizeof(*more));
-    if (!more) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for %u edges of a node", count);
-    }
-    load->edges = more;
-    load->edge_cap = count;
-    return GD_OK;
 }
 
 static int connect_operator(struct gd_ms_graph_load *load, const struct ms_item *item,
@@ -534,12 +470,13 @@ static int connect_operator(struct gd_ms_graph_load *load, const struct ms_item 
 {
     uint32_t count = count_inputs(item);
     struct gd_node_info info;
-    int rc = reserve_edges(load, count, err);
+    int rc =
+        ms_graph_reserve(load, &load->edges, count, &load->edge_cap, sizeof(*load->edges), err);
     if (rc == GD_OK && count && gd_graph_node(load->graph, item->node, &info)) {
         const uint32_t *found = load->inputs + load->next_input; /* empty: there is no table */
         read_edges(load, item, found, load->edges);
-        if (count >= 2 && has_type(&info, "TupleGetItem")) {
-            give_slot(load, found, load->edges);
+        if (count >= 2 && strcmp(info.type, "TupleGetItem") == 0) {
+            give_slot(load, found[1], &load->edges[0]);
         }
         rc = gd_graph_connect(load->graph, item->node, load->edges, count, err);
     }
@@ -632,16 +569,11 @@ bool gd_ms_graph_is_whole(const uint8_t *data, size_t len)
 {
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
-    while (gd_pb_next(&reader, &field)) {
-        bool bad = false;
-        if (field.number == 1 && field.wire == GD_PB_BYTES) {
-            ms_string_field(field.data, field.len, 2, &bad);
-        }
-        if (bad) {
-            return false;
-        }
+    bool bad = false;
+    while (!bad && gd_pb_find(&reader, 1, GD_PB_BYTES, &field)) {
+        ms_string_field(field.data, field.len, 2, &bad);
     }
-    return !reader.bad;
+    return !bad && !reader.bad;
 }
 
 int gd_ms_graph_begin(struct gd_graph *graph, const uint8_t *data, size_t len,

@@ -36,10 +36,15 @@ struct ms_use { /* first use of a parameter or constant */
     bool backward;
 };
 
+struct ms_attr { /* offsets in the text */
+    size_t name, value;
+};
+
 struct gd_ms_graph_load {
     struct gd_graph *graph;
     struct ms_item *items;
-    uint32_t count, cap;
+    uint32_t count;
+    size_t cap;
     uint32_t *table; /* open addressing: item number + 1, 0: free */
     uint32_t table_mask;
     uint32_t seed;
@@ -50,8 +55,8 @@ struct gd_ms_graph_load {
     struct gd_output *outputs;
     uint32_t output_cap;
     struct gd_attr *attrs;
-    size_t *attr_at; /* pairs of offsets in text */
-    uint32_t attr_cap;
+    struct ms_attr *attr_at;
+    size_t attr_cap, attr_at_cap;
     struct gd_buf text; /* the strings of the current node */
     struct gd_ms_graph_info info;
     /* current position */
@@ -62,13 +67,16 @@ struct gd_ms_graph_load {
     uint32_t next;         /* item */
     size_t next_input;     /* index in inputs */
     struct gd_edge *edges; /* of the current operator */
-    uint32_t edge_cap;
+    size_t edge_cap;
     size_t budget; /* bytes of memory that may still be used */
 };
 
 /* Call before allocating that much. An empty element takes two bytes on the wire and a hundred in
  * memory, so the limit depends on the length of the bytes. GD_ELIMIT. */
 int ms_graph_spend(struct gd_ms_graph_load *load, size_t count, size_t size, struct gd_err *err);
+/* Makes room for `need` items, spending the budget. `list`: the address of the list's pointer. */
+int ms_graph_reserve(struct gd_ms_graph_load *load, void *list, size_t need, size_t *cap,
+                     size_t size, struct gd_err *err);
 
 /* The last field of that number, empty if there is none; *bad is set if the bytes are broken. */
 struct ms_span ms_string_field(const uint8_t *data, size_t len, uint32_t number, bool *bad);

@@ -4,19 +4,17 @@
 
 #include "mindspore/ms_graph_impl.h"
 
+#define FIRST_ITEMS 1024 /* room at first */
+
 struct ms_span ms_string_field(const uint8_t *data, size_t len, uint32_t number, bool *bad)
 {
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
     struct ms_span found = {NULL, 0};
-    while (gd_pb_next(&reader, &field)) {
-        if (field.number == number && field.wire == GD_PB_BYTES) {
-            found = (struct ms_span){field.data, field.len};
-        }
+    while (gd_pb_find(&reader, number, GD_PB_BYTES, &field)) {
+        found = (struct ms_span){field.data, field.len};
     }
-    if (reader.bad) {
-        *bad = true;
-    }
+    *bad = *bad || reader.bad;
     return found;
 }
 
@@ -55,6 +53,25 @@ int ms_graph_spend(struct gd_ms_graph_load *load, size_t count, size_t size, str
     return GD_OK;
 }
 
+int ms_graph_reserve(struct gd_ms_graph_load *load, void *list, size_t need, size_t *cap,
+                     size_t size, struct gd_err *err)
+{
+    void *items;
+    int rc = need > *cap ? ms_graph_spend(load, need - *cap, size, err) : GD_OK;
+
+    if (rc != GD_OK || need <= *cap) {
+        return rc;
+    }
+    memcpy(&items, list, sizeof(items));
+    items = reallocarray(items, need, size);
+    if (!items) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for %zu elements of the graph", need);
+    }
+    memcpy(list, &items, sizeof(items));
+    *cap = need;
+    return GD_OK;
+}
+
 static int add_item(struct gd_ms_graph_load *load, const struct gd_pb_field *field,
                     enum ms_item_kind kind, struct gd_err *err)
 {
@@ -65,17 +82,11 @@ static int add_item(struct gd_ms_graph_load *load, const struct gd_pb_field *fie
         return gd_fail(err, GD_ELIMIT, "a node of the graph is larger than 4 GiB");
     }
     if (load->count == load->cap) {
-        uint32_t cap = load->cap ? load->cap * 2 : 1024;
-        int rc = ms_graph_spend(load, cap - load->cap, sizeof(struct ms_item), err);
+        int rc = ms_graph_reserve(load, &load->items, load->cap ? load->cap * 2 : FIRST_ITEMS,
+                                  &load->cap, sizeof(*load->items), err);
         if (rc != GD_OK) {
             return rc;
         }
-        struct ms_item *items = realloc(load->items, cap * sizeof(*items));
-        if (!items) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for the graph's %u nodes", cap);
-        }
-        load->items = items;
-        load->cap = cap;
     }
     load->items[load->count++] = (struct ms_item){.data = field->data,
                                                   .len = (uint32_t)field->len,

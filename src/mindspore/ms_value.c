@@ -36,10 +36,24 @@ static void put_real(struct gd_buf *out, double value, bool single)
             break;
         }
     }
-    if (isnan(value)) {
-        gd_buf_puts(out, "nan");
-    } else {
-        gd_buf_puts(out, text);
+    gd_buf_puts(out, isnan(value) ? "nan" : text);
+}
+
+/* A dimension, or -1 if unknown. Those after GD_MAX_RANK are only counted. */
+static void add_dim(struct gd_shape *shape, int64_t dim)
+{
+    if (shape->rank < GD_MAX_RANK) {
+        shape->dim[shape->rank] = dim < -1 ? -1 : dim;
+    }
+    shape->rank += shape->rank <= GD_MAX_RANK;
+}
+
+/* No framework has more dimensions: they are shown as one unknown dimension. */
+static void end_shape(struct gd_shape *shape)
+{
+    if (shape->rank > GD_MAX_RANK) {
+        shape->rank = 1;
+        shape->dim[0] = -1;
     }
 }
 
@@ -49,27 +63,17 @@ static bool read_tensor(const uint8_t *data, size_t len, struct gd_output *ret)
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
     memset(ret, 0, sizeof(*ret));
-    int rank = 0;
     while (gd_pb_next(&reader, &field)) {
         int64_t dim;
         if (field.number == 4) {
             for (size_t at = 0; gd_pb_integers(&reader, &field, &at, &dim);) {
-                if (rank < GD_MAX_RANK) {
-                    ret->shape.dim[rank] = dim < -1 ? -1 : dim;
-                }
-                if (rank <= GD_MAX_RANK) {
-                    rank++;
-                }
+                add_dim(&ret->shape, dim);
             }
         } else if (field.number == 5) {
             ret->dtype = gd_ms_dtype((int64_t)field.value);
         }
     }
-    ret->shape.rank = rank;
-    if (rank > GD_MAX_RANK) { /* no framework has these: shown as one unknown dimension */
-        ret->shape.rank = 1;
-        ret->shape.dim[0] = -1;
-    }
+    end_shape(&ret->shape);
     return !reader.bad;
 }
 
@@ -184,15 +188,9 @@ static bool wire_fits(const struct gd_pb_field *field)
     }
 }
 
-static void put_bracket(struct gd_buf *out, int64_t dtype, bool pairs, bool open)
+static char bracket_char(int64_t dtype, bool pairs, bool open)
 {
-    if (pairs) {
-        gd_buf_putc(out, open ? '{' : '}');
-    } else if (dtype == MS_TUPLE) {
-        gd_buf_putc(out, open ? '(' : ')');
-    } else {
-        gd_buf_putc(out, open ? '[' : ']');
-    }
+    return (pairs ? "{}" : dtype == MS_TUPLE ? "()" : "[]")[open ? 0 : 1];
 }
 
 static bool put_value(const uint8_t *data, size_t len, struct gd_buf *out, int depth)
@@ -218,7 +216,7 @@ static bool put_value(const uint8_t *data, size_t len, struct gd_buf *out, int d
         if (repeated && !many) {
             many = true;
             pairs = field.number == 19;
-            put_bracket(out, dtype, pairs, true);
+            gd_buf_putc(out, bracket_char(dtype, pairs, true));
         }
         if (count++) {
             gd_buf_puts(out, ", ");
@@ -231,7 +229,7 @@ static bool put_value(const uint8_t *data, size_t len, struct gd_buf *out, int d
         }
     }
     if (many) {
-        put_bracket(out, dtype, pairs, false);
+        gd_buf_putc(out, bracket_char(dtype, pairs, false));
     } else if (!count && dtype >= 16 && dtype <= 32) {
         gd_buf_puts(out, dtype == MS_TUPLE ? "()" : "[]"); /* an empty list */
     }
@@ -273,34 +271,20 @@ static bool read_shape(const uint8_t *data, size_t len, struct gd_shape *ret)
 {
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
-    int rank = 0;
-    while (gd_pb_next(&reader, &field)) {
-        if (field.number != 1 || field.wire != GD_PB_BYTES) {
-            continue;
-        }
+    ret->rank = 0;
+    while (gd_pb_find(&reader, 1, GD_PB_BYTES, &field)) {
         struct gd_pb dim = gd_pb_init(field.data, field.len);
         struct gd_pb_field part;
         int64_t size = 0;
-        while (gd_pb_next(&dim, &part)) {
-            if (part.number == 1 && part.wire == GD_PB_VARINT) {
-                size = (int64_t)part.value;
-            }
+        while (gd_pb_find(&dim, 1, GD_PB_VARINT, &part)) {
+            size = (int64_t)part.value;
         }
         if (dim.bad) {
             return false;
         }
-        if (rank < GD_MAX_RANK) {
-            ret->dim[rank] = size < -1 ? -1 : size;
-        }
-        if (rank <= GD_MAX_RANK) {
-            rank++;
-        }
+        add_dim(ret, size);
     }
-    ret->rank = rank;
-    if (rank > GD_MAX_RANK) {
-        ret->rank = 1;
-        ret->dim[0] = -1;
-    }
+    end_shape(ret);
     return !reader.bad;
 }
 
@@ -324,22 +308,14 @@ struct slots {
     uint32_t max, count;
 };
 
-static void add_slot(struct slots *slots, const struct gd_output *output)
-{
-    if (slots->count < slots->max) {
-        slots->outputs[slots->count++] = *output;
-    }
-}
-
 static bool read_type(const uint8_t *data, size_t len, struct slots *slots, int depth);
 
 static bool read_sequence(const uint8_t *data, size_t len, struct slots *slots, int depth)
 {
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
-    while (gd_pb_next(&reader, &field)) {
-        if (field.number == 1 && field.wire == GD_PB_BYTES && depth < MAX_TYPE_DEPTH &&
-            !read_type(field.data, field.len, slots, depth + 1)) {
+    while (gd_pb_find(&reader, 1, GD_PB_BYTES, &field)) {
+        if (depth < MAX_TYPE_DEPTH && !read_type(field.data, field.len, slots, depth + 1)) {
             return false;
         }
     }
@@ -369,8 +345,8 @@ static bool read_type(const uint8_t *data, size_t len, struct slots *slots, int 
             }
         }
     }
-    if (!sequence) {
-        add_slot(slots, &output);
+    if (!sequence && slots->count < slots->max) {
+        slots->outputs[slots->count++] = output;
     }
     return !reader.bad;
 }

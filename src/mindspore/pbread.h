@@ -52,9 +52,14 @@ static inline bool gd_pb_varint(struct gd_pb *reader, uint64_t *ret)
     return false;
 }
 
-static inline bool gd_pb_take(struct gd_pb *reader, size_t len, const uint8_t **ret)
+static inline bool gd_pb_is_number(uint64_t number)
 {
-    if ((size_t)(reader->end - reader->at) < len) {
+    return number > 0 && number <= 0x1fffffff;
+}
+
+static inline bool gd_pb_take(struct gd_pb *reader, uint64_t len, const uint8_t **ret)
+{
+    if ((uint64_t)(reader->end - reader->at) < len) {
         reader->bad = true;
         return false;
     }
@@ -70,12 +75,8 @@ static inline bool gd_pb_next(struct gd_pb *reader, struct gd_pb_field *ret)
     if (reader->bad || reader->at == reader->end || !gd_pb_varint(reader, &key)) {
         return false;
     }
-    ret->number = (uint32_t)(key >> 3);
-    ret->wire = (enum gd_pb_wire)(key & 7);
-    ret->value = 0;
-    ret->data = NULL;
-    ret->len = 0;
-    if (key >> 3 == 0 || key >> 3 > 0x1fffffff) {
+    *ret = (struct gd_pb_field){.number = (uint32_t)(key >> 3), .wire = (enum gd_pb_wire)(key & 7)};
+    if (!gd_pb_is_number(key >> 3)) {
         reader->bad = true;
         return false;
     }
@@ -83,15 +84,11 @@ static inline bool gd_pb_next(struct gd_pb *reader, struct gd_pb_field *ret)
     switch (key & 7) {
     case GD_PB_VARINT: return gd_pb_varint(reader, &ret->value);
     case GD_PB_BYTES:
-        if (!gd_pb_varint(reader, &len)) {
-            return false;
-        }
-        if (len > (uint64_t)(reader->end - reader->at)) {
-            reader->bad = true;
+        if (!gd_pb_varint(reader, &len) || !gd_pb_take(reader, len, &ret->data)) {
             return false;
         }
         ret->len = (size_t)len;
-        return gd_pb_take(reader, ret->len, &ret->data);
+        return true;
     case GD_PB_FIXED32:
     case GD_PB_FIXED64:
         ret->len = (key & 7) == GD_PB_FIXED32 ? 4 : 8;
@@ -102,6 +99,18 @@ static inline bool gd_pb_next(struct gd_pb *reader, struct gd_pb_field *ret)
         return true;
     default: /* groups were never used */ reader->bad = true; return false;
     }
+}
+
+/* Reads on to the next field of that number and wire type. */
+static inline bool gd_pb_find(struct gd_pb *reader, uint32_t number, enum gd_pb_wire wire,
+                              struct gd_pb_field *ret)
+{
+    while (gd_pb_next(reader, ret)) {
+        if (ret->number == number && ret->wire == wire) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static inline double gd_pb_double(const struct gd_pb_field *field)

@@ -9,16 +9,14 @@ static int take_member(void *ctx, const char *name, const cJSON *value, struct g
     struct api_load *load = ctx;
     struct api_place place = {.is_input = name[0] & 1, .label = "", .step = 3};
     struct api_call *call;
-    uint32_t number;
     int rc = api_call_get(load, name, &call, err);
 
     if (rc != GD_OK) {
         return rc;
     }
-    number = (uint32_t)(call - load->call);
     call->parent = api_keep(load, name);
-    rc = api_frames(load, value, &call->frames, &call->frame_count, err);
-    return rc != GD_OK ? rc : api_elements(load, number, value, &place, err);
+    rc = api_frames(load, call, value, err);
+    return rc != GD_OK ? rc : api_elements(load, call, value, &place, err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

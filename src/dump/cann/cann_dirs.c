@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/grow.h"
 #include "dump/cann/cann_container.h"
 #include "dump/io/disk.h"
@@ -48,9 +49,7 @@ enum cann_file_kind cann_file_kind(const struct gd_listing *listing, uint32_t en
 {
     const struct gd_listing_entry *file = &listing->entry[entry];
     /* the root's name is the path it was opened with */
-    const char *base = strrchr(file->name, '/');
-
-    *text = gd_mapping_name(mapping, base ? base + 1 : file->name);
+    *text = gd_mapping_name(mapping, gd_base_name(file->name));
     if (file->is_directory || file->size < 8) {
         return CANN_FILE_NONE;
     }
@@ -72,9 +71,8 @@ static bool looks_right(const struct gd_listing *listing, uint32_t entry)
 {
     unsigned char start[FIRST_LOOK];
     char path[PATH_MAX];
-    struct gd_disk *disk;
+    GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
     uint64_t size;
-    bool right;
 
     if (gd_listing_path(listing, entry, path, sizeof(path), NULL) != GD_OK ||
         gd_disk_open(AT_FDCWD, path, false, &disk, NULL) != GD_OK) {
@@ -82,10 +80,8 @@ static bool looks_right(const struct gd_listing *listing, uint32_t entry)
     }
     size = gd_disk_size(disk);
     size = size < FIRST_LOOK ? size : FIRST_LOOK;
-    right = gd_disk_read(disk, 0, start, (size_t)size, NULL) == GD_OK &&
-            gd_cann_looks_right(start, (size_t)size, gd_disk_size(disk));
-    gd_disk_unref(disk);
-    return right;
+    return gd_disk_read(disk, 0, start, (size_t)size, NULL) == GD_OK &&
+           gd_cann_looks_right(start, (size_t)size, gd_disk_size(disk));
 }
 
 /* Counts files whose names are those of dump files; 0 if the first of them have other contents. */
@@ -196,11 +192,7 @@ static int look_at_file(struct cann_dirs *tree, const struct gd_listing *listing
     enum cann_file_kind kind;
     struct gd_mapping *mapping = NULL;
 
-    if (root_count > 1) {
-        gd_cann_path(root + 1, root_count - 1, 0, &dir.place);
-    } else {
-        gd_cann_path(root, 0, 0, &dir.place);
-    }
+    gd_cann_path(root + (root_count > 1), root_count > 1 ? root_count - 1 : 0, 0, &dir.place);
     gd_mapping_read(listing, 0, &mapping, NULL);
     kind = cann_file_kind(listing, 0, mapping, dir.place.exceptions, &name, &text);
     gd_mapping_free(mapping);

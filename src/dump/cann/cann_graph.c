@@ -2,7 +2,6 @@
 /* Compiled graphs: finds the graph of each model, and looks up what it says about an operator. */
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

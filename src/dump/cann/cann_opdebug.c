@@ -2,7 +2,6 @@
 #include "dump/cann/cann_opdebug.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "dump/io/little_endian.h"

@@ -39,14 +39,6 @@ static bool has_number(const char *text, const char *prefix, int64_t *ret)
     return true;
 }
 
-/* "..._7" */
-static bool number_at_end(const char *text, int64_t *ret)
-{
-    const char *line = strrchr(text, '_');
-
-    return line && has_number(line, "_", ret);
-}
-
 static bool ends_with(const char *text, const char *between, const char *end)
 {
     size_t len = strlen(text), b = strlen(between), e = strlen(end);
@@ -135,7 +127,7 @@ static bool is_mindspore_tree(const struct path *path, struct gd_cann_path *ret)
 {
     const char *p0 = part_at(path, 0), *p1 = part_at(path, 1), *p2 = part_at(path, 2),
                *p3 = part_at(path, 3);
-    const char *layout;
+    const char *layout, *line = strrchr(p3, '_');
     int64_t rank;
 
     if (!is_number(p0) || !is_number(p1) || p2[0] == '\0') {
@@ -146,7 +138,7 @@ static bool is_mindspore_tree(const struct path *path, struct gd_cann_path *ret)
     } else if (ends_with(p2, "_graph_", p1) &&
                (has_number(p3, "device_", &rank) || has_number(p3, "", &rank))) {
         layout = "device_D/NET_graph_GRAPH/GRAPH/ITERATION";
-    } else if (ends_with(p2, "_", p1) && number_at_end(p3, &rank)) {
+    } else if (ends_with(p2, "_", p1) && line && has_number(line, "_", &rank)) { /* "..._7" */
         layout = "PATH_DEVICE/NET_GRAPH/GRAPH/ITERATION";
     } else {
         return false;

@@ -4,6 +4,7 @@
 #define GD_DUMP_FILE_NAME_H
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Also true if the text is nothing but the ending. */
@@ -25,6 +26,15 @@ static inline const char *gd_base_name(const char *path)
     const char *slash = strrchr(path, '/');
 
     return slash ? slash + 1 : path;
+}
+
+/* Writes the path without its last component: "." if there is nothing before it. */
+static inline void gd_folder_of(const char *path, char *out, size_t size)
+{
+    const char *base = gd_base_name(path);
+    int len = (int)(base - path) - 1;
+
+    snprintf(out, size, "%.*s", len < 0 ? 1 : len, len < 0 ? "." : path);
 }
 
 #endif

@@ -1,99 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* MindSpore's synchronous dump of 1.0 to 1.2: raw elements in .bin files, described by their
  * names. */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "dump/mindspore/ms_file_name.h"
-#include "dump/mindspore/ms_graph_file.h"
 #include "dump/mindspore/ms_reading.h"
 
 #define MAX_NAME 8192
-
-/* ---- one file -------------------------------------------------------------------------------- */
-
-struct bin_file {
-    char *path;
-    enum gd_stored stored;
-    struct gd_shape shape;
-};
-
-static void bin_free(void *ctx)
-{
-    struct bin_file *file = ctx;
-
-    if (file) {
-        free(file->path);
-        free(file);
-    }
-}
-
-/* "shape_0" is a scalar or an empty tensor: the file's size decides. */
-static int true_shape(const struct bin_file *file, uint64_t size, struct gd_shape *ret,
-                      struct gd_err *err)
-{
-    unsigned bits = gd_stored_bits(file->stored);
-    int64_t count;
-
-    *ret = file->shape;
-    if (ret->rank == 1 && ret->dim[0] == 0 && size > 0) {
-        ret->rank = 0;
-    }
-    count = gd_shape_count(ret);
-    if (file->stored == GD_STORED_OPAQUE) {
-        *ret = (struct gd_shape){.rank = 1, .dim = {(int64_t)size}};
-        return GD_OK;
-    }
-    if (count < 0 || (uint64_t)count > UINT64_MAX / 16 || (uint64_t)count * bits / 8 != size) {
-        return gd_fail(err, GD_EPROTO,
-                       "%.300s has %llu bytes, which does not match the shape and type in its name",
-                       file->path, (unsigned long long)size);
-    }
-    return GD_OK;
-}
-
-static int bin_open(void *ctx, struct gd_source **ret, struct gd_err *err)
-{
-    const struct bin_file *file = ctx;
-    struct gd_source_desc desc = {.stored = file->stored};
-    struct gd_disk *disk;
-    int rc = gd_disk_open(AT_FDCWD, file->path, false, &disk, err);
-
-    if (rc != GD_OK) {
-        return rc;
-    }
-    rc = true_shape(file, gd_disk_size(disk), &desc.shape, err);
-    if (rc == GD_OK) {
-        rc = gd_bytes_of_disk(disk, 0, gd_disk_size(disk), &desc.bytes, err);
-    }
-    if (rc == GD_OK) {
-        rc = gd_source_create(&desc, ret, err);
-    }
-    gd_bytes_unref(desc.bytes);
-    gd_disk_unref(disk);
-    return rc;
-}
-
-static int bin_source(const char *path, const struct gd_ms_bin_name *name, struct gd_source **ret,
-                      struct gd_err *err)
-{
-    static const struct gd_source_ops ops = {.open = bin_open, .free_ctx = bin_free};
-    struct bin_file *file = calloc(1, sizeof(*file));
-
-    if (file) {
-        file->path = strdup(path);
-        file->stored = name->stored == GD_STORED_NONE ? GD_STORED_OPAQUE : name->stored;
-        file->shape = name->shape;
-    }
-    if (!file || !file->path) {
-        bin_free(file);
-        return gd_fail_nomem(err);
-    }
-    return gd_source_create_lazy(&ops, file, ret, err);
-}
 
 /* ---- a directory ----------------------------------------------------------------------------- */
 
@@ -152,7 +67,10 @@ static int take_bin(struct ms_reading *reading, const struct ms_dir *dir, const 
              name->format);
     type_of(op, type, sizeof(type));
     rc = ms_nodes_get(&reading->nodes, type, op, &value.node, err);
-    rc = rc != GD_OK ? rc : bin_source(path, name, &value.source, err);
+    rc = rc != GD_OK
+             ? rc
+             : ms_raw_source(path, name->stored == GD_STORED_NONE ? GD_STORED_OPAQUE : name->stored,
+                             &name->shape, true, &value.source, err);
     return rc != GD_OK ? rc : ms_values_add(&reading->values, &value, err);
 }
 

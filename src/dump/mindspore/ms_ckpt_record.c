@@ -3,11 +3,13 @@
 
 #include <string.h>
 
-enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
+#include "mindspore/pbread.h"
+
+#define MAX_VARINT 10 /* bytes */
 
 struct field {
     uint32_t number;
-    enum wire wire;
+    enum gd_pb_wire wire;
     uint64_t value;    /* of a varint */
     uint64_t at, size; /* of bytes */
 };
@@ -53,33 +55,28 @@ static int look_at(struct ms_reader *reader, uint64_t at, size_t size, const uns
     return GD_OK;
 }
 
+/* *at: after the number, or the end if it is truncated. */
 static int read_varint(struct ms_reader *reader, uint64_t *at, uint64_t end, uint64_t *ret,
                        struct gd_err *err)
 {
-    uint64_t value = 0, begin = *at;
+    uint64_t begin = *at;
+    size_t size = end - begin < MAX_VARINT ? (size_t)(end - begin) : MAX_VARINT;
+    const unsigned char *bytes = NULL;
+    int rc = look_at(reader, begin, size, &bytes, err);
+    struct gd_pb pb = gd_pb_init(bytes, rc == GD_OK ? size : 0);
 
-    for (unsigned shift = 0; shift < 70; shift += 7) {
-        const unsigned char *byte;
-        int rc;
-
-        if (*at >= end) {
-            return fail_broken(reader, begin, "a truncated number", err);
-        }
-        rc = look_at(reader, *at, 1, &byte, err);
-        if (rc != GD_OK) {
-            return rc;
-        }
-        ++*at;
-        if (shift == 63 && *byte > 1) {
-            break;
-        }
-        value |= (uint64_t)(*byte & 0x7f) << shift;
-        if (!(*byte & 0x80)) {
-            *ret = value;
-            return GD_OK;
-        }
+    if (rc != GD_OK) {
+        return rc;
     }
-    return fail_broken(reader, begin, "a number of more than 64 bits", err);
+    if (!gd_pb_varint(&pb, ret) && size < MAX_VARINT) {
+        *at = end;
+        return fail_broken(reader, begin, "a truncated number", err);
+    }
+    *at += (size_t)(pb.at - bytes);
+    if (pb.bad || (*at - begin == MAX_VARINT && bytes[MAX_VARINT - 1] > 1)) {
+        return fail_broken(reader, begin, "a number of more than 64 bits", err);
+    }
+    return GD_OK;
 }
 
 /* Reads the next field of the message that ends at `end`; skips its content. */
@@ -92,24 +89,22 @@ static int next_field(struct ms_reader *reader, uint64_t *at, uint64_t end, stru
     if (rc != GD_OK) {
         return rc;
     }
-    if (key >> 3 == 0 || key >> 3 > 0x1fffffff) {
+    if (!gd_pb_is_number(key >> 3)) {
         return fail_broken(reader, begin, "an invalid field number", err);
     }
-    *ret = (struct field){.number = (uint32_t)(key >> 3), .wire = (enum wire)(key & 7)};
+    *ret = (struct field){.number = (uint32_t)(key >> 3), .wire = (enum gd_pb_wire)(key & 7)};
     switch (ret->wire) {
-    case WIRE_VARINT: return read_varint(reader, at, end, &ret->value, err);
-    case WIRE_64: ret->size = 8; break;
-    case WIRE_32: ret->size = 4; break;
-    case WIRE_BYTES:
-        rc = read_varint(reader, at, end, &ret->size, err);
-        if (rc != GD_OK) {
-            return rc;
-        }
-        break;
+    case GD_PB_VARINT: return read_varint(reader, at, end, &ret->value, err);
+    case GD_PB_FIXED64: ret->size = 8; break;
+    case GD_PB_FIXED32: ret->size = 4; break;
+    case GD_PB_BYTES: rc = read_varint(reader, at, end, &ret->size, err); break;
     default: return fail_broken(reader, begin, "a field type that protobuf 3 does not have", err);
     }
-    if (ret->size > end - *at) {
-        return fail_broken(reader, begin, "a field that exceeds its message", err);
+    if (rc == GD_OK && ret->size > end - *at) {
+        rc = fail_broken(reader, begin, "a field that exceeds its message", err);
+    }
+    if (rc != GD_OK) {
+        return rc;
     }
     ret->at = *at;
     *at += ret->size;
@@ -137,7 +132,7 @@ static int read_dims(struct ms_reader *reader, const struct field *field, struct
     uint64_t at = field->at, dim;
     int rc = GD_OK;
 
-    if (field->wire == WIRE_VARINT) {
+    if (field->wire == GD_PB_VARINT) {
         return add_dim(reader, field->at, field->value, shape, err);
     }
     while (rc == GD_OK && at < field->at + field->size) { /* packed */
@@ -170,9 +165,9 @@ static int read_text(struct ms_reader *reader, const struct field *field, char *
 static int read_tensor_field(struct ms_reader *reader, const struct field *field,
                              struct ms_tensor *ret, struct gd_err *err)
 {
-    bool bytes = field->wire == WIRE_BYTES;
+    bool bytes = field->wire == GD_PB_BYTES;
 
-    if (field->number == 1 && (bytes || field->wire == WIRE_VARINT)) {
+    if (field->number == 1 && (bytes || field->wire == GD_PB_VARINT)) {
         return read_dims(reader, field, &ret->shape, err);
     }
     if (field->number == 2 && bytes) {
@@ -224,7 +219,7 @@ static int read_map(struct ms_reader *reader, const struct field *message, struc
         if (rc != GD_OK || field.number != 1) {
             continue;
         }
-        if (field.wire != WIRE_BYTES || ret->map_count == MS_MAP_TENSORS) {
+        if (field.wire != GD_PB_BYTES || ret->map_count == MS_MAP_TENSORS) {
             return fail_broken(reader, field.at, "a map with more than keys, values and status",
                                err);
         }
@@ -241,7 +236,7 @@ static int read_record_field(struct ms_reader *reader, const struct field *field
     if (field->number > 3) {
         return GD_OK;
     }
-    if (field->wire != WIRE_BYTES) {
+    if (field->wire != GD_PB_BYTES) {
         return fail_broken(reader, field->at, "a record field of the wrong type", err);
     }
     if (field->number == 1) {
@@ -267,14 +262,10 @@ static int find_record(struct ms_reader *reader, uint64_t *at, struct ms_record 
     uint64_t begin = *at, key, size;
     int rc = read_varint(reader, at, reader->size, &key, err);
 
-    *cut = rc != GD_OK && *at >= reader->size;
-    if (rc != GD_OK) {
-        return rc;
-    }
-    if (key != (1 << 3 | WIRE_BYTES)) {
+    if (rc == GD_OK && key != (1 << 3 | GD_PB_BYTES)) {
         return fail_broken(reader, begin, "a record of a checkpoint was expected", err);
     }
-    rc = read_varint(reader, at, reader->size, &size, err);
+    rc = rc != GD_OK ? rc : read_varint(reader, at, reader->size, &size, err);
     *cut = rc != GD_OK && *at >= reader->size;
     if (rc != GD_OK) {
         return rc;

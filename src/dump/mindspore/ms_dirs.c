@@ -101,18 +101,14 @@ static uint32_t top_of(const struct parts *parts, int levels)
     return top;
 }
 
-static bool is_time(const char *name)
-{
-    return strlen(name) == 14 && strspn(name, "0123456789") == 14;
-}
-
 /* rank_R/YmdHMS/step_N of whole graphs on Ascend; all starts of a rank are joined. */
 static bool place_started(const struct parts *parts, struct ms_dir *ret)
 {
+    const char *start = part_at(parts, 1);
     uint64_t step;
 
-    if (!number_behind(part_at(parts, 0), "step_", INT64_MAX, &step) ||
-        !is_time(part_at(parts, 1)) || !ms_is_rank(part_at(parts, 2), &ret->rank)) {
+    if (!number_behind(part_at(parts, 0), "step_", INT64_MAX, &step) || strlen(start) != 14 ||
+        strspn(start, "0123456789") != 14 || !ms_is_rank(part_at(parts, 2), &ret->rank)) {
         return false;
     }
     ret->step = (int64_t)step;
@@ -121,18 +117,23 @@ static bool place_started(const struct parts *parts, struct ms_dir *ret)
     return true;
 }
 
+static void place_anywhere(const struct parts *parts, struct ms_dir *ret)
+{
+    ret->step = GD_EVERY_STEP;
+    ret->net = ret->graph = "";
+    ret->root = parts->entry[0];
+    ret->rank_dir = GD_NO_ENTRY;
+}
+
 /* NET/GRAPH/ITERATION, NET/GRAPH/constants; any other directory has files that hold in every
  * step. */
-static void parse_place(const struct parts *parts, struct ms_dir *ret)
+static void place_npy(const struct parts *parts, struct ms_dir *ret)
 {
     uint64_t step, graph;
     bool constants = strcmp(part_at(parts, 0), "constants") == 0;
     bool numbered = number_behind(part_at(parts, 1), "", UINT32_MAX, &graph);
 
-    ret->step = GD_EVERY_STEP;
-    ret->net = ret->graph = "";
-    ret->root = parts->entry[0];
-    ret->rank_dir = GD_NO_ENTRY;
+    place_anywhere(parts, ret);
     if (place_started(parts, ret) || !numbered ||
         (!constants && !number_behind(part_at(parts, 0), "", INT64_MAX, &step))) {
         return;
@@ -152,10 +153,7 @@ static void place_bin(const struct parts *parts, struct ms_dir *ret)
     uint64_t step, device = 0;
     bool has_device;
 
-    ret->step = GD_EVERY_STEP;
-    ret->net = ret->graph = "";
-    ret->root = parts->entry[0];
-    ret->rank_dir = GD_NO_ENTRY;
+    place_anywhere(parts, ret);
     if (!number_behind(part_at(parts, 0), "iteration_", INT64_MAX, &step)) {
         return;
     }
@@ -183,20 +181,10 @@ bool ms_is_renamed(const char *name)
 static bool is_statistic(const struct gd_listing *listing, uint32_t entry)
 {
     static const char header[] = "Op Type,Op Name,Task ID,Stream ID,Timestamp,I";
-    char path[PATH_MAX], start[sizeof(header) - 1];
-    struct gd_disk *disk;
-    bool is = false;
+    char start[sizeof(header)];
 
-    if (gd_listing_path(listing, entry, path, sizeof(path), NULL) != GD_OK ||
-        gd_disk_open(AT_FDCWD, path, false, &disk, NULL) != GD_OK) {
-        return false;
-    }
-    if (gd_disk_size(disk) >= sizeof(start) &&
-        gd_disk_read(disk, 0, start, sizeof(start), NULL) == GD_OK) {
-        is = memcmp(start, header, sizeof(start)) == 0;
-    }
-    gd_disk_unref(disk);
-    return is;
+    gd_listing_peek(listing, entry, start, sizeof(start));
+    return strcmp(start, header) == 0;
 }
 
 static bool is_ours(const struct gd_listing *listing, uint32_t entry, bool bin, bool mapped)
@@ -232,18 +220,6 @@ static uint32_t count_files(const struct gd_listing *listing, uint32_t directory
 }
 
 /* ---- entry points ---------------------------------------------------------------------------- */
-
-static int add_dir(struct ms_dirs *tree, const struct ms_dir *dir, struct gd_err *err)
-{
-    struct ms_dir *grown = gd_grow(tree->dir, tree->count, &tree->cap, sizeof(*grown));
-
-    if (!grown) {
-        return gd_fail_nomem(err);
-    }
-    tree->dir = grown;
-    tree->dir[tree->count++] = *dir;
-    return GD_OK;
-}
 
 /* The next entry below `root`, parents before children; GD_NO_ENTRY: end. */
 static uint32_t next_below(const struct gd_listing *listing, uint32_t entry, uint32_t root)
@@ -287,9 +263,16 @@ int ms_dirs_read(const struct gd_listing *listing, uint32_t root, bool bin, stru
         }
         dir.files = count_files(listing, i, bin);
         if (dir.files > 0) {
+            struct ms_dir *grown = gd_grow(ret->dir, ret->count, &ret->cap, sizeof(*grown));
+
+            if (!grown) {
+                rc = gd_fail_nomem(err);
+                break;
+            }
             parts_of(listing, i, &above, &parts);
-            (bin ? place_bin : parse_place)(&parts, &dir);
-            rc = add_dir(ret, &dir, err);
+            (bin ? place_bin : place_npy)(&parts, &dir);
+            ret->dir = grown;
+            ret->dir[ret->count++] = dir;
         }
     }
     if (rc != GD_OK) {

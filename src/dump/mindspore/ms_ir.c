@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "dump/format.h"
 #include "dump/io/file_name.h"
 #include "dump/mindspore/ir_text.h"
@@ -51,14 +52,22 @@ static bool is_ir_text(const struct gd_listing *listing, uint32_t entry)
 
 /* ---- a directory ----------------------------------------------------------------------------- */
 
+/* The next file next to what was opened, or that file itself; start with *at = root. */
+static uint32_t next_file(const struct gd_listing *listing, uint32_t root, uint32_t at)
+{
+    if (at == GD_NO_ENTRY) {
+        return listing->entry[root].is_directory ? listing->entry[root].first_child : root;
+    }
+    return at == root ? GD_NO_ENTRY : listing->entry[at].next;
+}
+
 /* The executed graph, the latest if there are several; otherwise the latest of all stages. */
 static uint32_t best_of(const struct gd_listing *listing, uint32_t root, bool rdr, uint32_t *count)
 {
     struct name best = {.stage = -2};
-    uint32_t ret = GD_NO_ENTRY, last = listing->entry[root].is_directory ? GD_NO_ENTRY : root;
+    uint32_t ret = GD_NO_ENTRY;
 
-    for (uint32_t i = last == root ? root : listing->entry[root].first_child; i != GD_NO_ENTRY;
-         i = i == last ? GD_NO_ENTRY : listing->entry[i].next) {
+    for (uint32_t i = GD_NO_ENTRY; (i = next_file(listing, root, i)) != GD_NO_ENTRY;) {
         struct name name = parse_name(gd_base_name(listing->entry[i].name));
 
         if (listing->entry[i].is_directory || name.is_rdr != rdr || !is_ir_text(listing, i)) {
@@ -76,10 +85,9 @@ static uint32_t best_of(const struct gd_listing *listing, uint32_t root, bool rd
 /* "SESSION.graph_build.G.TIME.pb": the same graph, in case its text was switched off or lost. */
 static uint32_t find_pb(const struct gd_listing *listing, uint32_t root)
 {
-    uint32_t ret = GD_NO_ENTRY, last = listing->entry[root].is_directory ? GD_NO_ENTRY : root;
+    uint32_t ret = GD_NO_ENTRY;
 
-    for (uint32_t i = last == root ? root : listing->entry[root].first_child; i != GD_NO_ENTRY;
-         i = i == last ? GD_NO_ENTRY : listing->entry[i].next) {
+    for (uint32_t i = GD_NO_ENTRY; (i = next_file(listing, root, i)) != GD_NO_ENTRY;) {
         const char *name = gd_base_name(listing->entry[i].name);
 
         if (!listing->entry[i].is_directory && ms_rdr_is_name(name) && gd_ends_with(name, ".pb")) {
@@ -91,15 +99,12 @@ static uint32_t find_pb(const struct gd_listing *listing, uint32_t root)
 
 static int read_pb(const char *path, struct gd_catalog *catalog, struct gd_err *err)
 {
-    struct gd_disk *disk;
+    GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
     uint32_t subgraph;
     int rc = gd_disk_open(AT_FDCWD, path, false, &disk, err);
 
-    if (rc != GD_OK) {
-        return rc;
-    }
-    rc = ms_graph_file_read(disk, gd_catalog_graph(catalog), NULL, &subgraph, err);
-    gd_disk_unref(disk);
+    rc = rc != GD_OK ? rc
+                     : ms_graph_file_read(disk, gd_catalog_graph(catalog), NULL, &subgraph, err);
     return rc != GD_OK ? rc : gd_catalog_add_fact(catalog, "graph", gd_base_name(path), err);
 }
 
@@ -143,8 +148,9 @@ static bool has_rank(const struct gd_dump *dump, int rank)
     return false;
 }
 
-static int read_place(const struct gd_listing *listing, const struct gd_finding *finding,
-                      struct gd_dump *dump, struct gd_err *err)
+static int read_format(const struct gd_listing *listing, const struct gd_finding *finding,
+                       struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
+                       struct gd_err *err)
 {
     bool rdr = finding->format == &gd_rdr_format;
     struct gd_catalog *catalog;
@@ -152,6 +158,9 @@ static int read_place(const struct gd_listing *listing, const struct gd_finding 
     uint32_t count = 0, best = best_of(listing, finding->root, rdr, &count);
     int rank, rc;
 
+    if (go_on && !go_on(ctx, 0)) {
+        return gd_fail(err, GD_EINTR, "interrupted");
+    }
     if (best == GD_NO_ENTRY && rdr) {
         best = find_pb(listing, finding->root);
     }
@@ -195,16 +204,6 @@ static int find_places(const struct gd_dump_format *format, const struct gd_list
         rc = gd_findings_add_root(findings, &finding, err);
     }
     return rc;
-}
-
-static int read_format(const struct gd_listing *listing, const struct gd_finding *finding,
-                       struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
-                       struct gd_err *err)
-{
-    if (go_on && !go_on(ctx, 0)) {
-        return gd_fail(err, GD_EINTR, "interrupted");
-    }
-    return read_place(listing, finding, dump, err);
 }
 
 const struct gd_dump_format gd_ms_ir_format = {

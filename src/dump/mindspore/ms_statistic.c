@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "dump/mindspore/ms_statistic.h"
 
-#include <errno.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -136,14 +135,12 @@ static bool shape_of(const char *text, struct gd_shape *ret)
 static void take_counts(const struct table *table, struct ms_statistic *row)
 {
     struct gd_stats *stats = &row->stats;
-    size_t elements;
 
     stats->unknown |= GD_UNKNOWN_REST | GD_UNKNOWN_UNITS;
     if (!count_of(table, COUNT, &stats->count)) {
         int64_t count = row->has_shape ? gd_shape_count(&row->shape) : -1;
 
-        elements = count < 0 ? 0 : (size_t)count;
-        stats->count = elements;
+        stats->count = count < 0 ? 0 : (uint64_t)count;
         stats->unknown |= count < 0 ? GD_UNKNOWN_COUNT : 0;
     }
     stats->unknown |= count_of(table, NAN_COUNT, &stats->nan) ? 0 : GD_UNKNOWN_NAN;
@@ -199,13 +196,9 @@ static void take_values(const struct table *table, struct ms_statistic *row)
         stats->min = INFINITY;
         stats->mean = 0;
     } else {
-        bool known = !none && finite_of(table, MAX_VALUE, &stats->max);
-
-        stats->unknown |= known ? 0 : GD_UNKNOWN_MAX;
-        known = !none && finite_of(table, MIN_VALUE, &stats->min);
-        stats->unknown |= known ? 0 : GD_UNKNOWN_MIN;
-        known = !none && finite_of(table, AVG_VALUE, &stats->mean);
-        stats->unknown |= known ? 0 : GD_UNKNOWN_MEAN;
+        stats->unknown |= none || !finite_of(table, MAX_VALUE, &stats->max) ? GD_UNKNOWN_MAX : 0;
+        stats->unknown |= none || !finite_of(table, MIN_VALUE, &stats->min) ? GD_UNKNOWN_MIN : 0;
+        stats->unknown |= none || !finite_of(table, AVG_VALUE, &stats->mean) ? GD_UNKNOWN_MEAN : 0;
     }
     if (finite_of(table, NORM, &figure[3])) {
         stats->sum_sq = figure[3] * figure[3];

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "dump/io/file_name.h"
 #include "dump/io/mapping.h"
 #include "dump/mindspore/ms_file_name.h"
@@ -49,44 +50,30 @@ static const char *layout_note(const struct gd_ms_name *name, char *out, size_t 
     return out;
 }
 
-static int take_npy(struct sync *in, const char *path, const struct gd_ms_name *name,
-                    struct gd_err *err)
+/* Raw elements are what msprobe saves for whole graphs: the table gives their shape. */
+static int take_tensor(struct sync *in, const char *path, const struct gd_ms_name *name, bool raw,
+                       struct gd_err *err)
 {
     char type[256], op[MAX_NAME], note[160];
-    bool bf16 = name->stored == GD_STORED_BFLOAT16;
     struct ms_value value = {.is_input = name->is_input,
                              .slot = name->slot,
                              .step = in->dir->step,
                              .time = name->time,
                              .stored = name->stored,
-                             .note = layout_note(name, note, sizeof(note))};
+                             .note = raw ? NULL : layout_note(name, note, sizeof(note)),
+                             .raw = raw ? path : NULL};
     int rc = copy_text(name->type, name->type_len, type, sizeof(type), err);
 
-    rc = rc != GD_OK ? rc : copy_text(name->name, name->name_len, op, sizeof(op), err);
-    rc = rc != GD_OK ? rc : ms_nodes_want(&in->reading->nodes, type, op, &value.node, err);
-    rc = rc != GD_OK ? rc : ms_npy_source(path, bf16 ? "bfloat16" : NULL, &value.source, err);
-    return rc != GD_OK ? rc : ms_values_add(&in->reading->values, &value, err);
-}
-
-/* Raw elements, as msprobe saves them for whole graphs: the table gives their shape. */
-static int take_raw(struct sync *in, const char *path, const struct gd_ms_name *name,
-                    struct gd_err *err)
-{
-    char type[256], op[MAX_NAME];
-    struct ms_value value = {.is_input = name->is_input,
-                             .slot = name->slot,
-                             .step = in->dir->step,
-                             .time = name->time,
-                             .stored = name->stored,
-                             .raw = path};
-    int rc = copy_text(name->type, name->type_len, type, sizeof(type), err);
-
-    if (name->stored == GD_STORED_NONE) {
+    if (raw && name->stored == GD_STORED_NONE) {
         return gd_fail(err, GD_EUNSUPPORTED, "raw elements without .npy, of unknown type");
     }
     rc = rc != GD_OK ? rc : copy_text(name->name, name->name_len, op, sizeof(op), err);
     rc = rc != GD_OK ? rc : ms_nodes_want(&in->reading->nodes, type, op, &value.node, err);
-    rc = rc != GD_OK ? rc : ms_raw_source(path, name->stored, NULL, &value.source, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    rc = raw ? ms_raw_source(path, name->stored, NULL, false, &value.source, err)
+             : ms_npy_source(path, name->stored, &value.source, err);
     return rc != GD_OK ? rc : ms_values_add(&in->reading->values, &value, err);
 }
 
@@ -116,16 +103,11 @@ static void bad_row(void *ctx, const char *why)
 
 static int take_statistic(struct sync *in, const char *path, struct gd_err *err)
 {
-    struct gd_disk *disk;
+    GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
     int rc = gd_disk_open(AT_FDCWD, path, false, &disk, err);
 
-    if (rc != GD_OK) {
-        return rc;
-    }
     in->path = path;
-    rc = ms_statistic_read(disk, take_row, bad_row, in, err);
-    gd_disk_unref(disk);
-    return rc;
+    return rc != GD_OK ? rc : ms_statistic_read(disk, take_row, bad_row, in, err);
 }
 
 /* TYPE.NAME.json, written by save_kernel_args. */
@@ -150,14 +132,14 @@ static int take_file(struct sync *in, uint32_t entry, const struct gd_mapping *m
         rc = take_statistic(in, path, &why);
     } else if (rc == GD_OK && gd_ends_with(name, ".npy")) {
         rc = gd_ms_name_parse(original, &parsed)
-                 ? take_npy(in, path, &parsed, &why)
+                 ? take_tensor(in, path, &parsed, false, &why)
                  : gd_fail(&why, GD_EPROTO,
                            ms_is_renamed(original)
                                ? "a name that was too long, but no mapping.csv with the original"
                                : "its name is not TYPE.NAME.TASK.STREAM.TIME.IO.SLOT.FORMAT.npy");
     } else if (rc == GD_OK && !gd_ends_with(original, ".json") &&
                gd_ms_name_parse(original, &parsed)) {
-        rc = take_raw(in, path, &parsed, &why);
+        rc = take_tensor(in, path, &parsed, true, &why);
     } else if (rc == GD_OK && is_arguments(original)) {
         rc = gd_fail(&why, GD_EUNSUPPORTED,
                      "kernel arguments, not a tensor: read the file directly");

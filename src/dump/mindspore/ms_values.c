@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/grow.h"
 #include "dump/files/npy.h"
 
@@ -15,16 +16,12 @@
 
 static const void *keep_copy(struct ms_values *values, const void *data, size_t size, bool *ok)
 {
-    void *copy;
+    void *copy = data ? gd_arena_alloc(&values->arena, size) : NULL;
 
-    if (!data) {
-        return NULL;
-    }
-    copy = gd_arena_alloc(&values->arena, size);
     if (copy) {
         memcpy(copy, data, size);
     }
-    *ok = *ok && copy;
+    *ok = *ok && (copy || !data);
     return copy;
 }
 
@@ -208,14 +205,16 @@ static void learn_shape(struct gd_graph *graph, const struct gd_catalog_value *v
     }
     if (value->source && *learned < MAX_LEARNED) {
         ++*learned;
-        if (gd_source_info(value->source, &info, NULL) == GD_OK) {
-            output = (struct gd_output){.dtype = info.dtype, .shape = info.shape};
-            gd_graph_set_output(graph, value->node, value->slot, &output);
+        if (gd_source_info(value->source, &info, NULL) != GD_OK) {
+            return;
         }
+        output = (struct gd_output){.dtype = info.dtype, .shape = info.shape};
     } else if (value->shape) {
         output = (struct gd_output){.dtype = value->dtype, .shape = *value->shape};
-        gd_graph_set_output(graph, value->node, value->slot, &output);
+    } else {
+        return;
     }
+    gd_graph_set_output(graph, value->node, value->slot, &output);
 }
 
 static int give_value(struct gd_catalog *catalog, const struct ms_value *file,
@@ -244,7 +243,7 @@ static int give_value(struct gd_catalog *catalog, const struct ms_value *file,
         return GD_OK;
     }
     if (file && file->raw) { /* its shape is known now */
-        rc = ms_raw_source(file->raw, file->stored, row ? row->shape : NULL, &shaped, err);
+        rc = ms_raw_source(file->raw, file->stored, row ? row->shape : NULL, false, &shaped, err);
         if (rc != GD_OK) {
             return rc;
         }
@@ -309,118 +308,130 @@ int ms_values_finish(struct ms_values *values, struct gd_catalog *catalog, uint3
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-struct npy_file {
-    char *path;
-    char *dtype; /* NULL: unknown */
-};
-
-static void npy_free(void *ctx)
-{
-    struct npy_file *file = ctx;
-
-    if (file) {
-        free(file->path);
-        free(file->dtype);
-        free(file);
-    }
-}
-
-static int npy_open(void *ctx, struct gd_source **ret, struct gd_err *err)
-{
-    const struct npy_file *file = ctx;
-    struct gd_disk *disk;
-    struct gd_bytes *bytes = NULL;
-    struct gd_npy npy;
-    struct gd_err why;
-    int rc = gd_disk_open(AT_FDCWD, file->path, false, &disk, err);
-
-    if (rc != GD_OK) {
-        return rc;
-    }
-    rc = gd_bytes_of_disk(disk, 0, gd_disk_size(disk), &bytes, err);
-    if (rc == GD_OK) {
-        rc = gd_npy_read_header(bytes, file->dtype, &npy, &why);
-        rc = rc != GD_OK ? gd_fail(err, rc, "%.250s: %.250s", file->path, why.text) : GD_OK;
-    }
-    if (rc == GD_OK) {
-        rc = gd_npy_source(bytes, &npy, file->path, true, ret, NULL, err);
-    }
-    gd_bytes_unref(bytes);
-    gd_disk_unref(disk);
-    return rc;
-}
-
-int ms_npy_source(const char *path, const char *dtype, struct gd_source **ret, struct gd_err *err)
-{
-    static const struct gd_source_ops ops = {.open = npy_open, .free_ctx = npy_free};
-    struct npy_file *file = calloc(1, sizeof(*file));
-
-    if (file) {
-        file->path = strdup(path);
-        file->dtype = dtype ? strdup(dtype) : NULL;
-    }
-    if (!file || !file->path || (dtype && !file->dtype)) {
-        npy_free(file);
-        return gd_fail_nomem(err);
-    }
-    return gd_source_create_lazy(&ops, file, ret, err);
-}
-
-struct raw_file {
+struct file { /* opened on demand */
     char *path;
     enum gd_stored stored;
-    bool has_shape;
+    bool has_shape, is_exact; /* of raw elements */
     struct gd_shape shape;
 };
 
-static void raw_free(void *ctx)
+static void file_free(void *ctx)
 {
-    struct raw_file *file = ctx;
+    struct file *file = ctx;
 
     free(file->path);
     free(file);
 }
 
-static int raw_open(void *ctx, struct gd_source **ret, struct gd_err *err)
+static int file_source(const struct gd_source_ops *ops, const char *path, const struct file *about,
+                       struct gd_source **ret, struct gd_err *err)
 {
-    const struct raw_file *file = ctx;
-    uint64_t size, bits = gd_stored_bits(file->stored), count;
-    struct gd_source_desc desc = {.stored = file->stored};
-    struct gd_disk *disk;
-    int rc = gd_disk_open(AT_FDCWD, file->path, false, &disk, err);
+    struct file *file = malloc(sizeof(*file));
 
-    if (rc != GD_OK) {
-        return rc;
+    if (file) {
+        *file = *about;
+        file->path = strdup(path);
     }
-    size = gd_disk_size(disk);
-    count = bits >= 8 ? size / (bits / 8) : size * (8 / bits);
-    desc.shape = (struct gd_shape){.rank = 1, .dim = {(int64_t)count}};
-    if (file->has_shape && (uint64_t)gd_shape_count(&file->shape) <= count) {
-        desc.shape = file->shape;
-    } else {
-        desc.note = !file->has_shape
-                        ? "raw elements: no table gives their shape"
-                        : "the file has fewer elements than its table says: shown as one row";
-    }
-    rc = gd_bytes_of_disk(disk, 0, size, &desc.bytes, err);
-    rc = rc != GD_OK ? rc : gd_source_create(&desc, ret, err);
-    gd_bytes_unref(desc.bytes);
-    gd_disk_unref(disk);
-    return rc;
-}
-
-int ms_raw_source(const char *path, enum gd_stored stored, const struct gd_shape *shape,
-                  struct gd_source **ret, struct gd_err *err)
-{
-    static const struct gd_source_ops ops = {.open = raw_open, .free_ctx = raw_free};
-    struct raw_file *file = calloc(1, sizeof(*file));
-
-    if (!file || !(file->path = strdup(path))) {
+    if (!file || !file->path) {
         free(file);
         return gd_fail_nomem(err);
     }
-    file->stored = stored;
-    file->has_shape = shape != NULL;
-    file->shape = shape ? *shape : (struct gd_shape){.rank = 0};
-    return gd_source_create_lazy(&ops, file, ret, err);
+    return gd_source_create_lazy(ops, file, ret, err);
+}
+
+static int npy_open(void *ctx, struct gd_source **ret, struct gd_err *err)
+{
+    const struct file *file = ctx;
+    GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
+    GD_CLEANUP(gd_cleanup_bytes) struct gd_bytes *bytes = NULL;
+    const char *dtype = file->stored == GD_STORED_BFLOAT16 ? "bfloat16" : NULL;
+    struct gd_npy npy;
+    struct gd_err why;
+    int rc = gd_disk_open(AT_FDCWD, file->path, false, &disk, err);
+
+    rc = rc != GD_OK ? rc : gd_bytes_of_disk(disk, 0, gd_disk_size(disk), &bytes, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    rc = gd_npy_read_header(bytes, dtype, &npy, &why);
+    return rc != GD_OK ? gd_fail(err, rc, "%.250s: %.250s", file->path, why.text)
+                       : gd_npy_source(bytes, &npy, file->path, true, ret, NULL, err);
+}
+
+int ms_npy_source(const char *path, enum gd_stored stored, struct gd_source **ret,
+                  struct gd_err *err)
+{
+    static const struct gd_source_ops ops = {.open = npy_open, .free_ctx = file_free};
+
+    return file_source(&ops, path, &(struct file){.stored = stored}, ret, err);
+}
+
+/* One row of what the file has, if it has no shape or one of more elements. */
+static void loose_shape(const struct file *file, uint64_t size, struct gd_source_desc *ret)
+{
+    uint64_t bits = gd_stored_bits(file->stored);
+    uint64_t count = bits >= 8 ? size / (bits / 8) : size * (8 / bits);
+
+    if (file->has_shape && (uint64_t)gd_shape_count(&file->shape) <= count) {
+        ret->shape = file->shape;
+        return;
+    }
+    ret->shape = (struct gd_shape){.rank = 1, .dim = {(int64_t)count}};
+    ret->note = !file->has_shape
+                    ? "raw elements: no table gives their shape"
+                    : "the file has fewer elements than its table says: shown as one row";
+}
+
+/* "shape_0" is a scalar or an empty tensor: the file's size decides. */
+static int exact_shape(const struct file *file, uint64_t size, struct gd_shape *ret,
+                       struct gd_err *err)
+{
+    unsigned bits = gd_stored_bits(file->stored);
+    int64_t count;
+
+    if (file->stored == GD_STORED_OPAQUE) {
+        *ret = (struct gd_shape){.rank = 1, .dim = {(int64_t)size}};
+        return GD_OK;
+    }
+    *ret = file->shape;
+    if (ret->rank == 1 && ret->dim[0] == 0 && size > 0) {
+        ret->rank = 0;
+    }
+    count = gd_shape_count(ret);
+    if (count < 0 || (uint64_t)count > UINT64_MAX / 16 || (uint64_t)count * bits / 8 != size) {
+        return gd_fail(err, GD_EPROTO,
+                       "%.300s has %llu bytes, which does not match the shape and type in its name",
+                       file->path, (unsigned long long)size);
+    }
+    return GD_OK;
+}
+
+static int raw_open(void *ctx, struct gd_source **ret, struct gd_err *err)
+{
+    const struct file *file = ctx;
+    struct gd_source_desc desc = {.stored = file->stored};
+    GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
+    int rc = gd_disk_open(AT_FDCWD, file->path, false, &disk, err);
+
+    if (rc == GD_OK && file->is_exact) {
+        rc = exact_shape(file, gd_disk_size(disk), &desc.shape, err);
+    } else if (rc == GD_OK) {
+        loose_shape(file, gd_disk_size(disk), &desc);
+    }
+    rc = rc != GD_OK ? rc : gd_bytes_of_disk(disk, 0, gd_disk_size(disk), &desc.bytes, err);
+    rc = rc != GD_OK ? rc : gd_source_create(&desc, ret, err);
+    gd_bytes_unref(desc.bytes);
+    return rc;
+}
+
+int ms_raw_source(const char *path, enum gd_stored stored, const struct gd_shape *shape, bool exact,
+                  struct gd_source **ret, struct gd_err *err)
+{
+    static const struct gd_source_ops ops = {.open = raw_open, .free_ctx = file_free};
+    struct file about = {.stored = stored, .has_shape = shape != NULL, .is_exact = exact};
+
+    if (shape) {
+        about.shape = *shape;
+    }
+    return file_source(&ops, path, &about, ret, err);
 }

@@ -44,9 +44,11 @@ int ms_values_finish(struct ms_values *values, struct gd_catalog *catalog, uint3
 void ms_values_clear(struct ms_values *values);
 
 /* A tensor in an .npy file, opened on demand. */
-int ms_npy_source(const char *path, const char *dtype, struct gd_source **ret, struct gd_err *err);
-/* A file of raw elements in the given shape, or as one row if it is NULL or does not match. */
-int ms_raw_source(const char *path, enum gd_stored stored, const struct gd_shape *shape,
+int ms_npy_source(const char *path, enum gd_stored stored, struct gd_source **ret,
+                  struct gd_err *err);
+/* A file of raw elements. `exact`: of that shape; GD_EPROTO when read: its size does not match.
+ * Otherwise as one row if the shape is NULL or has more elements. */
+int ms_raw_source(const char *path, enum gd_stored stored, const struct gd_shape *shape, bool exact,
                   struct gd_source **ret, struct gd_err *err);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cleanup.h"
 #include "dump/files/archive.h"
 #include "dump/io/file_name.h"
 #include "dump/io/folder.h"
@@ -159,6 +160,13 @@ bool api_stats(const struct api_figures *figures, const struct gd_shape *shape, 
     return api_stats_of(&of, shape, nan_may_hide, ret);
 }
 
+const char *api_stats_note(const struct gd_stats *stats)
+{
+    return stats->nan || stats->pos_inf || stats->neg_inf
+               ? "the dump says that there are NaN or infinite elements, but not how many"
+               : NULL;
+}
+
 bool api_shape(const cJSON *array, struct gd_shape *ret)
 {
     const cJSON *item;
@@ -269,25 +277,24 @@ static void tell_layout(const cJSON *element, struct gd_buf *out)
     }
 }
 
-static int add_value(struct api_load *load, uint32_t call, const cJSON *element, const char *folder,
-                     struct api_value *value, struct gd_err *err)
+static int add_value(struct api_load *load, struct api_call *call, const cJSON *element,
+                     const char *folder, struct api_value *value, struct gd_err *err)
 {
-    struct gd_buf note = GD_BUF_INIT(2048);
+    GD_CLEANUP(gd_buf_deinit) struct gd_buf note = GD_BUF_INIT(2048);
     int rc = find_values(load, element, folder, value, err);
 
-    if (rc == GD_OK) {
-        tell_layout(element, &note);
-        if (note.len && value->note) {
-            gd_buf_printf(&note, "; %s", value->note);
-        }
-        value->note = note.len && !note.failed ? gd_buf_text(&note) : value->note;
-        rc = api_value_add(load, &load->call[call], value, err);
+    if (rc != GD_OK) {
+        return rc;
     }
-    gd_buf_deinit(&note);
-    return rc;
+    tell_layout(element, &note);
+    if (note.len && value->note) {
+        gd_buf_printf(&note, "; %s", value->note);
+    }
+    value->note = note.len && !note.failed ? gd_buf_text(&note) : value->note;
+    return api_value_add(load, call, value, err);
 }
 
-static int take_tensor(struct api_load *load, uint32_t call, const cJSON *element,
+static int take_tensor(struct api_load *load, struct api_call *call, const cJSON *element,
                        const struct api_place *place, const char *label, struct gd_err *err)
 {
     const char *dtype = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(element, "dtype"));
@@ -318,22 +325,14 @@ static int take_tensor(struct api_load *load, uint32_t call, const cJSON *elemen
         stats.nan = 1; /* or infinity: its check does not distinguish them */
         stats.unknown |= GD_UNKNOWN_NAN | GD_UNKNOWN_INF;
     }
-    if (value.stats && (stats.nan || stats.pos_inf || stats.neg_inf)) {
-        value.note = "the dump says that there are NaN or infinite elements, but not how many";
-    }
+    value.note = value.stats ? api_stats_note(&stats) : NULL;
     return add_value(load, call, element, place->folder, &value, err);
 }
 
-/* An argument that is not a tensor: a number, string, type or process group. */
-static bool is_plain(const cJSON *element)
-{
-    return cJSON_IsString(cJSON_GetObjectItemCaseSensitive(element, "type")) &&
-           element->child->next;
-}
-
-/* Adds it as an attribute of the call: "in1" "0.5", "kwargs.group_ranks" "[0,1]". */
-static int take_plain(struct api_load *load, uint32_t call, const cJSON *element, bool is_input,
-                      const char *label, struct gd_err *err)
+/* Adds an argument that is not a tensor as an attribute of the call: "in1" "0.5",
+ * "kwargs.group_ranks" "[0,1]". */
+static int take_plain(struct api_load *load, struct api_call *call, const cJSON *element,
+                      bool is_input, const char *label, struct gd_err *err)
 {
     char name[300], value[300];
     int rc = GD_OK;
@@ -349,7 +348,7 @@ static int take_plain(struct api_load *load, uint32_t call, const cJSON *element
                  is_value ? "" : key);
         snprintf(value, sizeof(value), "%.290s", text ? text : "");
         if (text) {
-            rc = api_attr_add(load, &load->call[call], name, value, err);
+            rc = api_attr_add(load, call, name, value, err);
         }
         cJSON_free(text);
     }
@@ -380,11 +379,11 @@ static void put_label(struct gd_buf *label, struct nest *nest, bool is_bare)
     nest->index++;
 }
 
-int api_elements(struct api_load *load, uint32_t call, const cJSON *element,
+int api_elements(struct api_load *load, struct api_call *call, const cJSON *element,
                  const struct api_place *place, struct gd_err *err)
 {
     struct nest nest[MAX_NESTING];
-    struct gd_buf label = GD_BUF_INIT(API_MAX_NAME);
+    GD_CLEANUP(gd_buf_deinit) struct gd_buf label = GD_BUF_INIT(API_MAX_NAME);
     int depth = 0, rc = GD_OK;
 
     if (!element) {
@@ -407,12 +406,12 @@ int api_elements(struct api_load *load, uint32_t call, const cJSON *element,
                 gd_fail(err, GD_ELIMIT, "the argument's name has more than %d bytes", API_MAX_NAME);
         } else if (is_tensor(now)) {
             rc = take_tensor(load, call, now, place, gd_buf_text(&label), err);
-        } else if (is_plain(now)) {
+        } else if (cJSON_IsString(cJSON_GetObjectItemCaseSensitive(now, "type")) &&
+                   now->child->next) { /* a number, string, type or process group */
             rc = take_plain(load, call, now, place->is_input, gd_buf_text(&label), err);
         } else if (now->child && depth + 1 < MAX_NESTING) {
             nest[++depth] = (struct nest){.next = now->child, .label = label.len};
         }
     }
-    gd_buf_deinit(&label);
     return rc;
 }

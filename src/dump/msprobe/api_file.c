@@ -1,35 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Files of API dumps: JSON that may be truncated, and directories named after step and rank. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "dump/msprobe/api_load.h"
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-/* The value that begins at the token, as a tree. */
-static int value_tree(struct gd_json *json, const struct gd_json_token *token, cJSON **ret,
-                      struct gd_err *err)
-{
-    struct gd_json_options options = {.max_depth = GD_JSON_MAX_DEPTH, .what = json->what};
-    size_t begin = token->at;
-    int rc = gd_json_skip(json, token, err);
-
-    return rc != GD_OK ? rc
-                       : gd_json_parse(json->text + begin, json->at - begin, &options, ret, err);
-}
-
 /* All members of the object that began with the last token. */
 static int each_member(struct gd_json *json, api_member_fn fn, void *ctx, struct gd_err *err)
 {
+    struct gd_json_options options = {.max_depth = GD_JSON_MAX_DEPTH, .what = json->what};
     struct gd_json_token token;
     int rc;
 
     for (;;) {
+        GD_CLEANUP(gd_cleanup_free) char *name = NULL;
         cJSON *tree = NULL;
-        char *name;
+        size_t begin;
 
         rc = gd_json_next(json, &token, err);
         if (rc != GD_OK || token.kind == GD_JSON_OBJECT_END) {
@@ -40,10 +30,13 @@ static int each_member(struct gd_json *json, api_member_fn fn, void *ctx, struct
             return gd_fail_nomem(err);
         }
         rc = gd_json_next(json, &token, err);
-        rc = rc != GD_OK ? rc : value_tree(json, &token, &tree, err);
+        begin = token.at;
+        rc = rc != GD_OK ? rc : gd_json_skip(json, &token, err);
+        rc = rc != GD_OK
+                 ? rc
+                 : gd_json_parse(json->text + begin, json->at - begin, &options, &tree, err);
         rc = rc != GD_OK ? rc : fn(ctx, name, tree, err);
         cJSON_Delete(tree);
-        free(name);
         if (rc != GD_OK) {
             return rc;
         }

@@ -46,67 +46,42 @@ static int take_api(void *ctx, const char *name, const cJSON *value, struct gd_e
         .is_input = true, .label = "", .step = in->where->step, .folder = in->folder};
     const cJSON *kwargs = cJSON_GetObjectItemCaseSensitive(value, "kwargs");
     struct api_call *call;
-    uint32_t number;
     int rc = api_call_get(in->load, name, &call, err);
 
     if (rc != GD_OK) {
         return rc;
     }
-    number = (uint32_t)(call - in->load->call);
     if (cJSON_IsArray(value)) {
-        return api_elements(in->load, number, value, &place, err);
+        return api_elements(in->load, call, value, &place, err);
     }
-    rc = api_elements(in->load, number, cJSON_GetObjectItemCaseSensitive(value, "args"), &place,
-                      err);
+    rc = api_elements(in->load, call, cJSON_GetObjectItemCaseSensitive(value, "args"), &place, err);
     place.label = "kwargs";
-    return rc != GD_OK ? rc : api_elements(in->load, number, kwargs, &place, err);
+    return rc != GD_OK ? rc : api_elements(in->load, call, kwargs, &place, err);
 }
 
 static int take_stack(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
 {
     struct reading *in = ctx;
-    struct api_call *call = api_call_find(in->load, name);
 
-    return call && !call->frames && cJSON_IsArray(value)
-               ? api_frames(in->load, value, &call->frames, &call->frame_count, err)
-               : GD_OK;
-}
-
-/* Everything before an error is used: after a crash, the end of the file is missing. */
-static int take_file(struct reading *in, const char *path, api_member_fn fn, bool must,
-                     struct gd_err *err)
-{
-    struct gd_file_text text;
-    struct gd_err why;
-    int rc = gd_file_text_read(path, MAX_FILE, &text, &why);
-
-    if (rc == GD_ENOTFOUND && !must) {
-        return GD_OK;
-    }
-    if (rc == GD_OK) {
-        rc = api_members(&text, path, "", fn, in, &why);
-        free(text.data);
-    }
-    return rc != GD_OK ? api_leave_out(in->load->dump, path, &why, err) : GD_OK;
+    return api_frames(in->load, api_call_find(in->load, name), value, err);
 }
 
 static int take_calls(struct api_load *load, const char *path, const struct api_where *where,
                       struct gd_err *err)
 {
     struct reading in = {.load = load, .where = where};
-    const char *base = gd_base_name(path), *pid = parse_name(path, "forward_info_");
+    const char *pid = parse_name(path, "forward_info_");
     char folder[PATH_MAX], stack[PATH_MAX];
     int rc;
 
     pid = pid ? pid : parse_name(path, "backward_info_");
-    snprintf(folder, sizeof(folder), "%.*s", base > path ? (int)(base - path) - 1 : 1,
-             base > path ? path : ".");
+    gd_folder_of(path, folder, sizeof(folder));
     snprintf(stack, sizeof(stack), "%.3000s/stack_info_%.40s", folder, pid ? pid : "");
     in.folder = folder;
     snprintf(gd_catalog_peer(load->catalog)->framework,
              sizeof(gd_catalog_peer(load->catalog)->framework), "PyTorch");
-    rc = take_file(&in, path, take_api, true, err);
-    return rc != GD_OK ? rc : take_file(&in, stack, take_stack, false, err);
+    rc = api_take_members(load, path, MAX_FILE, take_api, &in, err);
+    return rc != GD_OK ? rc : api_take_members(load, stack, MAX_FILE, take_stack, &in, err);
 }
 
 static const struct api_walk_ops ops = {

@@ -64,15 +64,6 @@ void api_step(struct api_load *load, int64_t step)
     }
 }
 
-/* A call that occurs in only one step is ordered where it ran, not after all others. */
-static void put_in_order(struct api_load *load, struct api_call *call)
-{
-    uint32_t *before = load->last ? &load->call[load->last - 1].next : &load->first;
-
-    call->next = *before;
-    *before = (uint32_t)(call - load->call) + 1;
-}
-
 static void number_calls(struct api_load *load)
 {
     uint32_t order = 0;
@@ -112,8 +103,12 @@ int api_call_get(struct api_load *load, const char *name, struct api_call **ret,
     rc = gd_hash_index_add(&load->lookup, gd_hash_index_hash(&load->lookup, name, strlen(name)),
                            (uint32_t)load->count, err);
     if (rc == GD_OK) {
-        put_in_order(load, call);
+        /* One that occurs in only one step is ordered where it ran, not after all others. */
+        uint32_t *before = load->last ? &load->call[load->last - 1].next : &load->first;
+
         load->last = (uint32_t)++load->count;
+        call->next = *before;
+        *before = load->last;
     }
     *ret = call;
     return rc;
@@ -329,6 +324,13 @@ static bool parse_frame(struct api_load *load, const char *text, struct gd_frame
     return ret->file && ret->function && ret->code;
 }
 
+static const char *keep_string(struct api_load *load, const cJSON *item)
+{
+    const char *text = cJSON_GetStringValue(item);
+
+    return api_keep(load, text ? text : "");
+}
+
 static bool frame_of_array(struct api_load *load, const cJSON *array, struct gd_frame *ret)
 {
     const cJSON *file = array->child, *line = file ? file->next : NULL;
@@ -341,24 +343,22 @@ static bool frame_of_array(struct api_load *load, const cJSON *array, struct gd_
     } else if (cJSON_IsNumber(line) && line->valuedouble > 0 && line->valuedouble < 1e9) {
         number = (uint64_t)line->valuedouble;
     }
-    *ret = (struct gd_frame){.line = (uint32_t)number};
-    text = cJSON_GetStringValue(file);
-    ret->file = api_keep(load, text ? text : "");
-    text = cJSON_GetStringValue(function);
-    ret->function = api_keep(load, text ? text : "");
-    text = cJSON_GetStringValue(code);
-    ret->code = api_keep(load, text ? text : "");
+    *ret = (struct gd_frame){.file = keep_string(load, file),
+                             .line = (uint32_t)number,
+                             .function = keep_string(load, function),
+                             .code = keep_string(load, code)};
     return ret->file && ret->function && ret->code;
 }
 
-int api_frames(struct api_load *load, const cJSON *array, const struct gd_frame **ret,
-               uint32_t *count, struct gd_err *err)
+int api_frames(struct api_load *load, struct api_call *call, const cJSON *array, struct gd_err *err)
 {
     struct gd_frame *frames;
     uint32_t size = 0, used = 0;
     const cJSON *item;
 
-    *count = 0;
+    if (!call || call->frames || !cJSON_IsArray(array)) {
+        return GD_OK;
+    }
     cJSON_ArrayForEach(item, array)
     {
         size += size < API_MAX_SLOTS;
@@ -367,13 +367,9 @@ int api_frames(struct api_load *load, const cJSON *array, const struct gd_frame 
     if (!frames) {
         return gd_fail_nomem(err);
     }
-    cJSON_ArrayForEach(item, array)
-    {
+    for (item = array->child; item && used < size; item = item->next) {
         bool ok = true;
 
-        if (used == size) {
-            break;
-        }
         if (cJSON_IsString(item) && item->valuestring[0]) {
             ok = parse_frame(load, item->valuestring, &frames[used++]);
         } else if (cJSON_IsArray(item)) {
@@ -383,27 +379,18 @@ int api_frames(struct api_load *load, const cJSON *array, const struct gd_frame 
             return gd_fail_nomem(err);
         }
     }
-    *ret = frames;
-    *count = used;
+    call->frames = frames;
+    call->frame_count = used;
     return GD_OK;
 }
 
 /* ---- names of nodes -------------------------------------------------------------------------- */
 
-static bool is_number(const char *text, size_t len)
-{
-    size_t i = 0;
-
-    while (i < len && text[i] >= '0' && text[i] <= '9') {
-        i++;
-    }
-    return len > 0 && i == len;
-}
-
 /* How much of "Module.PATH.Class.forward.N" is "Module." and PATH; 0: not a module. */
 static size_t module_path(const char *name)
 {
     size_t dots[4] = {0}, count = 0, prefix;
+    const char *number;
 
     prefix = strncmp(name, "Module.", 7) == 0 ? 7 : strncmp(name, "Cell.", 5) == 0 ? 5 : 0;
     for (size_t i = strlen(name); prefix && i-- > prefix && count < 3;) {
@@ -414,10 +401,8 @@ static size_t module_path(const char *name)
     if (count == 2) {
         dots[count++] = prefix - 1; /* only the class */
     }
-    if (count < 3 || !is_number(name + dots[0] + 1, strlen(name + dots[0] + 1))) {
-        return 0;
-    }
-    return dots[2];
+    number = name + dots[0] + 1;
+    return count == 3 && *number && !number[strspn(number, "0123456789")] ? dots[2] : 0;
 }
 
 static void put_scope(struct gd_buf *out, const char *text, size_t len)

@@ -92,10 +92,10 @@ int api_event_add(struct api_load *load, struct api_call *call, int64_t step, co
 /* Copies a string for the life of the load. NULL: out of memory. */
 const char *api_keep(struct api_load *load, const char *text);
 
-/* Parses frames from an array of strings "File PATH, line N, in FUNCTION, \n CODE" or of arrays
- * [PATH, LINE, FUNCTION, CODE]. They live as long as the load. */
-int api_frames(struct api_load *load, const cJSON *array, const struct gd_frame **ret,
-               uint32_t *count, struct gd_err *err);
+/* Gives the call its frames, unless it has some: an array of strings "File PATH, line N, in
+ * FUNCTION, \n CODE" or of arrays [PATH, LINE, FUNCTION, CODE]. NULL: nothing is done. */
+int api_frames(struct api_load *load, struct api_call *call, const cJSON *array,
+               struct gd_err *err);
 
 /* Adds nodes, values and events to the catalog. */
 int api_load_finish(struct api_load *load, struct gd_err *err);
@@ -113,7 +113,7 @@ struct api_place {
     /* MindSpore's extremes skip NaN: finite ones do not prove that there is none */
     bool nan_may_hide;
 };
-int api_elements(struct api_load *load, uint32_t call, const cJSON *element,
+int api_elements(struct api_load *load, struct api_call *call, const cJSON *element,
                  const struct api_place *place, struct gd_err *err);
 
 /* max, min, mean and norm as Python dumps write them; NULL: missing. */
@@ -129,6 +129,8 @@ struct api_numbers {
 };
 bool api_stats_of(const struct api_numbers *numbers, const struct gd_shape *shape,
                   bool nan_may_hide, struct gd_stats *ret);
+/* The note for counts that only prove that there are such elements; NULL: none. */
+const char *api_stats_note(const struct gd_stats *stats);
 bool api_shape(const cJSON *array, struct gd_shape *ret);
 /* A file with one tensor, opened on demand. GD_ENOTFOUND: it does not exist. */
 int api_source(const char *folder, const char *name, struct gd_source **ret, struct gd_err *err);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "dump/msprobe/api_walk.h"
 
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #define MAX_TOLD 20 /* bad rows of a file that are reported individually */
 
 struct file {
@@ -29,39 +28,60 @@ int api_leave_out(struct gd_dump *dump, const char *path, const struct gd_err *w
     return gd_dump_leave_out(dump, path, &told, err);
 }
 
+int api_take_members(struct api_load *load, const char *path, uint64_t max, api_member_fn fn,
+                     void *ctx, struct gd_err *err)
+{
+    struct gd_file_text text;
+    struct gd_err why;
+    int rc = gd_file_text_read(path, max, &text, &why);
+
+    if (rc == GD_OK) {
+        rc = api_members(&text, path, "", fn, ctx, &why);
+        free(text.data);
+    }
+    return rc == GD_OK || rc == GD_ENOTFOUND ? GD_OK : api_leave_out(load->dump, path, &why, err);
+}
+
+int api_bad_row(struct api_load *load, const char *path, uint64_t line, size_t bad,
+                const struct gd_err *why, struct gd_err *err)
+{
+    struct gd_err told;
+
+    if (why->code != GD_ENOMEM && why->code != GD_EINTR && bad > MAX_TOLD) {
+        return GD_OK;
+    }
+    gd_fail(&told, why->code, "line %llu: %.300s", (unsigned long long)line, why->text);
+    return api_leave_out(load->dump, path, &told, err);
+}
+
 int api_take_rows(struct api_load *load, struct table *table, const char *path,
                   int (*take)(void *ctx, struct gd_err *err), void *ctx, struct gd_err *err)
 {
     size_t bad = 0;
     bool more = true;
-    int rc = GD_OK;
+    int rc = table_next(table, &more, err);
 
-    while (rc == GD_OK) {
-        struct gd_err why = {.code = GD_OK}, told;
+    while (rc == GD_OK && more) {
+        struct gd_err why;
 
-        rc = table_next(table, &more, err);
-        if (rc != GD_OK || !more) {
-            break;
+        if (take(ctx, &why) != GD_OK) {
+            rc = api_bad_row(load, path, table_line(table), ++bad, &why, err);
         }
-        rc = take(ctx, &why);
-        if (rc != GD_OK && (rc == GD_ENOMEM || rc == GD_EINTR || ++bad <= MAX_TOLD)) {
-            gd_fail(&told, rc, "line %llu: %.300s", (unsigned long long)table_line(table),
-                    why.text);
-            rc = api_leave_out(load->dump, path, &told, err);
-        } else {
-            rc = GD_OK;
-        }
+        rc = rc != GD_OK ? rc : table_next(table, &more, err);
     }
     return rc;
 }
 
-static void place_of(const struct api_walk_ops *ops, const char *path, struct api_where *ret)
+/* Whether the file marks the format; if so, what its path says. */
+static bool is_wanted(const struct api_walk_ops *ops, const struct gd_listing *listing, uint32_t i,
+                      char path[PATH_MAX], struct api_where *where)
 {
-    if (ops->where) {
-        ops->where(path, ret);
-    } else {
-        api_where_of(path, ret);
+    if (listing->entry[i].is_directory || !ops->wants(listing, i) ||
+        gd_listing_path(listing, i, path, PATH_MAX, NULL) != GD_OK) {
+        return false;
     }
+    (ops->where ? ops->where : api_where_of)(path, where);
+    return true;
 }
 
 int api_walk_find(const struct gd_dump_format *format, const struct gd_listing *listing,
@@ -75,13 +95,10 @@ int api_walk_find(const struct gd_dump_format *format, const struct gd_listing *
         struct api_where where;
         char path[PATH_MAX];
 
-        if (listing->entry[i].is_directory || !ops->wants(listing, i) ||
-            gd_listing_path(listing, i, path, sizeof(path), NULL) != GD_OK) {
-            continue;
+        if (is_wanted(ops, listing, i, path, &where)) {
+            finding.root = gd_listing_up(listing, i, where.above + 1);
+            rc = gd_findings_add_root(findings, &finding, err);
         }
-        place_of(ops, path, &where);
-        finding.root = gd_listing_up(listing, i, where.above + 1);
-        rc = gd_findings_add_root(findings, &finding, err);
     }
     return rc;
 }
@@ -135,31 +152,20 @@ static int collect_files(const struct api_walk_ops *ops, const struct gd_listing
     size_t cap = 0;
 
     for (uint32_t i = root; i < listing->count; i++) {
-        struct file file;
+        struct file file, *grown;
         char path[PATH_MAX];
 
-        if (listing->entry[i].is_directory || !ops->wants(listing, i) ||
-            gd_listing_path(listing, i, path, sizeof(path), NULL) != GD_OK) {
+        if (!is_wanted(ops, listing, i, path, &file.where) ||
+            gd_listing_up(listing, i, file.where.above + 1) != root) {
             continue;
         }
-        place_of(ops, path, &file.where);
-        if (gd_listing_up(listing, i, file.where.above + 1) != root) {
-            continue;
-        }
-        if (*count == cap) {
-            struct file *grown = realloc(*ret, (cap ? cap * 2 : 16) * sizeof(*grown));
-
-            if (!grown) {
-                return gd_fail_nomem(err);
-            }
-            *ret = grown;
-            cap = cap ? cap * 2 : 16;
-        }
-        file.path = strdup(path);
+        grown = gd_grow(*ret, *count, &cap, sizeof(*grown));
+        *ret = grown ? grown : *ret;
+        file.path = grown ? strdup(path) : NULL;
         if (!file.path) {
             return gd_fail_nomem(err);
         }
-        (*ret)[(*count)++] = file;
+        grown[(*count)++] = file;
     }
     return GD_OK;
 }

@@ -32,6 +32,13 @@ int api_walk_read(const struct gd_listing *listing, const struct gd_finding *fin
 /* Like gd_dump_leave_out, but strips the path from the beginning of the reason. */
 int api_leave_out(struct gd_dump *dump, const char *path, const struct gd_err *why,
                   struct gd_err *err);
+/* Reads the members of a JSON file's root object. A missing file is ignored. On an error the file
+ * is left out with the reason, but what was read before stays: after a crash its end is missing. */
+int api_take_members(struct api_load *load, const char *path, uint64_t max, api_member_fn fn,
+                     void *ctx, struct gd_err *err);
+/* Reports a row that was refused, if it is one of the first ones. */
+int api_bad_row(struct api_load *load, const char *path, uint64_t line, size_t bad,
+                const struct gd_err *why, struct gd_err *err);
 /* Calls `take` for each row of a table. Rows it refuses are left out; the first ones of a file are
  * reported with their lines. */
 int api_take_rows(struct api_load *load, struct table *table, const char *path,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/io/file_name.h"
 #include "dump/msprobe/api_walk.h"
 #include "dump/msprobe/msprobe_table.h"
 
@@ -52,7 +53,7 @@ static const char *cell_text(const struct reading *in, const char *column)
     return text ? text : "";
 }
 
-static int call_of(struct reading *in, uint32_t *ret, struct gd_err *err)
+static int call_of(struct reading *in, struct api_call **ret, struct gd_err *err)
 {
     const char *device = cell_text(in, "Device and PID"), *type = cell_text(in, "Op Type");
     char name[API_MAX_NAME];
@@ -69,14 +70,14 @@ static int call_of(struct reading *in, uint32_t *ret, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    *ret = (uint32_t)(call - in->load->call);
+    *ret = call;
     if (!call->type && type[0]) {
         call->type = api_keep(in->load, type);
         call->kind = GD_NODE_ACTIVATION;
         rc = call->type ? GD_OK : gd_fail_nomem(err);
     }
     if (rc == GD_OK && cell_text(in, "Op Id")[0]) {
-        rc = api_attr_add(in->load, &in->load->call[*ret], "id", cell_text(in, "Op Id"), err);
+        rc = api_attr_add(in->load, call, "id", cell_text(in, "Op Id"), err);
     }
     return rc;
 }
@@ -100,7 +101,7 @@ static int take_row(void *ctx, struct gd_err *err)
     struct api_numbers of = {.max = 0};
     struct gd_shape shape;
     struct gd_stats stats;
-    uint32_t call;
+    struct api_call *call;
     int rc;
 
     if (!cell_text(in, "Op Name")[0] ||
@@ -115,23 +116,20 @@ static int take_row(void *ctx, struct gd_err *err)
     value.is_input = strncasecmp(cell_text(in, "Input/Output"), "in", 2) == 0;
     value.dtype = gd_stored_dtype(gd_stored_from_name(cell_text(in, "Dtype")));
     value.shape = shape_of(cell_text(in, "Shape"), &shape) ? &shape : NULL;
-    of.has_max = table_number(cell_text(in, "Max"), &of.max);
-    of.has_min = table_number(cell_text(in, "Min"), &of.min);
-    of.has_mean = table_number(cell_text(in, "Mean"), &of.mean);
-    of.has_norm = table_number(cell_text(in, "Norm"), &of.norm);
+    table_numbers(&in->table, "Max", "Min", "Mean", "Norm", &of);
     value.stats = api_stats_of(&of, value.shape, false, &stats) ? &stats : NULL;
     rc = find_values(in, cell_text(in, "Tensor Path"), &value.source, err);
-    return rc != GD_OK ? rc : api_value_add(in->load, &in->load->call[call], &value, err);
+    return rc != GD_OK ? rc : api_value_add(in->load, call, &value, err);
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
 static bool wants_file(const struct gd_listing *listing, uint32_t entry)
 {
-    const char *name = listing->entry[entry].name, *slash = strrchr(name, '/');
+    const char *name = gd_base_name(listing->entry[entry].name);
     char start[64];
 
-    if (strcmp(slash ? slash + 1 : name, "statistic.csv") != 0) {
+    if (strcmp(name, "statistic.csv") != 0) {
         return false;
     }
     gd_listing_peek(listing, entry, start, sizeof(start));
@@ -143,7 +141,6 @@ static int take_table(struct api_load *load, const char *path, const struct api_
 {
     struct reading in = {.load = load};
     struct gd_peer *peer = gd_catalog_peer(load->catalog);
-    const char *slash = strrchr(path, '/');
     char folder[PATH_MAX];
     int rc = table_open(path, &in.table, err);
 
@@ -151,7 +148,7 @@ static int take_table(struct api_load *load, const char *path, const struct api_
     if (rc != GD_OK) {
         return rc;
     }
-    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    gd_folder_of(path, folder, sizeof(folder));
     snprintf(peer->framework, sizeof(peer->framework), "ATB");
     in.folder = folder;
     rc = api_take_rows(in.load, &in.table, path, take_row, &in, err);

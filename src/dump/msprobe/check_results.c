@@ -182,12 +182,10 @@ static int take_file(struct reading *in, const char *path, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    while (rc == GD_OK) {
-        rc = table_next(&in->table, &more, err);
-        if (rc != GD_OK || !more) {
-            break;
-        }
+    rc = table_next(&in->table, &more, err);
+    while (rc == GD_OK && more) {
         rc = take_row(in, err);
+        rc = rc != GD_OK ? rc : table_next(&in->table, &more, err);
     }
     table_close(&in->table);
     snprintf(fact, sizeof(fact), "%llu rows, of which %llu did not pass%s",

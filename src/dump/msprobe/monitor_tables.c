@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "dump/io/file_name.h"
 #include "dump/msprobe/api_walk.h"
 #include "dump/msprobe/msprobe_table.h"
@@ -39,7 +40,7 @@ static enum gd_node_kind kind_of(const char *suffix)
 
 /* "fc1.weight" and "grad" give the node fc1/weight.grad; virtual pipeline stages other than the
  * first become a prefix. */
-static int node_of(struct reading *in, const char *name, const char *suffix, uint32_t *ret,
+static int node_of(struct reading *in, const char *name, const char *suffix, struct api_call **ret,
                    struct gd_err *err)
 {
     char wire[API_MAX_NAME], tail[256];
@@ -61,7 +62,7 @@ static int node_of(struct reading *in, const char *name, const char *suffix, uin
     if (rc != GD_OK) {
         return rc;
     }
-    *ret = (uint32_t)(call - in->load->call);
+    *ret = call;
     if (!call->parent) {
         size_t len = strlen(wire), cut = strlen(tail);
 
@@ -122,10 +123,7 @@ static bool take_stats(const struct table *table, const struct gd_shape *shape,
     struct api_numbers of = {.max = 0};
     double nans;
 
-    of.has_max = table_number(table_cell(table, "max"), &of.max);
-    of.has_min = table_number(table_cell(table, "min"), &of.min);
-    of.has_mean = table_number(table_cell(table, "mean"), &of.mean);
-    of.has_norm = table_number(table_cell(table, "norm"), &of.norm);
+    table_numbers(table, "max", "min", "mean", "norm", &of);
     if ((table_number(table_cell(table, "nans"), &nans) && isnan(nans)) ||
         (table_cell(table, "shape") && strcmp(table_cell(table, "shape"), "nan") == 0)) {
         return false;
@@ -185,17 +183,16 @@ static int64_t micro_step(const struct table *table)
     return !scope ? ret : strcmp(scope, "reduced") == 0 || ret == 0 ? 0 : ret - 1;
 }
 
-static int add_value(struct reading *in, uint32_t node, int64_t step, struct gd_err *err)
+static int add_value(struct reading *in, struct api_call *call, int64_t step, struct gd_err *err)
 {
     const struct table *table = &in->table;
     const char *dtype = table_cell(table, "dtype"), *crc = table_cell(table, "MD5");
-    struct gd_buf note = GD_BUF_INIT(8192);
+    GD_CLEANUP(gd_buf_deinit) struct gd_buf note = GD_BUF_INIT(8192);
     struct api_value value = {.label = "", .step = step};
     struct gd_shape shape;
     struct gd_stats stats;
     char digest[48], label[24];
     int64_t micro = micro_step(table);
-    int rc = GD_OK;
 
     value.shape = table_shape(table_cell(table, "shape"), &shape) ? &shape : NULL;
     value.dtype = dtype ? gd_stored_dtype(gd_stored_from_name(dtype)) : GD_DT_NONE;
@@ -212,11 +209,7 @@ static int add_value(struct reading *in, uint32_t node, int64_t step, struct gd_
     if (note.len && !value.note && !note.failed) {
         value.note = gd_buf_text(&note);
     }
-    if (value.stats || value.digest) {
-        rc = api_value_add(in->load, &in->load->call[node], &value, err);
-    }
-    gd_buf_deinit(&note);
-    return rc;
+    return value.stats || value.digest ? api_value_add(in->load, call, &value, err) : GD_OK;
 }
 
 /* The signs of a gradient, if they were saved: PARAMETER.npy, true where positive. */
@@ -225,7 +218,7 @@ static int take_direction(struct reading *in, const char *name, int64_t step, st
     struct api_value value = {
         .label = "", .step = step, .note = "true where the element is positive"};
     char file[300];
-    uint32_t node;
+    struct api_call *call;
     int rc;
 
     snprintf(file, sizeof(file), "%.250s.npy", name);
@@ -233,12 +226,12 @@ static int take_direction(struct reading *in, const char *name, int64_t step, st
     if (rc != GD_OK) {
         return rc == GD_ENOMEM ? gd_fail(err, rc, "out of memory") : GD_OK;
     }
-    rc = node_of(in, name, "grad_direction", &node, err);
+    rc = node_of(in, name, "grad_direction", &call, err);
     if (rc != GD_OK) {
         gd_source_unref(value.source);
         return rc;
     }
-    return api_value_add(in->load, &in->load->call[node], &value, err);
+    return api_value_add(in->load, call, &value, err);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -262,7 +255,7 @@ static int take_row(void *ctx, struct gd_err *err)
     static const char *const names[] = {"name", "module_name", "param_name"};
     const char *name = NULL;
     int64_t step = in->step;
-    uint32_t node;
+    struct api_call *call;
     int rc;
 
     for (size_t i = 0; !name && i < sizeof(names) / sizeof(names[0]); i++) {
@@ -275,19 +268,24 @@ static int take_row(void *ctx, struct gd_err *err)
         return gd_fail(err, GD_EPROTO, "the row has no step");
     }
     rc = gd_catalog_add_step(in->load->catalog, step, err);
-    rc = rc != GD_OK ? rc : node_of(in, name, suffix_of(in), &node, err);
-    rc = rc != GD_OK ? rc : add_value(in, node, step, err);
+    rc = rc != GD_OK ? rc : node_of(in, name, suffix_of(in), &call, err);
+    rc = rc != GD_OK ? rc : add_value(in, call, step, err);
     rc = rc != GD_OK ? rc : take_scalars(in, name, step, err);
     return rc != GD_OK || !in->folder ? rc : take_direction(in, name, step, err);
 }
 
-static void name_framework(struct api_load *load)
+/* Reads the rows of the table, and closes it. */
+static int take_table(struct reading *in, const char *path, struct gd_err *err)
 {
-    struct gd_peer *peer = gd_catalog_peer(load->catalog);
+    struct gd_peer *peer = gd_catalog_peer(in->load->catalog);
+    int rc;
 
     if (!peer->framework[0]) {
         snprintf(peer->framework, sizeof(peer->framework), "msprobe");
     }
+    rc = api_take_rows(in->load, &in->table, path, take_row, in, err);
+    table_close(&in->table);
+    return rc;
 }
 
 /* ---- grad_probe ------------------------------------------------------------------------------ */
@@ -324,16 +322,10 @@ static int take_grad(struct api_load *load, const char *path, const struct api_w
     if (!grad_step(base, &in.step)) {
         return gd_fail(err, GD_EPROTO, "its name has no step");
     }
-    name_framework(load);
     snprintf(folder, sizeof(folder), "%.*sstep%lld", (int)(base - path), path, (long long)in.step);
     in.folder = folder;
     rc = table_open(path, &in.table, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    rc = api_take_rows(in.load, &in.table, path, take_row, &in, err);
-    table_close(&in.table);
-    return rc;
+    return rc != GD_OK ? rc : take_table(&in, path, err);
 }
 
 static const struct api_walk_ops grad_ops = {
@@ -376,11 +368,6 @@ static size_t monitor_prefix(const char *name)
     return at > 1 && name[at - 1] == '_' ? at - 1 : 0;
 }
 
-static bool is_second(const char *start)
-{
-    return strncmp(start, "vpp_stage,step,", 15) == 0;
-}
-
 static bool wants_monitor(const struct gd_listing *listing, uint32_t entry)
 {
     char start[64];
@@ -389,7 +376,7 @@ static bool wants_monitor(const struct gd_listing *listing, uint32_t entry)
         return false;
     }
     gd_listing_peek(listing, entry, start, sizeof(start));
-    return strncmp(start, "vpp_stage,name,step", 19) == 0 || is_second(start);
+    return gd_starts_with(start, "vpp_stage,name,step") || gd_starts_with(start, "vpp_stage,step,");
 }
 
 /* The table name that goes with an alarm's tag. */
@@ -432,23 +419,11 @@ static int take_alarm(void *ctx, const char *key, const cJSON *value, struct gd_
 static int finish_monitor(struct api_load *load, const struct api_where *where, struct gd_err *err)
 {
     struct reading in = {.load = load, .where = where};
-    const char *slash = strrchr(where->root, '/');
-    struct gd_file_text text;
-    struct gd_err why;
+    int len = (int)(gd_base_name(where->root) - where->root);
     char path[PATH_MAX];
-    int rc;
-
-    snprintf(path, sizeof(path), "%.*sanomaly_detected/rank%d/anomaly.json",
-             slash ? (int)(slash - where->root) + 1 : 0, where->root, where->rank);
-    rc = gd_file_text_read(path, MAX_ALARM, &text, &why);
-    if (rc == GD_ENOTFOUND) {
-        return GD_OK;
-    }
-    if (rc == GD_OK) {
-        rc = api_members(&text, path, "", take_alarm, &in, &why);
-        free(text.data);
-    }
-    return rc != GD_OK ? api_leave_out(load->dump, path, &why, err) : GD_OK;
+    snprintf(path, sizeof(path), "%.*sanomaly_detected/rank%d/anomaly.json", len, where->root,
+             where->rank);
+    return api_take_members(load, path, MAX_ALARM, take_alarm, &in, err);
 }
 
 static int take_monitor(struct api_load *load, const char *path, const struct api_where *where,
@@ -462,12 +437,9 @@ static int take_monitor(struct api_load *load, const char *path, const struct ap
     if (rc != GD_OK) {
         return rc;
     }
-    name_framework(load);
     snprintf(suffix, sizeof(suffix), "%.*s", (int)monitor_prefix(base), base);
     in.suffix = table_cell(&in.table, "module_name") ? "" : suffix;
-    rc = api_take_rows(in.load, &in.table, path, take_row, &in, err);
-    table_close(&in.table);
-    return rc;
+    return take_table(&in, path, err);
 }
 
 static const struct api_walk_ops monitor_ops = {

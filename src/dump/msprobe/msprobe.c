@@ -41,11 +41,8 @@ static bool looks_so(const char *start, size_t size)
 
 static bool wants_file(const struct gd_listing *listing, uint32_t entry)
 {
-    const char *name = listing->entry[entry].name;
-    const char *base = strrchr(name, '/');
+    const char *name = gd_base_name(listing->entry[entry].name);
     char start[513];
-
-    name = base ? base + 1 : name;
     if (strcmp(name, "dump.json") != 0 && strcmp(name, "debug.json") != 0) {
         return false;
     }
@@ -88,7 +85,7 @@ static int take_parameter(struct reading *in, const char *of, const cJSON *eleme
     place.nan_may_hide = strcmp(in->framework, "mindspore") == 0;
     element = cJSON_IsArray(element) && element->child && !element->child->next ? element->child
                                                                                 : element;
-    return api_elements(in->load, (uint32_t)(call - in->load->call), element, &place, err);
+    return api_elements(in->load, call, element, &place, err);
 }
 
 static int take_parameters(struct reading *in, const char *of, const cJSON *object, bool is_grad,
@@ -106,7 +103,8 @@ static int take_parameters(struct reading *in, const char *of, const cJSON *obje
     return rc;
 }
 
-static int take_part(struct reading *in, uint32_t call, const cJSON *part, struct gd_err *err)
+static int take_part(struct reading *in, struct api_call *call, const cJSON *part,
+                     struct gd_err *err)
 {
     const char *key = part->string ? part->string : "";
     struct api_place place = {.is_input = strncmp(key, "input", 5) == 0,
@@ -116,13 +114,13 @@ static int take_part(struct reading *in, uint32_t call, const cJSON *part, struc
                               .nan_may_hide = strcmp(in->framework, "mindspore") == 0};
 
     if (strcmp(key, "parameters") == 0) {
-        return take_parameters(in, in->load->call[call].name, part, false, err);
+        return take_parameters(in, call->name, part, false, err);
     }
     if (strcmp(key, "is_recompute") == 0 && cJSON_IsTrue(part)) {
-        return api_attr_add(in->load, &in->load->call[call], "recompute", "true", err);
+        return api_attr_add(in->load, call, "recompute", "true", err);
     }
     if (strcmp(key, "is_nan") == 0 && cJSON_IsTrue(part)) { /* applies to the whole call */
-        return api_event_add(in->load, &in->load->call[call], in->where->step, "overflow",
+        return api_event_add(in->load, call, in->where->step, "overflow",
                              "msprobe's nan_check: NaN or infinity in its results", err);
     }
     if (!place.is_input && strcmp(key, "output") != 0) {
@@ -136,7 +134,6 @@ static int take_entry(void *ctx, const char *name, const cJSON *value, struct gd
     struct reading *in = ctx;
     struct api_call *call;
     const cJSON *part;
-    uint32_t number;
     int rc;
 
     if (strstr(name, ".parameters_grad.")) {
@@ -150,33 +147,22 @@ static int take_entry(void *ctx, const char *name, const cJSON *value, struct gd
         rc = api_event_add(in->load, call, in->where->step, "overflow",
                            "msprobe found an overflow in its results", err);
     }
-    number = (uint32_t)(call - in->load->call);
     if (rc == GD_OK && gd_ends_with(name, ".debug")) { /* the tensor itself, or a container of it */
         struct api_place place = {.label = "",
                                   .step = in->where->step,
                                   .folder = in->folder,
                                   .nan_may_hide = strcmp(in->framework, "mindspore") == 0};
 
-        return api_elements(in->load, number, value, &place, err);
+        return api_elements(in->load, call, value, &place, err);
     }
     cJSON_ArrayForEach(part, value)
     {
-        rc = rc != GD_OK ? rc : take_part(in, number, part, err);
+        rc = rc != GD_OK ? rc : take_part(in, call, part, err);
     }
     return rc;
 }
 
 /* ---- stacks and modules ---------------------------------------------------------------------- */
-
-static int give_frames(struct reading *in, const char *name, const cJSON *frames,
-                       struct gd_err *err)
-{
-    struct api_call *call = api_call_find(in->load, name);
-
-    return call && !call->frames
-               ? api_frames(in->load, frames, &call->frames, &call->frame_count, err)
-               : GD_OK;
-}
 
 /* New: {"0": [[names], [frames]]}; old: {name: [frames]}. */
 static int take_stack(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
@@ -184,22 +170,21 @@ static int take_stack(void *ctx, const char *name, const cJSON *value, struct gd
     struct reading *in = ctx;
     const cJSON *names = cJSON_IsArray(value) ? value->child : NULL;
     const cJSON *frames = names ? names->next : NULL, *item;
-    const struct gd_frame *shared = NULL;
-    uint32_t count = 0;
+    struct api_call shared = {.frames = NULL};
     int rc;
 
     if (!cJSON_IsArray(names) || !cJSON_IsArray(frames) || frames->next) {
-        return give_frames(in, name, value, err);
+        return api_frames(in->load, api_call_find(in->load, name), value, err);
     }
-    rc = api_frames(in->load, frames, &shared, &count, err);
+    rc = api_frames(in->load, &shared, frames, err);
     cJSON_ArrayForEach(item, names)
     {
         struct api_call *call =
             cJSON_IsString(item) ? api_call_find(in->load, item->valuestring) : NULL;
 
         if (rc == GD_OK && call && !call->frames) {
-            call->frames = shared;
-            call->frame_count = count;
+            call->frames = shared.frames;
+            call->frame_count = shared.frame_count;
         }
     }
     return rc;
@@ -225,53 +210,34 @@ static int take_parent(void *ctx, const char *name, const cJSON *value, struct g
     return GD_OK;
 }
 
-/* Reads a file next to it; a missing one is not an error. */
-static int take_beside(struct reading *in, const char *path, const char *name, api_member_fn fn,
-                       struct gd_err *err)
-{
-    char beside[PATH_MAX];
-    struct gd_file_text text;
-    struct gd_err why;
-    const char *slash = strrchr(path, '/');
-    int rc;
-
-    snprintf(beside, sizeof(beside), "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, name);
-    rc = gd_file_text_read(beside, MAX_FILE, &text, &why);
-    if (rc == GD_ENOTFOUND) {
-        return GD_OK;
-    }
-    if (rc == GD_OK) {
-        rc = api_members(&text, beside, "", fn, in, &why);
-        free(text.data);
-    }
-    return rc != GD_OK ? api_leave_out(in->load->dump, beside, &why, err) : GD_OK;
-}
-
 /* ---- a file ---------------------------------------------------------------------------------- */
 
-/* Reads what the root says before its data; skips the data. */
+/* Reads what the root says before its data. */
 static void read_root(struct reading *in, const struct gd_file_text *text)
 {
+    const struct {
+        const char *key;
+        char *out;
+        size_t size;
+    } wanted[] = {{"framework", in->framework, sizeof(in->framework)},
+                  {"task", in->task, sizeof(in->task)},
+                  {"level", in->level, sizeof(in->level)}};
     struct gd_json json = {.text = text->data, .size = text->size, .max_depth = GD_JSON_MAX_DEPTH};
     struct gd_json_token token;
+    int rc = gd_json_next(&json, &token, NULL);
 
-    if (gd_json_next(&json, &token, NULL) == GD_OK && token.kind == GD_JSON_OBJECT) {
-        while (gd_json_next(&json, &token, NULL) == GD_OK && token.kind == GD_JSON_KEY) {
-            char key[40];
+    while (rc == GD_OK && gd_json_next(&json, &token, NULL) == GD_OK && token.kind == GD_JSON_KEY &&
+           strcmp(token.text, "data") != 0) {
+        size_t k = 0;
 
-            snprintf(key, sizeof(key), "%s", token.text);
-            if (strcmp(key, "data") == 0 || gd_json_next(&json, &token, NULL) != GD_OK) {
-                break;
-            }
-            if (token.kind == GD_JSON_STRING && strcmp(key, "framework") == 0) {
-                snprintf(in->framework, sizeof(in->framework), "%.31s", token.text);
-            } else if (token.kind == GD_JSON_STRING && strcmp(key, "task") == 0) {
-                snprintf(in->task, sizeof(in->task), "%.39s", token.text);
-            } else if (token.kind == GD_JSON_STRING && strcmp(key, "level") == 0) {
-                snprintf(in->level, sizeof(in->level), "%.39s", token.text);
-            } else if (gd_json_skip(&json, &token, NULL) != GD_OK) {
-                break;
-            }
+        while (k < sizeof(wanted) / sizeof(wanted[0]) && strcmp(token.text, wanted[k].key) != 0) {
+            k++;
+        }
+        rc = gd_json_next(&json, &token, NULL);
+        if (rc == GD_OK && token.kind == GD_JSON_STRING && k < sizeof(wanted) / sizeof(wanted[0])) {
+            snprintf(wanted[k].out, wanted[k].size, "%s", token.text);
+        } else if (rc == GD_OK) {
+            rc = gd_json_skip(&json, &token, NULL);
         }
     }
     gd_json_deinit(&json);
@@ -303,8 +269,8 @@ static int take_dump(struct api_load *load, const char *path, const struct api_w
                      struct gd_err *err)
 {
     struct reading in = {.load = load, .where = where};
-    const char *slash = strrchr(path, '/');
-    char folder[PATH_MAX];
+    int len = (int)(gd_base_name(path) - path);
+    char folder[PATH_MAX], beside[PATH_MAX];
     struct gd_file_text text;
     struct gd_err why;
     int rc = gd_file_text_read(path, MAX_FILE, &text, err);
@@ -312,8 +278,7 @@ static int take_dump(struct api_load *load, const char *path, const struct api_w
     if (rc != GD_OK) {
         return rc;
     }
-    snprintf(folder, sizeof(folder), "%.*sdump_tensor_data", slash ? (int)(slash - path) + 1 : 0,
-             path);
+    snprintf(folder, sizeof(folder), "%.*sdump_tensor_data", len, path);
     in.folder = folder;
     api_step(load, where->step);
     read_root(&in, &text);
@@ -322,8 +287,10 @@ static int take_dump(struct api_load *load, const char *path, const struct api_w
     rc = rc != GD_OK ? api_leave_out(load->dump, path, &why, err)
                      : GD_OK; /* keep what was read before the error */
     rc = rc != GD_OK ? rc : tell_facts(&in, err);
-    rc = rc != GD_OK ? rc : take_beside(&in, path, "stack.json", take_stack, err);
-    rc = rc != GD_OK ? rc : take_beside(&in, path, "construct.json", take_parent, err);
+    snprintf(beside, sizeof(beside), "%.*sstack.json", len, path);
+    rc = rc != GD_OK ? rc : api_take_members(load, beside, MAX_FILE, take_stack, &in, err);
+    snprintf(beside, sizeof(beside), "%.*sconstruct.json", len, path);
+    rc = rc != GD_OK ? rc : api_take_members(load, beside, MAX_FILE, take_parent, &in, err);
     return rc != GD_OK ? rc : msprobe_events(load, path, where, err);
 }
 

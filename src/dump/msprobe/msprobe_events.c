@@ -43,24 +43,6 @@ static int take_rank(void *ctx, const char *name, const cJSON *value, struct gd_
     return rc;
 }
 
-static int take_analysis(struct reading *in, const char *path, struct gd_err *err)
-{
-    struct gd_file_text text;
-    struct gd_err why;
-    int rc = gd_file_text_read(path, MAX_FILE, &text, &why);
-
-    if (rc == GD_OK) {
-        rc = api_members(&text, path, "", take_rank, in, &why);
-        free(text.data);
-    }
-    return rc != GD_OK ? api_leave_out(in->load->dump, path, &why, err) : GD_OK;
-}
-
-static bool is_analysis(const char *name)
-{
-    return gd_starts_with(name, "anomaly_analyze_") && gd_ends_with(name, ".json");
-}
-
 static int look_into(struct reading *in, const char *folder, struct gd_err *err)
 {
     DIR *dir = opendir(folder);
@@ -70,9 +52,10 @@ static int look_into(struct reading *in, const char *folder, struct gd_err *err)
     while (dir && rc == GD_OK && (entry = readdir(dir))) {
         char path[PATH_MAX];
 
-        if (is_analysis(entry->d_name) &&
+        if (gd_starts_with(entry->d_name, "anomaly_analyze_") &&
+            gd_ends_with(entry->d_name, ".json") &&
             snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) < (int)sizeof(path)) {
-            rc = take_analysis(in, path, err);
+            rc = api_take_members(in->load, path, MAX_FILE, take_rank, in, err);
         }
     }
     if (dir) {
@@ -106,11 +89,10 @@ int msprobe_events(struct api_load *load, const char *path, const struct api_whe
                    struct gd_err *err)
 {
     struct reading in = {.load = load, .where = where};
-    const char *slash = strrchr(path, '/');
     char folder[PATH_MAX];
     int rc;
 
-    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    gd_folder_of(path, folder, sizeof(folder));
     rc = tell_errors(load, folder, err);
     for (uint32_t up = 0; rc == GD_OK && up < where->above && up < 2; up++) {
         char *end = strrchr(folder, '/');

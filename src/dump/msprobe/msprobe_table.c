@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/msprobe/api_load.h"
+
 #define BLANKS " \t\r\n"
 
 int table_open(const char *path, struct table *ret, struct gd_err *err)
@@ -84,6 +86,15 @@ bool table_number(const char *text, double *ret)
     }
     *ret = strtod(text, &end);
     return end != text && end[strspn(end, BLANKS)] == '\0';
+}
+
+void table_numbers(const struct table *table, const char *max, const char *min, const char *mean,
+                   const char *norm, struct api_numbers *ret)
+{
+    ret->has_max = table_number(table_cell(table, max), &ret->max);
+    ret->has_min = table_number(table_cell(table, min), &ret->min);
+    ret->has_mean = table_number(table_cell(table, mean), &ret->mean);
+    ret->has_norm = table_number(table_cell(table, norm), &ret->norm);
 }
 
 bool table_whole(const char *text, int64_t *ret)

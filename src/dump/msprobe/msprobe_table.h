@@ -32,6 +32,10 @@ uint64_t table_line(const struct table *table); /* of the current row, from 1 */
 /* "0.5", "nan", "-inf\t"; false: not a number ("", "N/A", "None"). */
 bool table_number(const char *text, double *ret);
 bool table_whole(const char *text, int64_t *ret);
+/* Statistics of the current row, in these columns. */
+struct api_numbers;
+void table_numbers(const struct table *table, const char *max, const char *min, const char *mean,
+                   const char *norm, struct api_numbers *ret);
 /* "[2, 3]", "(2, 3)", "torch.Size([2, 3])"; false: not a shape. */
 bool table_shape(const char *text, struct gd_shape *ret);
 

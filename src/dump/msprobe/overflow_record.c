@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/io/file_name.h"
 #include "dump/msprobe/api_walk.h"
 
 #define MAX_FILE (UINT64_C(256) << 20)
@@ -13,16 +14,16 @@
 struct reading { /* of one directory */
     struct api_load *load;
     const char *folder;
-    uint32_t call;
+    struct api_call *call;
     int64_t step;
 };
 
 static bool wants_file(const struct gd_listing *listing, uint32_t entry)
 {
-    const char *name = listing->entry[entry].name, *base = strrchr(name, '/');
+    const char *base = gd_base_name(listing->entry[entry].name);
     char start[129];
 
-    return strcmp(base ? base + 1 : name, "overflow.json") == 0 &&
+    return strcmp(base, "overflow.json") == 0 &&
            gd_listing_peek(listing, entry, start, sizeof(start)) > 0 &&
            strstr(start, "\"gradb.overflow\"");
 }
@@ -64,27 +65,22 @@ static int64_t count_of(const cJSON *about, const char *name)
                : 0;
 }
 
-static bool has_event(const struct api_call *call, int64_t step)
-{
-    const struct api_event *event = call->events;
-
-    while (event && event->step != step) {
-        event = event->next;
-    }
-    return event != NULL;
-}
-
 /* A node that overflowed several times in a step is several calls. */
 static int find_call(struct reading *in, const cJSON *about, struct gd_err *err)
 {
     const char *node = text_of(about, "node"), *api = text_of(about, "api");
     char name[API_MAX_NAME], text[1024];
+    const struct api_event *event;
     struct api_call *call;
     int rc;
 
     snprintf(name, sizeof(name), "%.4000s", node[0] ? node : api[0] ? api : "call");
     rc = api_call_get(in->load, name, &call, err);
-    if (rc == GD_OK && has_event(call, in->step)) {
+    event = rc == GD_OK ? call->events : NULL;
+    while (event && event->step != in->step) {
+        event = event->next;
+    }
+    if (event) {
         size_t len = strlen(name);
         snprintf(name + len, sizeof(name) - len, "#%lld", (long long)count_of(about, "number"));
         rc = api_call_get(in->load, name, &call, err);
@@ -92,7 +88,7 @@ static int find_call(struct reading *in, const cJSON *about, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    in->call = (uint32_t)(call - in->load->call);
+    in->call = call;
     snprintf(text, sizeof(text), "overflow %lld, %.200s, %.600s",
              (long long)count_of(about, "number"), text_of(about, "phase"), text_of(about, "line"));
     call->type = api_keep(in->load, text_of(about, "function"));
@@ -106,7 +102,7 @@ static int take_values(struct reading *in, const cJSON *values, bool is_input, c
     struct api_place place = {
         .is_input = is_input, .label = label, .step = in->step, .folder = in->folder};
 
-    return values ? api_elements(in->load, in->call, values, &place, err) : GD_OK;
+    return api_elements(in->load, in->call, values, &place, err);
 }
 
 static int take_arguments(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
@@ -127,12 +123,8 @@ static int take_arguments(void *ctx, const char *name, const cJSON *value, struc
 static int take_stack(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
 {
     struct reading *in = ctx;
-    struct api_call *call = &in->load->call[in->call];
-
     (void)name;
-    return !call->frames && cJSON_IsArray(value)
-               ? api_frames(in->load, value, &call->frames, &call->frame_count, err)
-               : GD_OK;
+    return api_frames(in->load, in->call, value, err);
 }
 
 /* A missing file is ignored. */
@@ -168,7 +160,6 @@ static int take_record(struct api_load *load, const char *path, const struct api
                        struct gd_err *err)
 {
     struct gd_json_options options = {.max_depth = GD_JSON_MAX_DEPTH, .what = path};
-    const char *slash = strrchr(path, '/');
     char folder[PATH_MAX];
     struct reading in = {.load = load, .folder = folder};
     struct gd_file_text text;
@@ -179,7 +170,7 @@ static int take_record(struct api_load *load, const char *path, const struct api
     if (rc != GD_OK) {
         return rc;
     }
-    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    gd_folder_of(path, folder, sizeof(folder));
     rc = gd_json_parse(text.data, text.size, &options, &about, err);
     if (rc == GD_OK) {
         struct gd_peer *peer = gd_catalog_peer(load->catalog);

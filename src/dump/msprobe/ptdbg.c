@@ -12,7 +12,6 @@
 
 #define MAX_FILE      (UINT64_C(2) << 30)
 #define MARK_OVERFLOW 101 /* in place of the step marker */
-#define MAX_TOLD      20  /* bad lines of a file that are reported individually */
 
 struct reading {
     struct api_load *load;
@@ -71,9 +70,7 @@ static int take_stack(struct reading *in, const char *name, const cJSON *frames,
 
     len -= len > 0 && (name[len - 1] == '_' || name[len - 1] == '.');
     rc = call_of(in, name, len, &call, err);
-    return rc != GD_OK || call->frames
-               ? rc
-               : api_frames(in->load, frames, &call->frames, &call->frame_count, err);
+    return rc != GD_OK ? rc : api_frames(in->load, call, frames, err);
 }
 
 static int find_file(struct reading *in, const char *name, struct api_value *value,
@@ -90,13 +87,6 @@ static int find_file(struct reading *in, const char *name, struct api_value *val
         value->note = "bfloat16 saved as float32";
     }
     return rc == GD_ENOMEM ? gd_fail(err, rc, "%s", why.text) : GD_OK;
-}
-
-static const char *note_of(const struct gd_stats *stats)
-{
-    return stats->nan || stats->pos_inf || stats->neg_inf
-               ? "the dump says that there are NaN or infinite elements, but not how many"
-               : NULL;
 }
 
 static int take_tensor(struct reading *in, const char *name, const cJSON *mark, struct gd_err *err)
@@ -125,7 +115,7 @@ static int take_tensor(struct reading *in, const char *name, const cJSON *mark, 
     value.shape = api_shape(dims, &shape) ? &shape : NULL;
     if (api_stats(&figures, value.shape, false, &stats)) {
         value.stats = &stats;
-        value.note = note_of(&stats);
+        value.note = api_stats_note(&stats);
     }
     if (digest && digest[0]) {
         snprintf(crc, sizeof(crc), "crc32:%.32s", digest);
@@ -174,17 +164,12 @@ static int take_lines(struct reading *in, const struct gd_file_text *text, const
     while (rc == GD_OK && at < text->size) {
         const char *end = memchr(text->data + at, '\n', text->size - at);
         size_t len = end ? (size_t)(end - text->data) - at : text->size - at;
-        struct gd_err why = {.code = GD_OK}, told = {.code = GD_OK};
+        struct gd_err why;
 
         number++;
-        if (strspn(text->data + at, " \t\r") < len) {
-            rc = take_line(in, text->data + at, len, &why);
-        }
-        if (rc != GD_OK && (rc == GD_ENOMEM || rc == GD_EINTR || ++bad <= MAX_TOLD)) {
-            gd_fail(&told, rc, "line %zu: %.300s", number, why.text);
-            rc = api_leave_out(in->load->dump, path, &told, err);
-        } else {
-            rc = GD_OK;
+        if (strspn(text->data + at, " \t\r") < len &&
+            take_line(in, text->data + at, len, &why) != GD_OK) {
+            rc = api_bad_row(in->load, path, number, ++bad, &why, err);
         }
         at += len + 1;
     }

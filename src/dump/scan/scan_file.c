@@ -6,6 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/cleanup.h"
 #include "base/grow.h"
 #include "dump/io/disk.h"
 #include "dump/io/little_endian.h"
@@ -535,24 +536,18 @@ int gd_scan_file_read(const void *bytes, size_t size, struct gd_scan_file **ret,
 
 int gd_scan_file_open(const char *path, struct gd_scan_file **ret, struct gd_err *err)
 {
-    struct gd_disk *disk;
-    struct gd_err why = {.text = ""};
-    void *bytes;
+    GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
+    struct gd_file_text file;
+    struct gd_err why;
     int rc = gd_disk_open(AT_FDCWD, path, true, &disk, err);
 
+    rc = rc != GD_OK ? rc : gd_disk_read_text(disk, MAX_FILE, &file, err);
     if (rc != GD_OK) {
         return rc;
     }
-    uint64_t size = gd_disk_size(disk);
-    bytes = size <= MAX_FILE ? malloc((size_t)size + 1) : NULL;
-    rc = bytes ? gd_disk_read(disk, 0, bytes, (size_t)size, err) : gd_fail_nomem(err);
-    if (rc == GD_OK) {
-        rc = gd_scan_file_read(bytes, (size_t)size, ret, &why);
-        rc = rc != GD_OK ? gd_fail(err, rc, "%.300s: %.150s", path, why.text) : GD_OK;
-    }
-    free(bytes);
-    gd_disk_unref(disk);
-    return rc;
+    rc = gd_scan_file_read(file.data, file.size, ret, &why);
+    free(file.data);
+    return rc != GD_OK ? gd_fail(err, rc, "%.300s: %.150s", path, why.text) : GD_OK;
 }
 
 void gd_scan_file_free(struct gd_scan_file *file)

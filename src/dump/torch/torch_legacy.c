@@ -4,7 +4,6 @@
  * machine, the object, the keys of the storages), then each storage in the order of the keys:
  * number of elements and bytes.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
  * A container that occurs in several places has several names; one within itself is listed only at
  * the first place.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
  * sequence of pickles and numbers. The members are read in place, which a tar library cannot do;
  * nothing is unpacked.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
