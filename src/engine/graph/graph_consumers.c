@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "base/order.h"
 #include "engine/graph/graph_impl.h"
 
 #include <stdlib.h>
@@ -307,13 +308,9 @@ struct ordered {
 
 static int compare_order(const void *a, const void *b)
 {
-    const struct ordered *x = a;
-    const struct ordered *y = b;
+    const struct ordered *x = a, *y = b;
 
-    if (x->order != y->order) {
-        return x->order < y->order ? -1 : 1;
-    }
-    return x->node < y->node ? -1 : x->node > y->node;
+    return GD_ORDER(x->order, y->order) ?: GD_ORDER(x->node, y->node);
 }
 
 /* Nodes whose order is unknown come last: GD_NO_ORDER is the largest number. */
@@ -404,13 +401,9 @@ uint32_t gd_graph_order(const struct gd_graph *graph, gd_node_id node)
 
 static int compare_types(const void *a, const void *b)
 {
-    const struct gd_type_count *x = a;
-    const struct gd_type_count *y = b;
+    const struct gd_type_count *x = a, *y = b;
 
-    if (x->count != y->count) {
-        return x->count > y->count ? -1 : 1;
-    }
-    return strcmp(x->type, y->type);
+    return GD_ORDER(y->count, x->count) ?: strcmp(x->type, y->type);
 }
 
 const struct gd_type_count *gd_graph_types(const struct gd_graph *graph, uint32_t *count)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "engine/why/why_impl.h"
 
 #define NAME_SHOWN 120 /* the end of a longer one */
@@ -366,10 +367,7 @@ static int by_order(const void *a, const void *b)
     const struct why_tensor *x = *(const struct why_tensor *const *)a;
     const struct why_tensor *y = *(const struct why_tensor *const *)b;
 
-    if (x->step != y->step) {
-        return x->step < y->step ? -1 : 1;
-    }
-    return x->order != y->order ? (x->order < y->order ? -1 : 1) : (x < y ? -1 : x > y);
+    return GD_ORDER(x->step, y->step) ?: GD_ORDER(x->order, y->order) ?: GD_ORDER(x, y);
 }
 
 const struct why_tensor *why_first_bad(const struct why_walk *walk)

@@ -45,16 +45,6 @@ static struct display_list *find_list(struct repl *repl)
 
 /* ---- showing ------------------------------------------------------------------------------- */
 
-static const struct gd_scalar *find_scalar(const struct gd_session *session, const char *name)
-{
-    for (int i = 0; i < session->scalar_count; i++) {
-        if (strcmp(session->scalar[i].name, name) == 0) {
-            return &session->scalar[i];
-        }
-    }
-    return NULL;
-}
-
 static void show_scalar(struct command_call *call, const struct display *display,
                         const struct gd_scalar *scalar, cJSON *record)
 {
@@ -102,7 +92,7 @@ static int show_one(struct command_call *call, const struct display *display, cJ
         }
         value_deinit(&value);
     } else if (call->session) {
-        const struct gd_scalar *scalar = find_scalar(call->session, display->text);
+        const struct gd_scalar *scalar = gd_session_scalar(call->session, display->text);
         if (scalar) {
             show_scalar(call, display, scalar, record);
             return GD_OK;
