@@ -77,8 +77,6 @@ bool gradb_wants_checkpoint(gradb *g)
            atomic_exchange(&a->wants_checkpoint, 0) != 0;
 }
 
-/* ---- events and times ------------------------------------------------------------------------ */
-
 /* A debugger is connected. */
 static bool is_heard(const struct agent *a)
 {

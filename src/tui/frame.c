@@ -86,8 +86,6 @@ static void on_draw_timer(struct ev_loop *loop, ev_timer *timer, int events)
     (void)events; /* waking the loop is enough: on_prepare draws */
 }
 
-/* ---- the terminal's size ---- */
-
 void tui_take_size(struct tui *tui)
 {
     int rows, cols;
@@ -118,8 +116,6 @@ static void on_winch(struct ev_loop *loop, ev_signal *signal, int events)
     tui_take_size(tui);
 }
 
-/* ---- Ctrl-Z, and back ---- */
-
 /* The program that had the terminal in the meantime may have changed it. */
 static void come_back(struct tui *tui)
 {
@@ -147,8 +143,6 @@ static void on_resume(struct ev_loop *loop, ev_signal *watcher, int events)
     (void)events;
     come_back(watcher->data);
 }
-
-/* ---- start and end ---- */
 
 void tui_frames_init(struct tui *tui)
 {

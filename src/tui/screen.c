@@ -11,8 +11,6 @@
 
 #define WIDE_STACK 68 /* percent of the columns, while the source pane has nothing to show */
 
-/* ---- panes ---- */
-
 static void draw_title(struct tui *tui, int row, int col, int cols, enum tui_pane_id pane)
 {
     char title[96];
