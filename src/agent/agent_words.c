@@ -110,6 +110,22 @@ void gradb_event(gradb *g, const char *kind, const char *text, gradb_node node)
     agent_wake(a);
 }
 
+void agent_words_drop(struct agent *a)
+{
+    while (a->reports) {
+        struct agent_packet *next = a->reports->next;
+        free(a->reports);
+        a->reports = next;
+    }
+    a->reports_end = &a->reports;
+    a->reports_bytes = 0;
+    for (size_t i = 0; i < a->log_count; i++) {
+        free(a->log[i]);
+    }
+    a->log_count = a->scalar_count = a->times_count = 0;
+    a->log_dropped = 0;
+}
+
 void agent_tell_late(struct agent *a)
 {
     static const char *const phases[] = {"", "the forward phase of ", "the backward phase of ",

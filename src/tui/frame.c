@@ -101,8 +101,7 @@ void tui_take_size(struct tui *tui)
     }
     tui->small = small;
     tui->single_key = tui->single_key && !small; /* there is no status line to show that it is on */
-    tui->dirty_now = true;
-    tui_changed(tui);
+    tui_redraw(tui);
 }
 
 static void on_winch(struct ev_loop *loop, ev_signal *signal, int events)
