@@ -103,10 +103,7 @@ static void show_hit(struct command_call *call, const struct gd_hit *hit)
     struct gd_node_info info;
     cJSON *record = out_record(call->out, "hit");
     cJSON *object = hit_record(call, hit);
-    while (object->child) { /* move its members to the record */
-        cJSON *item = cJSON_DetachItemViaPointer(object, object->child);
-        out_set(record, OUT_JSON(item->string, item));
-    }
+    out_move(record, object);
     cJSON_Delete(object);
     out_printf(call->out, "Hit %llu of %llu, step %lld: %s %d, %s\n",
                (unsigned long long)hits_number(session, hit),

@@ -31,9 +31,8 @@ static void show_outputs(struct command_call *call, cJSON *record, gd_node_id no
         out_set(item, OUT_TEXT("dtype", gd_dtype_name(output.dtype)),
                 OUT_JSON("shape", inspect_shape_json(&output.shape)),
                 OUT_IF(given, OUT_TEXT("slot", name)));
-        out_say(call->out, item, "  {what:-6} :{name:-3} {dtype} {shape}[, {size}]\n",
+        out_say(call->out, item, "  {what:-6} :{name:-3} {dtype} {shape:shape}[, {size}]\n",
                 OUT_TEXT("what", name[0] == 'i' ? "given" : "output"), OUT_TEXT("name", name),
-                OUT_TEXT("shape", inspect_shape(call, &output.shape)),
                 OUT_TEXT("size", sized ? inspect_bytes(call, bytes) : ""));
     }
 }

@@ -305,15 +305,11 @@ static const struct command info_subs[] = {
 
 static int run_info(struct command_call *call, struct gd_err *err)
 {
+    cJSON *list = out_list(out_record(call->out, "info"), "subjects");
+
     (void)err;
-    if (out_is_json(call->out)) {
-        cJSON *list = out_list(out_record(call->out, "info"), "subjects");
-        for (const struct command *sub = info_subs; sub->name; sub++) {
-            out_push_text(list, sub->name);
-        }
-        return GD_OK;
-    }
     for (const struct command *sub = info_subs; sub->name; sub++) {
+        out_push_text(list, sub->name);
         out_printf(call->out, "info %-12s %s\n", sub->name, sub->summary);
     }
     return GD_OK;
