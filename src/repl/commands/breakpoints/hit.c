@@ -55,11 +55,10 @@ void hit_print_params(struct command_call *call, const struct gd_hit *hit, int i
     }
 }
 
-cJSON *hit_record(struct command_call *call, const struct gd_hit *hit)
+void hit_record(struct command_call *call, cJSON *object, const struct gd_hit *hit)
 {
-    cJSON *object = repl_hit_json(call->session, hit, false);
+    repl_hit_record(object, call->session, hit);
     out_set(object, OUT_INT("number", hits_number(call->session, hit)));
-    return object;
 }
 
 /* "model.c:42 <tab> y = x * w;": the node's innermost frame in the user's own code. */
@@ -102,9 +101,7 @@ static void show_hit(struct command_call *call, const struct gd_hit *hit)
     struct gd_session *session = call->session;
     struct gd_node_info info;
     cJSON *record = out_record(call->out, "hit");
-    cJSON *object = hit_record(call, hit);
-    out_move(record, object);
-    cJSON_Delete(object);
+    hit_record(call, record, hit);
     out_printf(call->out, "Hit %llu of %llu, step %lld: %s %d, %s\n",
                (unsigned long long)hits_number(session, hit),
                (unsigned long long)(session->hits_dropped + session->hit_count),

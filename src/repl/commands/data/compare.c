@@ -38,11 +38,7 @@ static int compare_tensors(struct command_call *call, const struct compare_sides
         rc = repl_work_end(&work, GD_OK, err);
     }
     if (rc == GD_OK) {
-        if (out_is_json(call->out)) {
-            compare_record(call, sides, rule, &tally, worst, count, &a, &b);
-        } else {
-            compare_print(call, sides, rule, &tally, worst, count, &a, &b);
-        }
+        compare_show(call, sides, rule, &tally, worst, count, &a, &b);
     }
     free(worst);
     return rc;

@@ -29,7 +29,8 @@ static double difference_of_wide(enum gd_dtype dtype, const unsigned char *x,
 }
 
 /* a - b; for complex numbers its magnitude. */
-double element_difference(const struct gd_tensor *a, const unsigned char *x, const unsigned char *y)
+static double element_difference(const struct gd_tensor *a, const unsigned char *x,
+                                 const unsigned char *y)
 {
     enum gd_dtype dtype = a->dtype;
 

@@ -403,8 +403,9 @@ static void report_missing(struct dumping *s, const struct gd_stop *at, const cJ
                    (long long)at->step + 1);
     }
     out_say(call->out, record,
-            s->elsewhere == 1 ? "1 rank is stopped at another step and is not dumped\n"
-                              : "[{elsewhere|rank} are stopped at another step and are not dumped\n]");
+            s->elsewhere == 1
+                ? "1 rank is stopped at another step and is not dumped\n"
+                : "[{elsewhere|rank} are stopped at another step and are not dumped\n]");
 }
 
 static void report_step(struct dumping *s, const struct gd_stop *at, uint64_t bytes)
