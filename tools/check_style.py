@@ -211,7 +211,7 @@ def check_commands(source):
     place = source.path.relative_to(ROOT)
     if not place.as_posix().startswith("src/repl/commands/"):
         return
-    head = re.match(r"//[^\n]*\n/\*\s*(?:\* )?Commands: ([^\n]*)", source.code)
+    head = re.match(r"//[^\n]*\n/\*\s*(?:\* )?Commands: ([^\n.*]*)", source.code)
     listed = re.findall(r"[^\s,]+", head.group(1)) if head else []
     defined = []
     for at in range(source.count):

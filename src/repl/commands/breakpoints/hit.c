@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: hit, next-hit, previous-hit
- * Go from hit to hit.
- */
+/* Commands: hit, next-hit, previous-hit */
 #include <math.h>
 #include <string.h>
 
 #include "repl/commands/breakpoints/advice.h"
 #include "repl/commands/breakpoints/hit.h"
-#include "repl/core/command.h"
 #include "repl/core/hits.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"

@@ -6,7 +6,6 @@
 
 #include "base/buf.h"
 #include "repl/commands/breakpoints/overflow.h"
-#include "repl/core/command.h"
 #include "repl/core/everyone.h"
 #include "repl/values/inspect.h"
 

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: compare
- * Compare a tensor with its previous value or with another tensor.
- */
+/* Commands: compare */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "repl/commands/data/compare.h"
 #include "repl/compare/compare_files.h"
-#include "repl/core/command.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"

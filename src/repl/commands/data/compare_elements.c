@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "repl/commands/data/compare.h"
-#include "repl/core/command.h"
 #include "repl/core/work.h"
 
 #define PIECE ((int64_t)1 << 16) /* elements between two checks for Ctrl-C */

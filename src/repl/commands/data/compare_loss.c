@@ -5,7 +5,6 @@
 
 #include "compare/losslog.h"
 #include "repl/compare/compare_files.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 static void log_row(struct command_call *call, struct out_table *table, const char *path,

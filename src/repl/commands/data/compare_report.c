@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What `compare` shows, as text and as a record. */
 #include "repl/commands/data/compare.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: display, undisplay
- * Show expressions at every stop; `info display` lists them.
- */
+/* Commands: display, undisplay. Also "info display". */
 #include <stdlib.h>
 #include <string.h>
 
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"

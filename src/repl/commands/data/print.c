@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: print
- * Show values of tensors.
- */
+/* Commands: print */
 #include <string.h>
 
-#include "repl/core/command.h"
 #include "repl/values/dump_notes.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: rerun
- * Repeat the call of an overflow.
- */
+/* Commands: rerun */
 #include <string.h>
 
-#include "base/buf.h"
 #include "repl/commands/breakpoints/overflow.h"
-#include "repl/core/command.h"
-#include "repl/values/inspect.h"
 
 static void show_run(struct command_call *call, const cJSON *run)
 {

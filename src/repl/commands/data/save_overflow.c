@@ -3,7 +3,6 @@
 #include "base/buf.h"
 #include "repl/commands/breakpoints/overflow.h"
 #include "repl/commands/data/save.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 int save_overflow(struct command_call *call, const char *which, const char *folder,

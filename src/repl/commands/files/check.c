@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: check
- * Check the parameters of one or two checkpoints.
- */
+/* Commands: check */
 #include <string.h>
 
 #include "dump/hash_index.h"
 #include "repl/compare/compare_files.h"
-#include "repl/core/command.h"
 #include "repl/core/work.h"
 #include "repl/values/checked.h"
 #include "repl/values/inspect.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: check-config
- * Check a dump configuration file.
- */
+/* Commands: check-config */
 #include "repl/commands/files/dump_live_impl.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 

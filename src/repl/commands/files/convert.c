@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: convert
- * Convert a dump to another format.
- */
+/* Commands: convert */
 #include <string.h>
 #include <unistd.h>
 
 #include "dump/cann/cann_convert.h"
 #include "dump/cann/cann_types.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"

@@ -7,7 +7,6 @@
 #include "engine/graph/selector.h"
 #include "engine/ranks.h"
 #include "repl/commands/files/dump_live_impl.h"
-#include "repl/core/command.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: open
- * Open a dump, a checkpoint or a record.
- */
+/* Commands: open */
 #include <string.h>
 
 #include "dump/detect.h"
 #include "dump/dump_target.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"

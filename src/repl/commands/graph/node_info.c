@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: node-info
- * Show all that is known of a node; also `info node`.
- */
+/* Commands: node-info. Also "info node". */
 #include <string.h>
 
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/core/watch.h"
 #include "repl/values/dump_notes.h"
 #include "repl/values/inspect.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: info
- * The table of the subjects of `info`; each is in a file of its own.
- */
+/* Commands: info. Each subject is in a file of its own. */
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 
 static const struct command info_subs[] = {
     {

@@ -5,7 +5,6 @@
 #include "dump/detect.h"
 #include "dump/dump_target.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"

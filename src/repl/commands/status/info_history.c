@@ -8,7 +8,6 @@
 #include "engine/history/history.h"
 #include "engine/statistic.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 #include "repl/values/spark.h"

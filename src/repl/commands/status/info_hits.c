@@ -6,7 +6,6 @@
 #include "engine/ranks.h"
 #include "repl/commands/breakpoints/hit.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/core/hits.h"
 #include "repl/core/watch.h"
 #include "repl/values/inspect.h"

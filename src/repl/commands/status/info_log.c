@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `info log`. */
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/launch/launch.h"
 #include "repl/values/inspect.h"
 
