@@ -4,7 +4,7 @@
 #define GD_ENGINE_SESSION_IMPL_H
 
 #include "engine/debugger.h"
-#include "engine/hit_index.h"
+#include "engine/hash_index.h"
 
 struct gd_ranks;        /* engine/ranks.h */
 struct gd_cache;        /* engine/cache.h */
@@ -42,7 +42,7 @@ struct gd_session_impl {
     bool has_deferred;
     struct gd_stop deferred;
     size_t hit_cap;
-    struct gd_hit_index hit_index; /* of a record that can go back */
+    struct gd_hash_index hit_index; /* of a record that can go back */
     /* what the target was sent */
     struct session_site *sites;
     size_t site_count, site_cap;

@@ -429,6 +429,28 @@ bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation
     return true;
 }
 
+void gd_number_stats(double value, struct gd_stats *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    ret->count = 1;
+    ret->min = INFINITY;
+    ret->max = -INFINITY;
+    ret->nan = isnan(value) ? 1U : 0U;
+    ret->pos_inf = isinf(value) && value > 0;
+    ret->neg_inf = isinf(value) && value < 0;
+    ret->zero = value == 0;
+    ret->neg_zero = value == 0 && signbit(value);
+    ret->denormal = fpclassify(value) == FP_SUBNORMAL;
+    if (!isfinite(value)) {
+        return;
+    }
+    ret->positive = value > 0;
+    ret->negative = value < 0;
+    ret->min = ret->max = ret->mean = value;
+    ret->abs_mean = fabs(value);
+    ret->sum_sq = value * value;
+}
+
 /* ---- the past ------------------------------------------------------------------------------ */
 
 /* An outlier is added as a smaller one: one spike must not hide those that follow, and a new level

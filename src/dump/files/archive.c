@@ -9,8 +9,8 @@
 #include "base/arena.h"
 #include "base/grow.h"
 #include "dump/format.h"
-#include "dump/hash_index.h"
 #include "dump/io/file_name.h"
+#include "engine/hash_index.h"
 
 #define MAX_ENTRIES    ((size_t)1000000)
 #define MAX_NOTES      1000

@@ -39,30 +39,6 @@ static bool number_of(void *ctx, const char *name, double *ret)
     return !previous || !of_this_step || scalar->has_before;
 }
 
-void watching_number_stats(double value, struct gd_stats *ret)
-{
-    memset(ret, 0, sizeof(*ret));
-    ret->count = 1;
-    ret->min = INFINITY;
-    ret->max = -INFINITY;
-    if (isnan(value)) {
-        ret->nan = 1;
-    }
-    ret->pos_inf = isinf(value) && value > 0;
-    ret->neg_inf = isinf(value) && value < 0;
-    ret->zero = value == 0;
-    ret->neg_zero = value == 0 && signbit(value);
-    ret->denormal = fpclassify(value) == FP_SUBNORMAL;
-    if (!isfinite(value)) {
-        return;
-    }
-    ret->positive = value > 0;
-    ret->negative = value < 0;
-    ret->min = ret->max = ret->mean = value;
-    ret->abs_mean = fabs(value);
-    ret->sum_sq = value * value;
-}
-
 /* ---- reporting ----------------------------------------------------------------------------- */
 
 static void fill_place(const struct watch_judging *judging, const struct watch_cover *cover,
@@ -578,7 +554,7 @@ static void judge_scalar(struct watch_judging *judging, struct watch_cover *cove
                                   .series = &cover->sum.series,
                                   .scalar = number_of,
                                   .scalar_ctx = &numbers};
-    watching_number_stats(scalar->value, &stats);
+    gd_number_stats(scalar->value, &stats);
     watching_judge_cover(judging, cover, &(struct watch_place){GD_NO_NODE, 0, cover->scalar},
                          &cover->memory, &seen);
     if (!judging->recheck) {

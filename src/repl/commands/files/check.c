@@ -2,7 +2,7 @@
 /* Commands: check */
 #include <string.h>
 
-#include "dump/hash_index.h"
+#include "engine/hash_index.h"
 #include "repl/compare/compare_files.h"
 #include "repl/core/work.h"
 #include "repl/values/checked.h"
