@@ -78,8 +78,7 @@ static void complete_hit(struct gd_session *session, struct gd_hit *hit)
     }
 }
 
-/* ---- finding one again ------------------------------------------------------------------------
- */
+/* ---- finding one again ----------------------------------------------------------------------- */
 
 static uint64_t hash_hit(const struct gd_hit *hit)
 {

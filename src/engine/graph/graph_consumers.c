@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "base/order.h"
 #include "engine/graph/graph_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the consumers' index -------------------------------------------------------------------- */
+#include "base/order.h"
 
-static bool is_live(const struct gd_graph *graph, gd_node_id node)
-{
-    return node < graph->node_count && !graph->node[node].gone;
-}
+/* ---- the consumers' index -------------------------------------------------------------------- */
 
 static void count_consumers(struct gd_graph *graph, uint64_t *total)
 {
@@ -20,7 +16,7 @@ static void count_consumers(struct gd_graph *graph, uint64_t *total)
         const struct graph_node *node = &graph->node[i];
 
         for (uint32_t k = 0; k < (node->gone ? 0 : node->input_count); k++) {
-            if (is_live(graph, node->inputs[k].node)) {
+            if (graph_live(graph, node->inputs[k].node)) {
                 graph->run[node->inputs[k].node].cap++;
                 ++*total;
             }
@@ -40,7 +36,7 @@ static void fill_consumers(struct gd_graph *graph, struct gd_edge *block)
         for (uint32_t k = 0; k < (node->gone ? 0 : node->input_count); k++) {
             const struct gd_edge *input = &node->inputs[k];
 
-            if (is_live(graph, input->node)) {
+            if (graph_live(graph, input->node)) {
                 struct graph_run *run = &graph->run[input->node];
 
                 run->edges[run->count++] =
@@ -65,15 +61,10 @@ static int rebuild_consumers(struct gd_graph *graph, struct gd_err *err)
     graph->stale = true;
     count_consumers(graph, &total);
     size_t bytes = (size_t)total * sizeof(*block);
-    int rc = graph_take(graph, bytes, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
     if (total) {
-        block = malloc(bytes);
+        block = graph_malloc(graph, bytes, err);
         if (!block) {
-            graph_give(graph, bytes);
-            return graph_out_of_memory(err);
+            return err->code;
         }
     }
     graph->run_block = block;
@@ -121,7 +112,7 @@ static int append_inputs(struct gd_graph *graph, gd_node_id node, uint32_t first
         struct gd_edge edge = rec->inputs[k];
         gd_node_id producer = edge.node;
 
-        if (!is_live(graph, producer)) {
+        if (!graph_live(graph, producer)) {
             continue;
         }
         edge.node = node;

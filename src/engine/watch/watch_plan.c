@@ -152,8 +152,7 @@ static void order_scalars(struct build *b)
     }
 }
 
-/* ---- carry over what was learned --------------------------------------------------------------
- */
+/* ---- carry over what was learned ------------------------------------------------------------- */
 
 struct carry {
     struct watch_memory *memory;

@@ -144,8 +144,7 @@ void why_move(struct why_walk *walk, int64_t step)
     gd_hash_index_add(&walk->index, hash_of(root->node, root->slot, step), 0, NULL);
 }
 
-/* ---- what is known about a value --------------------------------------------------------------
- */
+/* ---- what is known about a value ------------------------------------------------------------- */
 
 bool why_is_bad(enum gd_bad bad, const struct gd_stats *stats)
 {
@@ -292,8 +291,7 @@ void why_note(const struct why_walk *walk, struct why_tensor *tensor)
     gd_buf_deinit(&text);
 }
 
-/* ---- the first bad value -----------------------------------------------------------------------
- */
+/* ---- the first bad value --------------------------------------------------------------------- */
 
 static bool has_bad_input(const struct why_walk *walk, const struct why_tensor *tensor)
 {
