@@ -13,27 +13,6 @@
 
 enum move { MOVE_PAIR, MOVE_SKIP_A, MOVE_SKIP_B };
 
-static bool same_shape(const struct gd_shape *a, const struct gd_shape *b)
-{
-    int j = 0;
-
-    for (int i = 0; i < a->rank; i++) {
-        if (a->dim[i] == 1) {
-            continue;
-        }
-        while (j < b->rank && b->dim[j] == 1) {
-            j++;
-        }
-        if (j == b->rank || b->dim[j++] != a->dim[i]) {
-            return false;
-        }
-    }
-    while (j < b->rank && b->dim[j] == 1) {
-        j++;
-    }
-    return j == b->rank;
-}
-
 /* Operators are alike unless both are known and neither name contains the other. */
 static bool same_op(const char *a, const char *b)
 {
@@ -69,7 +48,7 @@ static bool can_pair(struct gd_matcher *m, uint32_t a, uint32_t b)
     p = &m->a->item[x->first];
     q = &m->b->item[y->first];
     return p->input == q->input && p->has_shape && q->has_shape && !p->problem && !q->problem &&
-           same_shape(&p->shape, &q->shape);
+           gd_shape_alike(&p->shape, &q->shape);
 }
 
 /* Follows the cheapest path back through the cost table. */
@@ -230,9 +209,7 @@ int gd_match_by_order(struct gd_matcher *m, struct gd_err *err)
                       .b = malloc((m->b->unit_count + 1) * sizeof(uint32_t))};
     int rc = gap.a && gap.b ? look_at(m->a, m->of_a, err) : gd_fail_nomem(err);
 
-    if (rc == GD_OK) {
-        rc = look_at(m->b, m->of_b, err);
-    }
+    rc = rc != GD_OK ? rc : look_at(m->b, m->of_b, err);
     for (int phase = GD_PHASE_FORWARD; rc == GD_OK && phase <= GD_PHASE_OPTIMIZER; phase++) {
         rc = align_phase(m, (enum gd_phase)phase, &gap, err);
     }

@@ -388,22 +388,7 @@ static int in_order(struct search *s, struct gd_err *err)
             }
         }
     }
-    if (s->b->graph) {
-        uint32_t limit = gd_graph_node_limit(s->b->graph);
-
-        s->limit = limit;
-        s->unit_of = malloc((limit + 1) * sizeof(*s->unit_of));
-        if (!s->unit_of) {
-            return gd_fail_nomem(err);
-        }
-        memset(s->unit_of, 0xff, (limit + 1) * sizeof(*s->unit_of));
-        for (uint32_t i = 0; i < s->b->unit_count; i++) {
-            if (s->b->unit[i].node < limit) {
-                s->unit_of[s->b->unit[i].node] = i;
-            }
-        }
-    }
-    return GD_OK;
+    return s->b->graph ? gd_table_units_of_nodes(s->b, &s->unit_of, &s->limit, err) : GD_OK;
 }
 
 /* Finds the first bad one by checking all before it. */
@@ -581,9 +566,7 @@ static int describe_difference(struct search *s, size_t at, uint32_t bad, struct
     }
     ret->collective = gd_is_collective(s->b->unit[ret->at.b].op);
     rc = judge_output(s, &ret->at, bad, &ret->difference, &ret->item_a, err);
-    if (rc == GD_OK) {
-        rc = judge_inputs(s, s->order[at], &inputs, err);
-    }
+    rc = rc != GD_OK ? rc : judge_inputs(s, s->order[at], &inputs, err);
     if (rc != GD_OK) {
         return rc;
     }

@@ -64,26 +64,15 @@ static uint32_t path_of(const char *name, char ret[MAX_PATH])
     return depth <= MAX_DEPTH ? depth : 0;
 }
 
-static uint32_t find_layer(struct layers *layers, const char *path)
+static uint32_t find_layer(const struct layers *layers, const char *path)
 {
-    uint64_t hash = gd_hash_index_hash(&layers->lookup, path, strlen(path));
-    uint32_t number;
-    size_t at = 0;
-
-    while (gd_hash_index_next(&layers->lookup, hash, &at, &number)) {
-        if (strcmp(layers->layer[number].path, path) == 0) {
-            return number;
-        }
-    }
-    return UINT32_MAX;
+    return gd_hash_index_find(&layers->lookup, path, layers->layer, sizeof(*layers->layer));
 }
 
 static int add_unit(struct layers *layers, uint32_t unit, const char *path, uint32_t depth,
                     struct gd_err *err)
 {
     uint32_t number = find_layer(layers, path);
-    int rc = GD_OK;
-
     layers->next[unit] = UINT32_MAX;
     if (number != UINT32_MAX) {
         layers->next[layers->layer[number].last] = unit;
@@ -96,12 +85,8 @@ static int add_unit(struct layers *layers, uint32_t unit, const char *path, uint
                                            .partner = UINT32_MAX,
                                            .first = unit,
                                            .last = unit};
-    if (!layers->layer[number].path) {
-        return gd_fail_nomem(err);
-    }
-    rc = gd_hash_index_add(&layers->lookup, gd_hash_index_hash(&layers->lookup, path, strlen(path)),
-                           number, err);
-    return rc;
+    return layers->layer[number].path ? gd_hash_index_add_name(&layers->lookup, path, number, err)
+                                      : gd_fail_nomem(err);
 }
 
 static bool is_operator(const struct gd_table *table, uint32_t unit)
@@ -167,21 +152,17 @@ struct endings {
 
 static struct ending *ending_of(struct endings *endings, const char *text, struct gd_err *err)
 {
-    uint64_t hash = gd_hash_index_hash(&endings->lookup, text, strlen(text));
-    uint32_t number;
-    size_t at = 0;
+    uint32_t number =
+        gd_hash_index_find(&endings->lookup, text, endings->list, sizeof(*endings->list));
 
-    while (gd_hash_index_next(&endings->lookup, hash, &at, &number)) {
-        if (strcmp(endings->list[number].text, text) == 0) {
-            return &endings->list[number];
-        }
+    if (number != UINT32_MAX) {
+        return &endings->list[number];
     }
     number = (uint32_t)endings->count;
-    if (gd_hash_index_add(&endings->lookup, hash, number, err) != GD_OK) {
+    if (gd_hash_index_add_name(&endings->lookup, text, number, err) != GD_OK) {
         return NULL;
     }
-    endings->list[number] = (struct ending){.text = text};
-    endings->count++;
+    endings->list[endings->count++] = (struct ending){.text = text};
     return &endings->list[number];
 }
 
@@ -317,9 +298,7 @@ static int align_pairs(struct gd_matcher *m, const struct layers *a, const struc
         if (rc == GD_OK) {
             rc = collect_units(m->b, b, a->layer[i].partner, m->of_b, of_b, &count_b, err);
         }
-        if (rc == GD_OK) {
-            rc = gd_align(m, of_a, count_a, of_b, count_b, GD_HOW_RULES, err);
-        }
+        rc = rc != GD_OK ? rc : gd_align(m, of_a, count_a, of_b, count_b, GD_HOW_RULES, err);
     }
     free(of_a);
     free(of_b);

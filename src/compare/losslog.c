@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/grow.h"
+
 #define MAX_LINE  65536
 #define MAX_LINES ((size_t)50000000)
 
@@ -100,16 +102,11 @@ static int add_loss(struct gd_loss_log *log, const struct gd_loss *loss, struct 
     if (log->count == MAX_LINES) {
         return gd_fail(err, GD_ELIMIT, "more than %zu losses", MAX_LINES);
     }
-    if (log->count == log->room) {
-        size_t room = log->room ? log->room * 2 : 256;
-        struct gd_loss *more = reallocarray(log->loss, room, sizeof(*more));
-
-        if (!more) {
-            return gd_fail_nomem(err);
-        }
-        log->loss = more;
-        log->room = room;
+    struct gd_loss *more = gd_grow(log->loss, log->count, &log->room, sizeof(*more));
+    if (!more) {
+        return gd_fail_nomem(err);
     }
+    log->loss = more;
     const struct gd_loss *before = log->count ? &log->loss[log->count - 1] : NULL;
     log->has_steps = before ? log->has_steps && is_after(loss, before, false) : loss->step >= 0;
     log->has_epochs = loss->step >= 0 && loss->epoch >= 0 &&

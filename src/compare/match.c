@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "compare/match_impl.h"
-#include "engine/hash_index.h"
+#include "dump/hash_index.h"
 
 #define MAX_NAME   4200
 #define MAX_VALUES 4096 /* units per side whose values are read for matching */
@@ -39,25 +39,10 @@ static void keys_free(struct gd_keys *keys)
     gd_arena_deinit(&keys->arena);
 }
 
-/* The first unit with that key; UINT32_MAX: none. */
-static uint32_t keys_first(const struct gd_keys *keys, uint64_t hash, const char *key)
-{
-    uint32_t number;
-    size_t at = 0;
-
-    while (gd_hash_index_next(&keys->lookup, hash, &at, &number)) {
-        if (strcmp(keys->unit[number].key, key) == 0) {
-            return number;
-        }
-    }
-    return UINT32_MAX;
-}
-
 /* Units must be added in order. */
 static int keys_add(struct gd_keys *keys, uint32_t unit, const char *key, struct gd_err *err)
 {
-    uint64_t hash = gd_hash_index_hash(&keys->lookup, key, strlen(key));
-    uint32_t first = keys_first(keys, hash, key);
+    uint32_t first = gd_hash_index_find(&keys->lookup, key, keys->unit, sizeof(*keys->unit));
     struct gd_keyed *to = &keys->unit[unit];
 
     *to = (struct gd_keyed){.next = UINT32_MAX, .last = unit, .free = unit};
@@ -68,10 +53,7 @@ static int keys_add(struct gd_keys *keys, uint32_t unit, const char *key, struct
         return GD_OK;
     }
     to->key = gd_arena_strdup(&keys->arena, key);
-    if (!to->key) {
-        return gd_fail_nomem(err);
-    }
-    return gd_hash_index_add(&keys->lookup, hash, unit, err);
+    return to->key ? gd_hash_index_add_name(&keys->lookup, key, unit, err) : gd_fail_nomem(err);
 }
 
 static int keys_init(struct gd_keys *keys, size_t count, struct gd_err *err)
@@ -95,7 +77,7 @@ static uint32_t next_free(const struct gd_keys *keys, uint32_t unit, const uint3
 static uint32_t keys_find(struct gd_keys *keys, const char *key, const uint32_t *taken,
                           bool *several)
 {
-    uint32_t first = keys_first(keys, gd_hash_index_hash(&keys->lookup, key, strlen(key)), key);
+    uint32_t first = gd_hash_index_find(&keys->lookup, key, keys->unit, sizeof(*keys->unit));
     uint32_t found;
 
     if (several) {
@@ -121,15 +103,33 @@ static void join_units(struct gd_matcher *m, uint32_t a, uint32_t b, enum gd_how
     m->how[b] = how;
 }
 
+typedef const char *(*name_fn)(const struct gd_unit *unit);
+
+static const char *full_name(const struct gd_unit *unit)
+{
+    return unit->name;
+}
+
+/* Keys of the units that have no partner. */
+static int add_free(struct gd_keys *keys, const struct gd_table *table, const uint32_t *taken,
+                    name_fn name_of, struct gd_err *err)
+{
+    int rc = keys_init(keys, table->unit_count, err);
+
+    for (uint32_t i = 0; rc == GD_OK && i < table->unit_count; i++) {
+        if (taken[i] == UINT32_MAX) {
+            rc = keys_add(keys, i, name_of(&table->unit[i]), err);
+        }
+    }
+    return rc;
+}
+
 static int by_map(struct gd_matcher *m, struct gd_err *err)
 {
     struct gd_keys keys;
     char name[MAX_NAME];
-    int rc = keys_init(&keys, m->b->unit_count, err);
+    int rc = add_free(&keys, m->b, m->of_b, full_name, err);
 
-    for (uint32_t i = 0; rc == GD_OK && i < m->b->unit_count; i++) {
-        rc = keys_add(&keys, i, m->b->unit[i].name, err);
-    }
     for (int back = 0; rc == GD_OK && back < 2; back++) {
         for (uint32_t i = 0; i < m->a->unit_count; i++) {
             uint32_t to =
@@ -150,13 +150,8 @@ static int by_map(struct gd_matcher *m, struct gd_err *err)
 static int by_name(struct gd_matcher *m, struct gd_err *err)
 {
     struct gd_keys keys;
-    int rc = keys_init(&keys, m->b->unit_count, err);
+    int rc = add_free(&keys, m->b, m->of_b, full_name, err);
 
-    for (uint32_t i = 0; rc == GD_OK && i < m->b->unit_count; i++) {
-        if (m->of_b[i] == UINT32_MAX) {
-            rc = keys_add(&keys, i, m->b->unit[i].name, err);
-        }
-    }
     for (uint32_t i = 0; rc == GD_OK && i < m->a->unit_count; i++) {
         uint32_t to = m->of_a[i] == UINT32_MAX ? keys_find(&keys, m->a->unit[i].name, m->of_b, NULL)
                                                : UINT32_MAX;
@@ -185,8 +180,6 @@ static const char *rules_name(const struct gd_unit *unit)
     return placed && strcmp(unit->op, "Parameter") == 0 ? wire : own;
 }
 
-typedef const char *(*name_fn)(const struct gd_unit *unit);
-
 /* A weight after the optimizer's update does not match the one before the step. Files have no
  * phase. */
 static bool is_same_phase(const struct gd_table *x, uint32_t a, const struct gd_table *y,
@@ -195,28 +188,13 @@ static bool is_same_phase(const struct gd_table *x, uint32_t a, const struct gd_
     return x->unit[a].phase == y->unit[b].phase || !x->graph || !y->graph;
 }
 
-static int add_free(struct gd_keys *keys, const struct gd_table *table, const uint32_t *taken,
-                    name_fn name_of, struct gd_err *err)
-{
-    int rc = keys_init(keys, table->unit_count, err);
-
-    for (uint32_t i = 0; rc == GD_OK && i < table->unit_count; i++) {
-        if (taken[i] == UINT32_MAX) {
-            rc = keys_add(keys, i, name_of(&table->unit[i]), err);
-        }
-    }
-    return rc;
-}
-
 /* Matches by another than the displayed name, if it is unique on both sides. */
 static int by_other_name(struct gd_matcher *m, name_fn name_of, struct gd_err *err)
 {
     struct gd_keys a, b = {.unit = NULL};
     int rc = add_free(&a, m->a, m->of_a, name_of, err);
 
-    if (rc == GD_OK) {
-        rc = add_free(&b, m->b, m->of_b, name_of, err);
-    }
+    rc = rc != GD_OK ? rc : add_free(&b, m->b, m->of_b, name_of, err);
     for (uint32_t i = 0; rc == GD_OK && i < m->a->unit_count; i++) {
         const char *name = name_of(&m->a->unit[i]);
         bool several_a = false, several_b = false;
@@ -566,20 +544,12 @@ static int run_methods(struct gd_matcher *m, struct gd_err *err)
 {
     int rc = m->options->map ? by_map(m, err) : GD_OK;
 
-    if (rc == GD_OK) {
-        rc = by_name(m, err);
-    }
-    if (rc == GD_OK) {
-        rc = by_other_name(m, gd_unit_own, err);
-    }
-    if (rc == GD_OK) {
-        rc = by_other_name(m, wire_of, err);
-    }
+    rc = rc != GD_OK ? rc : by_name(m, err);
+    rc = rc != GD_OK ? rc : by_other_name(m, gd_unit_own, err);
+    rc = rc != GD_OK ? rc : by_other_name(m, wire_of, err);
     if (rc == GD_OK && m->options->last >= GD_HOW_RULES) {
         rc = by_rules(m, err);
-    }
-    if (rc == GD_OK && m->options->last >= GD_HOW_RULES) {
-        rc = gd_match_by_layer(m, err);
+        rc = rc != GD_OK ? rc : gd_match_by_layer(m, err);
     }
     if (rc == GD_OK && m->options->last >= GD_HOW_VALUES) {
         rc = by_values(m, err);

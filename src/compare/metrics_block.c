@@ -190,9 +190,7 @@ int gd_pair_read(const struct gd_pair_job *job, int64_t block, struct gd_pair_ro
 
     n = n < GD_PAIR_BLOCK ? n : GD_PAIR_BLOCK;
     rc = gd_source_read_run(job->a, first, n, room->raw_a, err);
-    if (rc == GD_OK) {
-        rc = gd_source_read_run(job->b, first, n, room->raw_b, err);
-    }
+    rc = rc != GD_OK ? rc : gd_source_read_run(job->b, first, n, room->raw_b, err);
     *count = (size_t)n;
     return rc;
 }

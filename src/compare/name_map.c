@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/grow.h"
 #include "compare/match.h"
+#include "dump/hash_index.h"
 #include "dump/io/disk.h"
-#include "engine/hash_index.h"
 
 #define MAX_BYTES ((size_t)64 << 20)
 #define MAX_PAIRS 1000000
@@ -87,7 +88,7 @@ static int add_pair(struct gd_map *map, const char *a, size_t len_a, const char 
                     struct gd_err *err)
 {
     const struct pair *known;
-    struct pair pair;
+    struct pair pair, *more;
     int rc = check_name(a, len_a, err);
 
     rc = rc == GD_OK ? check_name(b, len_b, err) : rc;
@@ -105,19 +106,11 @@ static int add_pair(struct gd_map *map, const char *a, size_t len_a, const char 
     if (map->count >= MAX_PAIRS) {
         return gd_fail(err, GD_ELIMIT, "the map has more than %d names", MAX_PAIRS);
     }
-    if (map->count == map->room) {
-        size_t room = map->room ? map->room * 2 : 64;
-        struct pair *more = reallocarray(map->pair, room, sizeof(*more));
-
-        if (!more) {
-            return gd_fail_nomem(err);
-        }
-        map->pair = more;
-        map->room = room;
-    }
+    more = gd_grow(map->pair, map->count, &map->room, sizeof(*more));
+    map->pair = more ? more : map->pair;
     pair.a = gd_arena_strndup(&map->arena, a, len_a);
     pair.b = gd_arena_strndup(&map->arena, b, len_b);
-    if (!pair.a || !pair.b) {
+    if (!more || !pair.a || !pair.b) {
         return gd_fail_nomem(err);
     }
     map->pair[map->count] = pair;

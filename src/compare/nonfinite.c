@@ -50,11 +50,6 @@ static bool is_finite(const struct gd_stats *stats)
     return !stats->nan && !stats->pos_inf && !stats->neg_inf;
 }
 
-static bool says_range(const struct gd_stats *stats)
-{
-    return !is_finite(stats) || !(stats->unknown & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF));
-}
-
 /* *why: NULL, or why the item is unknown; valid as long as the table and `text`. */
 static int read_item(struct finding *f, const struct gd_unit *unit, struct gd_item *item,
                      struct gd_stats *ret, const char **why, struct gd_err *text)
@@ -76,7 +71,9 @@ static int read_item(struct finding *f, const struct gd_unit *unit, struct gd_it
         return rc == GD_EINTR || rc == GD_ENOMEM ? gd_fail(text, rc, "%s", err.text) : GD_OK;
     } else if (item->stats) {
         *ret = *item->stats;
-        *why = says_range(ret) ? NULL : "its statistics do not say whether it is finite";
+        *why = is_finite(ret) && ret->unknown & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF)
+                   ? "its statistics do not say whether it is finite"
+                   : NULL;
     }
     return GD_OK;
 }
@@ -445,27 +442,6 @@ static int look_at_unit(struct finding *f, uint32_t number, struct gd_nonfinite 
     return rc;
 }
 
-static int index_nodes(struct finding *f, struct gd_err *err)
-{
-    uint32_t limit = f->table->graph ? gd_graph_node_limit(f->table->graph) : 0;
-
-    if (!f->table->graph) {
-        return GD_OK;
-    }
-    f->limit = limit;
-    f->unit_of = malloc((limit + 1) * sizeof(*f->unit_of));
-    if (!f->unit_of) {
-        return gd_fail_nomem(err);
-    }
-    memset(f->unit_of, 0xff, (limit + 1) * sizeof(*f->unit_of));
-    for (uint32_t i = 0; i < f->table->unit_count; i++) {
-        if (f->table->unit[i].node < limit) {
-            f->unit_of[f->table->unit[i].node] = i;
-        }
-    }
-    return GD_OK;
-}
-
 int gd_nonfinite_find(struct gd_table *table,
                       int (*fetch)(void *ctx, const struct gd_unit *unit, struct gd_item *item,
                                    struct gd_err *err),
@@ -473,8 +449,7 @@ int gd_nonfinite_find(struct gd_table *table,
                       struct gd_err *err)
 {
     struct finding f = {.table = table, .fetch = fetch, .go_on = go_on, .ctx = ctx};
-    int rc = index_nodes(&f, err);
-
+    int rc = table->graph ? gd_table_units_of_nodes(table, &f.unit_of, &f.limit, err) : GD_OK;
     *ret = (struct gd_nonfinite){.bad_input = UINT32_MAX, .late_input = UINT32_MAX};
     rc = rc == GD_OK ? put_in_order(&f, err) : rc;
     for (uint32_t i = 0; rc == GD_OK && ret->kind == GD_THROW_NONE && i < table->unit_count; i++) {

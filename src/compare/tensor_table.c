@@ -74,6 +74,14 @@ static bool copy_text(struct gd_arena *arena, const char **text)
     return true;
 }
 
+/* See gd_unit.leaf. */
+static bool is_leaf(const struct gd_node_info *info)
+{
+    return info->order == GD_NO_ORDER &&
+           (info->kind == GD_NODE_WEIGHT || info->kind == GD_NODE_PARAMETER ||
+            info->kind == GD_NODE_CONSTANT);
+}
+
 int gd_table_node(struct gd_table *table, gd_node_id node, const struct gd_node_info *info,
                   struct gd_err *err)
 {
@@ -85,7 +93,7 @@ int gd_table_node(struct gd_table *table, gd_node_id node, const struct gd_node_
     }
     unit->node = node;
     unit->ordered = info->order != GD_NO_ORDER;
-    unit->leaf = gd_table_is_leaf(info);
+    unit->leaf = is_leaf(info);
     unit->own = strcmp(info->own_name, info->name) != 0 ? info->own_name : NULL;
     unit->wire = strcmp(info->wire_name, info->own_name) != 0 ? info->wire_name : NULL;
     return copy_text(&table->arena, &unit->own) && copy_text(&table->arena, &unit->wire)
@@ -329,16 +337,12 @@ int gd_table_of_directory(struct gd_table *table, const char *path,
             continue;
         }
         rc = gd_listing_path(listing, i, name, sizeof(name), err);
-        if (rc == GD_OK) {
-            rc = add_file(table, name, strlen(listing->entry[0].name), err);
-        }
+        rc = rc != GD_OK ? rc : add_file(table, name, strlen(listing->entry[0].name), err);
         if (rc == GD_OK && go_on && !go_on(ctx, i)) {
             rc = gd_fail(err, GD_EINTR, "interrupted after %u files", i);
         }
     }
-    if (rc == GD_OK) {
-        rc = order_by_number(table, err);
-    }
+    rc = rc != GD_OK ? rc : order_by_number(table, err);
     gd_listing_free(listing);
     return rc;
 }
@@ -384,13 +388,6 @@ static int note_time(void *ctx, const struct gd_catalog_value *value)
         f->last_ran = value->time;
     }
     return GD_OK;
-}
-
-bool gd_table_is_leaf(const struct gd_node_info *info)
-{
-    return info->order == GD_NO_ORDER &&
-           (info->kind == GD_NODE_WEIGHT || info->kind == GD_NODE_PARAMETER ||
-            info->kind == GD_NODE_CONSTANT);
 }
 
 /* The unit of the value's node: the last one, or a new one. */
@@ -480,4 +477,42 @@ int gd_table_of_catalog(struct gd_table *table, const struct gd_catalog *catalog
     table->rank = gd_catalog_rank(catalog);
     table->catalog = catalog;
     return rc;
+}
+
+int gd_table_units_of_nodes(const struct gd_table *table, uint32_t **ret, uint32_t *limit,
+                            struct gd_err *err)
+{
+    *limit = gd_graph_node_limit(table->graph);
+    *ret = malloc((*limit + 1) * sizeof(**ret));
+    if (!*ret) {
+        return gd_fail_nomem(err);
+    }
+    memset(*ret, 0xff, (*limit + 1) * sizeof(**ret));
+    for (uint32_t i = 0; i < table->unit_count; i++) {
+        if (table->unit[i].node < *limit) {
+            (*ret)[table->unit[i].node] = i;
+        }
+    }
+    return GD_OK;
+}
+
+bool gd_shape_alike(const struct gd_shape *a, const struct gd_shape *b)
+{
+    int j = 0;
+
+    for (int i = 0; i < a->rank; i++) {
+        if (a->dim[i] == 1) {
+            continue;
+        }
+        while (j < b->rank && b->dim[j] == 1) {
+            j++;
+        }
+        if (j == b->rank || b->dim[j++] != a->dim[i]) {
+            return false;
+        }
+    }
+    while (j < b->rank && b->dim[j] == 1) {
+        j++;
+    }
+    return j == b->rank;
 }

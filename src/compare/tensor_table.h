@@ -87,8 +87,12 @@ int gd_table_of_directory(struct gd_table *table, const char *path,
 int gd_table_of_catalog(struct gd_table *table, const struct gd_catalog *catalog, int64_t step,
                         struct gd_err *err);
 
-/* See gd_unit.leaf. */
-bool gd_table_is_leaf(const struct gd_node_info *info);
+/* The unit of each node of its graph, UINT32_MAX: none; malloc'd. *limit: their number now: the
+ * graph of a running training may grow. */
+int gd_table_units_of_nodes(const struct gd_table *table, uint32_t **ret, uint32_t *limit,
+                            struct gd_err *err);
+/* Whether both have the same dimensions, not counting those of size 1. */
+bool gd_shape_alike(const struct gd_shape *a, const struct gd_shape *b);
 /* Reads type and shape of an item that is opened on demand; sets its problem if that fails. */
 int gd_table_look(struct gd_table *table, struct gd_item *item, struct gd_err *err);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "compare/metrics_impl.h"
+#include "compare/tensor_table.h"
 
 #define NORM_OF_NOTHING 2.220446049250313e-16 /* norms up to this count as 0 */
 
@@ -441,26 +442,7 @@ static void refuse_pair(enum gd_tool view, struct gd_tool_row *ret, const char *
 /* msprobe drops dimensions of size 1 on the PyTorch side before it compares shapes. */
 static bool same_shape(enum gd_tool view, const struct gd_shape *a, const struct gd_shape *b)
 {
-    int j = 0;
-
-    if (gd_shape_equal(a, b)) {
-        return true;
-    }
-    for (int i = 0; view == GD_TOOL_MSPROBE && i < a->rank; i++) {
-        if (a->dim[i] == 1) {
-            continue;
-        }
-        while (j < b->rank && b->dim[j] == 1) {
-            j++;
-        }
-        if (j == b->rank || b->dim[j++] != a->dim[i]) {
-            return false;
-        }
-    }
-    while (j < b->rank && b->dim[j] == 1) {
-        j++;
-    }
-    return view == GD_TOOL_MSPROBE && j == b->rank;
+    return gd_shape_equal(a, b) || (view == GD_TOOL_MSPROBE && gd_shape_alike(a, b));
 }
 
 static int compare_open(enum gd_tool view, struct pair *pair, struct gd_tool_row *ret,
@@ -497,9 +479,7 @@ int gd_tool_compare(enum gd_tool view, struct gd_source *a, struct gd_source *b,
         return GD_OK;
     }
     rc = gd_source_info(a, &pair.job.info_a, &why);
-    if (rc == GD_OK) {
-        rc = gd_source_info(b, &pair.job.info_b, &why);
-    }
+    rc = rc != GD_OK ? rc : gd_source_info(b, &pair.job.info_b, &why);
     if (rc == GD_OK && (!gd_stats_kind(x->dtype) || !gd_stats_kind(y->dtype))) {
         rc = gd_fail(&why, GD_EUNSUPPORTED, "not numeric");
     }
@@ -519,9 +499,7 @@ int gd_tool_compare(enum gd_tool view, struct gd_source *a, struct gd_source *b,
     pair.job.mode = gd_dtype_is_complex(x->dtype) || gd_dtype_is_complex(y->dtype)
                         ? GD_PAIR_COMPLEX
                         : GD_PAIR_FLOAT64;
-    if (rc == GD_OK) {
-        rc = compare_open(view, &pair, ret, &why);
-    }
+    rc = rc != GD_OK ? rc : compare_open(view, &pair, ret, &why);
     if (rc == GD_EINTR || rc == GD_ENOMEM) {
         return gd_fail(err, rc, "%s", why.text);
     }

@@ -78,13 +78,6 @@ struct gd_tolerance gd_profile_tolerance(enum gd_profile profile, enum gd_stored
     return table[profile == GD_PROFILE_STRICT][x > y ? x : y];
 }
 
-/* ---- only statistics ------------------------------------------------------------------------- */
-
-static double relative_error(double a, double b, double scale)
-{
-    return fabs(a - b) / fmax(fabs(scale), 0x1p-20);
-}
-
 /* Keeps the largest difference of what both sides know; NaN or infinity on only one side is
  * worst. */
 static void keep_larger(double *worst, bool known, double a, double b, double scale)
@@ -94,7 +87,7 @@ static void keep_larger(double *worst, bool known, double a, double b, double sc
     if (!known || a == b || (isnan(a) && isnan(b))) {
         return;
     }
-    by = isfinite(a) && isfinite(b) ? relative_error(a, b, scale) : INFINITY;
+    by = isfinite(a) && isfinite(b) ? fabs(a - b) / fmax(fabs(scale), 0x1p-20) : INFINITY;
     *worst = by > *worst ? by : *worst;
 }
 

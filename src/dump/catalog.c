@@ -228,9 +228,7 @@ int gd_dump_catalog(struct gd_dump *dump, int rank, const char *where, struct gd
     }
     rc = make_room(&dump->catalogs, dump->count, &dump->cap, sizeof(struct gd_catalog *),
                    MAX_CATALOGS, err);
-    if (rc == GD_OK) {
-        rc = catalog_create(dump, rank, key.where, &catalog, err);
-    }
+    rc = rc != GD_OK ? rc : catalog_create(dump, rank, key.where, &catalog, err);
     if (rc == GD_OK && !tsearch(catalog, &dump->by_place, order_places)) {
         catalog_free(catalog);
         rc = gd_fail_nomem(err);

@@ -9,19 +9,12 @@
 
 #define MAX_ENTRIES (UINT32_C(1) << 25) /* of a listing */
 
-/* ---- detection ------------------------------------------------------------------------------- */
-
 struct looking {
     const struct gd_detect_options *options;
     struct gd_listing *listing;
     struct gd_findings findings;
     struct gd_dump *dump;
 };
-
-static bool is_wanted(const struct looking *look, const struct gd_dump_format *format)
-{
-    return !look->options->format || strcmp(format->name, look->options->format) == 0;
-}
 
 static int find_all(struct looking *look, struct gd_err *err)
 {
@@ -30,7 +23,7 @@ static int find_all(struct looking *look, struct gd_err *err)
     for (size_t i = 0; rc == GD_OK && gd_dump_formats[i]; i++) {
         const struct gd_dump_format *format = gd_dump_formats[i];
 
-        if (is_wanted(look, format)) {
+        if (!look->options->format || strcmp(format->name, look->options->format) == 0) {
             rc = format->find(format, look->listing, &look->findings, err);
         }
     }
@@ -165,9 +158,7 @@ static int look_through(struct looking *look, const char *path, struct gd_err *e
     if (rc == GD_OK && look->findings.count == 0) {
         rc = none_found(look, path, err);
     }
-    if (rc == GD_OK) {
-        rc = read_all(look, err);
-    }
+    rc = rc != GD_OK ? rc : read_all(look, err);
     if (rc == GD_OK && gd_dump_count(look->dump) == 0) {
         rc = nothing_read(look, path, err);
     }

@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What a format implements. There are two kinds, one table each (formats.c):
+ * What a format implements. There are two kinds, one table each:
  *
  * - A dump format (gd_dump_format) is a layout of files below a directory, such as a tool's dump.
- *   It finds its places in a listing and fills catalogs (catalog.h).
+ *   It finds its places in a listing and fills catalogs (catalog.h). Table: formats.c.
  * - A tensor file format (gd_archive_format) is one file with named tensors, such as .npz. It adds
- *   entries to an archive (files/archive.h). The dump format gd_tensor_files_format turns any such
- *   files into catalogs.
+ *   entries to an archive (files/archive.h). Table: files/archive_formats.c. The dump format
+ *   gd_tensor_files_format turns any such files into catalogs.
  *
  * To add a format:
  *
  * 1. Write it in a file of the room of its origin (cann/, mindspore/, msprobe/, torch/, files/) and
- *    list the file in that room's meson.build. Small models: atb_table.c for a dump, npz.c for a
- *    file whose values are read in place, atb.c for one whose header is parsed. Never trust the
- *    input: read files through io/ (disk.h, csv.h, json.h, zip.h), which limits and checks sizes,
- *    and give values as sources (io/source.h), which read on demand.
- * 2. Declare it below and add it to its table in formats.c. Order matters: the first file format
+ *    list the file in that room's meson.build. atb_table.c (dump) and npz.c (file) are small
+ * models. Never trust the input: read files through io/ (disk.h, csv.h, json.h, zip.h), which
+ * limits and checks sizes, and give values as sources (io/source.h), which read on demand.
+ * 2. Declare it below and add it to its table. Order matters: the first file format
  *    that claims a file gets it; a dump format that leaves files to another comes after that one.
- * 3. A file format: add its ending to files/tensor_files.c, or it is found only when it is opened
- *    by name, not in a folder.
- * 4. Describe it in docs/formats.md.
- * 5. Test it: a writer or files of the original tool in tests/dump, and a fuzz target or a corpus
+ * 3. Test it: a writer or files of the original tool in tests/dump, and a fuzz target or a corpus
  *    in tests/fuzz.
  *
- * For a dump format, --format, `info formats` and their completion follow from the table.
+ * `open`, --format, `info formats` and their completion follow from the tables.
  */
 #ifndef GD_DUMP_FORMAT_H
 #define GD_DUMP_FORMAT_H
@@ -95,8 +91,5 @@ struct gd_archive_format {
 extern const struct gd_archive_format gd_npy_format, gd_atb_format, gd_npz_format,
     gd_safetensors_format, gd_sharded_format, gd_torch_format, gd_torch_legacy_format,
     gd_torch_tar_format, gd_torch_dcp_format, gd_pickle_format, gd_ms_ckpt_format;
-
-/* In detection order; ends with NULL. */
-extern const struct gd_archive_format *const gd_archive_formats[];
 
 #endif

@@ -108,9 +108,7 @@ static int make_graph(const struct gd_history *history, uint64_t max_bytes, stru
         parts[count].at = i;
         count += parts[count].tensor.is_scalar ? 0 : 1;
     }
-    if (rc == GD_OK) {
-        rc = add_nodes(graph, parts, count, groups, err);
-    }
+    rc = rc != GD_OK ? rc : add_nodes(graph, parts, count, groups, err);
     free(parts);
     free(groups);
     if (rc != GD_OK) {

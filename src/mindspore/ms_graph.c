@@ -266,12 +266,8 @@ static int add_operator(struct gd_ms_graph_load *load, struct ms_item *item, str
     }
     gd_buf_clear(&load->text);
     int rc = resolve_inputs(load, item, &parts.scope, err);
-    if (rc == GD_OK) {
-        rc = reserve_attrs(load, parts.attr_count, err);
-    }
-    if (rc == GD_OK) {
-        rc = read_outputs(load, &parts.output_type, &output_count, err);
-    }
+    rc = rc != GD_OK ? rc : reserve_attrs(load, parts.attr_count, err);
+    rc = rc != GD_OK ? rc : read_outputs(load, &parts.output_type, &output_count, err);
     if (rc != GD_OK) {
         return rc;
     }

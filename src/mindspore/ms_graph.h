@@ -56,7 +56,4 @@ void gd_ms_graph_at(const struct gd_ms_graph_load *load, uint64_t *done, uint64_
 const struct gd_ms_graph_info *gd_ms_graph_info(const struct gd_ms_graph_load *load);
 void gd_ms_graph_end(struct gd_ms_graph_load *load); /* NULL is fine */
 
-/* The element type of a wire number; GD_DT_NONE: unknown, or without elements. */
-enum gd_dtype gd_ms_dtype(int64_t wire);
-
 #endif

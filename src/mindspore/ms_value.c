@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "mindspore/ms_graph.h"
-
 #define MAX_DEPTH      8
 #define MAX_TYPE_DEPTH 32
 

@@ -9,6 +9,9 @@
 #include "engine/graph/graph.h"
 #include "mindspore/pbread.h"
 
+/* The element type of a wire number; GD_DT_NONE: unknown, or without elements. */
+enum gd_dtype gd_ms_dtype(int64_t wire);
+
 /* Appends the value in Python's notation: True, 3, 0.5, [1, 2], (1, 2), {k: v}. Lists nested deeper
  * than eight levels become `...`, tensor contents are left out. If the buffer overflows,
  * out->failed is set. False: not a ValueProto. */

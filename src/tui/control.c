@@ -70,7 +70,8 @@ static int control_height(void *ctx, int rows, struct gd_err *err)
     wish.console_rows = rows;
     if (tui) {
         tui->console_rows = rows;
-        tui_redraw(tui);
+        tui->dirty_now = true;
+        tui_changed(tui);
     }
     return GD_OK;
 }
@@ -92,7 +93,8 @@ static void control_refresh(void *ctx)
 
     if (tui) {
         draw_forget(tui->draw);
-        tui_redraw(tui);
+        tui->dirty_now = true;
+        tui_changed(tui);
     }
 }
 

@@ -8,13 +8,6 @@
 
 #include "dump/cann/cann_load.h"
 
-/* ---- values ---------------------------------------------------------------------------------- */
-
-static double to_seconds(uint64_t time)
-{
-    return time == UINT64_MAX ? 0 : (double)time / 1e6;
-}
-
 /* A merged operator's output becomes an output of the operator it was merged into. */
 static int add_original(struct cann_load *load, const struct cann_op *op,
                         const struct cann_value *value, struct gd_catalog_value *as)
@@ -59,7 +52,7 @@ static int add_values(struct cann_load *load, const struct cann_file *file)
             .stats = value->stats,
             .dtype = value->dtype,
             .shape = value->shape,
-            .time = to_seconds(file->time),
+            .time = file->time == UINT64_MAX ? 0 : (double)file->time / 1e6,
             .note = value->note};
 
         rc = gd_catalog_add(load->catalog, &as, load->err);
@@ -67,8 +60,6 @@ static int add_values(struct cann_load *load, const struct cann_file *file)
     }
     return rc;
 }
-
-/* ---- events ---------------------------------------------------------------------------------- */
 
 /* Whether a file belongs to the task that a record names. */
 static bool is_blamed(const struct cann_file *file, const struct cann_file *record)
@@ -173,8 +164,6 @@ static int add_events(struct cann_load *load)
     free(sorted);
     return rc;
 }
-
-/* ---- facts ----------------------------------------------------------------------------------- */
 
 static int add_facts(struct cann_load *load)
 {

@@ -225,9 +225,7 @@ static int read_legacy(struct gd_cann_file *file, struct gd_disk *disk, struct g
                  : gd_fail(err, GD_EPROTO, "it is too large for a message");
 
     gd_arena_init(&file->arena, memory_for(size));
-    if (rc == GD_OK) {
-        rc = read_message(file, all, (size_t)size, err);
-    }
+    rc = rc != GD_OK ? rc : read_message(file, all, (size_t)size, err);
     if (rc == GD_OK) {
         file->layout = GD_CANN_LEGACY;
         place_bytes(file, size, size);

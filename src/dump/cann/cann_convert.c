@@ -13,6 +13,7 @@
 #include "dump/cann/cann_opdebug.h"
 #include "dump/cann/cann_source.h"
 #include "dump/cann/cann_types.h"
+#include "dump/io/file_name.h"
 #include "engine/format.h"
 
 #define MAX_ENTRIES (UINT32_C(1) << 25)
@@ -429,12 +430,7 @@ static int enter_directory(struct convert *convert, struct gd_folder *top, uint3
 /* The original name of a dump file; a mapped name that is not valid is ignored. */
 static const char *base_of(const struct gd_listing *listing, uint32_t entry, const char *text)
 {
-    const char *name = strrchr(listing->entry[entry].name, '/');
-
-    if (text[0] != '\0' && !strchr(text, '/')) {
-        return text;
-    }
-    return name ? name + 1 : listing->entry[entry].name;
+    return text[0] && !strchr(text, '/') ? text : gd_base_name(listing->entry[entry].name);
 }
 
 static int convert_directory(struct convert *convert, struct gd_folder *top,

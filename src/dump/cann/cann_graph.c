@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "dump/cann/cann_load.h"
+#include "dump/io/file_name.h"
 
 #define MAX_NAME  512
 #define MAX_TRIES 16 /* graph texts read to find the one that has the operators */
@@ -44,21 +46,18 @@ static bool read_candidate(struct cann_load *load, uint32_t entry, struct candid
     const struct gd_listing_entry *file = &load->listing->entry[entry];
     const char *name = strstr(file->name, "ge_proto_");
     char real[MAX_NAME];
-    struct gd_disk *disk;
-    bool found = false;
+    GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
 
     ret->entry = entry;
     ret->device =
         file->parent == GD_NO_ENTRY ? -1 : device_of(load->listing->entry[file->parent].name);
     ret->number = name ? strtol(name + 9, NULL, 10) : 0;
-    if (open_entry(load, entry, &disk, NULL) == GD_OK) {
-        found = gd_ge_read_name(disk, real, sizeof(real), NULL) == GD_OK;
-        gd_disk_unref(disk);
+    if (open_entry(load, entry, &disk, NULL) != GD_OK ||
+        gd_ge_read_name(disk, real, sizeof(real), NULL) != GD_OK) {
+        return false;
     }
-    if (found) {
-        gd_cann_name_escape(real, ret->name, sizeof(ret->name));
-    }
-    return found;
+    gd_cann_name_escape(real, ret->name, sizeof(ret->name));
+    return true;
 }
 
 /* Graphs of this device are preferred, then later compilations. */
@@ -77,14 +76,13 @@ static int find_candidates(struct cann_load *load, struct candidate **ret, size_
     size_t cap = 0;
 
     for (uint32_t i = 0; i < listing->count; i++) {
-        const char *name = strrchr(listing->entry[i].name, '/');
+        struct candidate *grown;
 
         if (listing->entry[i].is_directory ||
-            !cann_is_build_graph(name ? name + 1 : listing->entry[i].name)) {
+            !cann_is_build_graph(gd_base_name(listing->entry[i].name))) {
             continue;
         }
-        struct candidate *grown = gd_grow(*ret, *count, &cap, sizeof(*grown));
-
+        grown = gd_grow(*ret, *count, &cap, sizeof(*grown));
         if (!grown) {
             return gd_fail_nomem(load->err);
         }
@@ -205,14 +203,11 @@ void cann_graph_free(struct cann_model *model)
 static int take_graph(struct cann_load *load, struct cann_model *model, uint32_t entry)
 {
     struct gd_err why = {0};
-    struct gd_disk *disk;
+    GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
     char path[PATH_MAX] = "";
     int rc = open_entry(load, entry, &disk, &why);
 
-    if (rc == GD_OK) {
-        rc = gd_ge_read(disk, &model->ge, &why);
-        gd_disk_unref(disk);
-    }
+    rc = rc != GD_OK ? rc : gd_ge_read(disk, &model->ge, &why);
     if (rc == GD_OK) {
         return index_ops(load, model);
     }
@@ -313,15 +308,12 @@ int cann_graph_find(struct cann_load *load)
     rc = find_candidates(load, &all, &count);
     if (rc == GD_OK && load->model_count == 0) {
         load->model = calloc(1, sizeof(*load->model));
-        load->model_count = load->model != NULL;
+        rc = load->model ? GD_OK : gd_fail_nomem(load->err);
         if (load->model) {
+            load->model_count = 1;
             load->model->rank_dir = GD_NO_ENTRY;
-        }
-        rc = load->model ? graph_alone(load, all, count) : gd_fail_nomem(load->err);
-        if (load->model && load->model->ge) {
-            load->model->name = load->model->ge->graph[0].name;
-        } else if (load->model) {
-            load->model->name = "";
+            rc = graph_alone(load, all, count);
+            load->model->name = load->model->ge ? load->model->ge->graph[0].name : "";
         }
     } else if (rc == GD_OK) {
         rc = by_model_name(load, all, count);

@@ -352,12 +352,6 @@ static void set_axes(struct gd_cann_plan *plan, const char *order, const struct 
     }
 }
 
-/* Groups need both of their axes. */
-static bool order_serves(const struct gd_cann_plan *plan, const char *order)
-{
-    return plan->group.count <= 1 || (strchr(order, 'N') && strchr(order, 'C'));
-}
-
 /* Permutes the shape from the framework's order to another. */
 static void set_shape(struct gd_shape *shape, const char *order, const struct host *host)
 {
@@ -388,8 +382,8 @@ static bool try_order(const struct gd_cann_tensor *tensor, const char *order, co
     } else {
         set_shape(&made.shape, to, &host);
     }
-    if (!order_serves(&made, to)) {
-        return false;
+    if (made.group.count > 1 && (!strchr(to, 'N') || !strchr(to, 'C'))) {
+        return false; /* groups need both of their axes */
     }
     made.converts = true;
     made.stored = multiply_dims(device.dim, device.rank);

@@ -92,9 +92,7 @@ int cann_load_dir(struct cann_load *load, uint32_t dir, int64_t step)
     const char *text;
     int rc = find_model(load, in, &file.model);
 
-    if (rc == GD_OK) {
-        rc = gd_mapping_read(load->listing, in->entry, &mapping, load->err);
-    }
+    rc = rc != GD_OK ? rc : gd_mapping_read(load->listing, in->entry, &mapping, load->err);
     file.entry = is_directory ? entry[in->entry].first_child : in->entry;
     for (; rc == GD_OK && file.entry != GD_NO_ENTRY;
          file.entry = is_directory ? entry[file.entry].next : GD_NO_ENTRY) {
@@ -140,12 +138,6 @@ static bool same_task(const struct cann_file *a, const struct cann_file *b)
            a->thread == b->thread;
 }
 
-/* Collectives are dumped in two files: inputs and outputs. */
-static bool are_halves(const struct cann_file *a, const struct cann_file *b)
-{
-    return a->inputs > 0 && a->outputs == 0 && b->inputs == 0 && b->outputs > 0;
-}
-
 /* Which execution within its step a file belongs to; files[first .. at) are the operator's earlier
  * ones in this step. A task that ran again (a loop) is the same execution. If steps are unknown,
  * every file is an execution of its own. */
@@ -156,7 +148,9 @@ static uint32_t occurrence_of(const struct cann_load *load, const uint32_t *numb
     bool has_step = load->tree->dir[file[at].dir].place.has_step;
     uint32_t next = 0;
 
-    if (at > first && are_halves(&file[at - 1], &file[at])) {
+    /* Collectives are dumped in two files: inputs and outputs. */
+    if (at > first && file[at - 1].inputs > 0 && file[at - 1].outputs == 0 &&
+        file[at].inputs == 0 && file[at].outputs > 0) {
         return number[at - 1];
     }
     for (size_t i = first; i < at; i++) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "dump/cann/cann_load.h"
 #include "dump/cann/cann_stats.h"
 #include "dump/cann/cann_types.h"
@@ -303,17 +304,13 @@ static int open_record(struct cann_load *load, struct cann_file *file, struct gd
 
 static int open_one(struct cann_load *load, struct cann_file *file, const char *path)
 {
-    struct gd_disk *disk;
+    GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
     int rc = gd_disk_open(AT_FDCWD, path, false, &disk, load->err);
 
-    if (rc != GD_OK) {
-        return rc;
-    }
-    rc = file->kind == CANN_FILE_STATISTICS ? open_statistics(load, file, disk)
-         : file->kind == CANN_FILE_RECORD   ? open_record(load, file, disk)
-                                            : open_container(load, file, disk);
-    gd_disk_unref(disk);
-    return rc;
+    return rc != GD_OK                          ? rc
+           : file->kind == CANN_FILE_STATISTICS ? open_statistics(load, file, disk)
+           : file->kind == CANN_FILE_RECORD     ? open_record(load, file, disk)
+                                                : open_container(load, file, disk);
 }
 
 /* A file that cannot be read has no values and does not end the reading of others. */

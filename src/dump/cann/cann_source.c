@@ -67,24 +67,21 @@ static int made_load(void *ctx, struct gd_tensor **ret, struct gd_err *err)
     struct made *made = ctx;
     enum gd_dtype dtype = gd_stored_dtype(made->stored);
     struct gd_tensor *tensor;
-    void *elements = NULL;
+    GD_CLEANUP(gd_cleanup_free) void *elements = NULL;
     int rc = read_elements(made, &elements, err);
 
+    rc = rc != GD_OK ? rc : gd_tensor_create(dtype, &made->plan.shape, 0, &tensor, err);
     if (rc != GD_OK) {
         return rc;
     }
-    rc = gd_tensor_create(dtype, &made->plan.shape, 0, &tensor, err);
-    if (rc == GD_OK) {
-        rc = gd_cann_convert(&made->plan, gd_dtype_size(dtype), elements,
-                             gd_tensor_bytes_mut(tensor), err);
-        if (rc == GD_OK) {
-            *ret = tensor;
-        } else {
-            gd_tensor_unref(tensor);
-        }
+    rc = gd_cann_convert(&made->plan, gd_dtype_size(dtype), elements, gd_tensor_bytes_mut(tensor),
+                         err);
+    if (rc != GD_OK) {
+        gd_tensor_unref(tensor);
+        return rc;
     }
-    free(elements);
-    return rc;
+    *ret = tensor;
+    return GD_OK;
 }
 
 /* ---- notes ----------------------------------------------------------------------------------- */

@@ -166,12 +166,6 @@ static bool take_field(enum column column, const char *field, struct gd_cann_sta
     }
 }
 
-/* Both counts of infinities must be known, or neither counts. */
-static bool is_infinite(enum column column)
-{
-    return column == COL_NEG_INF || column == COL_POS_INF;
-}
-
 /* Statistics that are not finite do not describe the finite elements: they only say that others
  * exist. */
 static void note_nonfinite(struct gd_stats *stats)
@@ -208,7 +202,9 @@ static int read_row(const struct table *table, char *line, struct gd_cann_stats_
             return gd_fail(err, GD_EPROTO, "%.300s:%u: \"%.40s\" is not a valid %s", table->path,
                            table->line, field, titles[table->column[i]]);
         }
-        if (is_infinite(table->column[i]) && parse_number(field, &ignored)) {
+        /* Both counts of infinities must be known, or neither counts. */
+        if ((table->column[i] == COL_NEG_INF || table->column[i] == COL_POS_INF) &&
+            parse_number(field, &ignored)) {
             infinities |= 1U << table->column[i];
         }
     }

@@ -38,40 +38,40 @@ static int no_room(struct load *load)
     return gd_fail(load->err, GD_ELIMIT, "the graph would take too much memory for its size");
 }
 
-/* The list with room for one more item; its room doubles at each power of two. NULL: out of
- * memory. */
-static void *grow_list(struct load *load, void *list, uint32_t count, size_t size)
+static int copy_text(struct load *load, const struct gd_text_field *field, const char **ret)
 {
-    void *grown;
+    *ret = gd_arena_strndup(load->arena, field->value, field->len);
+    return *ret ? GD_OK : no_room(load);
+}
 
-    if (count > 0 && (count & (count - 1)) != 0) {
-        return list;
+/* Appends an item to a list in the arena, whose room doubles at each power of two. `list`: the
+ * address of its pointer. NULL: out of memory, with the error set. */
+static void *add_item(struct load *load, void *list, uint32_t *count, size_t size)
+{
+    void *items, *grown;
+
+    memcpy(&items, list, sizeof(items));
+    if ((*count & (*count - 1)) == 0) {
+        grown = gd_arena_alloc(load->arena, (*count ? (size_t)*count * 2 : 1) * size);
+        if (!grown) {
+            no_room(load);
+            return NULL;
+        }
+        if (*count > 0) {
+            memcpy(grown, items, *count * size);
+        }
+        memcpy(list, &grown, sizeof(grown));
+        items = grown;
     }
-    grown = gd_arena_alloc(load->arena, (count ? (size_t)count * 2 : 1) * size);
-    if (grown && count > 0) {
-        memcpy(grown, list, count * size);
-    }
-    return grown;
+    return (char *)items + (*count)++ * size;
 }
 
 static int add_word(struct load *load, const char ***list, uint32_t *count,
                     const struct gd_text_field *field)
 {
-    const char **grown = grow_list(load, (void *)*list, *count, sizeof(*grown));
-    const char *copy = gd_arena_strndup(load->arena, field->value, field->len);
+    const char **word = add_item(load, (void *)list, count, sizeof(*word));
 
-    if (!grown || !copy) {
-        return no_room(load);
-    }
-    *list = grown;
-    grown[(*count)++] = copy;
-    return GD_OK;
-}
-
-static int copy_text(struct load *load, const struct gd_text_field *field, const char **ret)
-{
-    *ret = gd_arena_strndup(load->arena, field->value, field->len);
-    return *ret ? GD_OK : no_room(load);
+    return word ? copy_text(load, field, word) : GD_ELIMIT;
 }
 
 static bool is_named(const struct gd_text_field *field, const char *name)
@@ -222,15 +222,13 @@ static int take_tensor_attr(struct load *load, struct gd_ge_tensor *tensor)
 
 static int read_tensor(struct load *load, struct gd_ge_tensor **list, uint32_t *count)
 {
-    struct gd_ge_tensor *grown = grow_list(load, *list, *count, sizeof(*grown)), *tensor;
+    struct gd_ge_tensor *tensor = add_item(load, (void *)list, count, sizeof(*tensor));
     struct gd_text_field field;
     int rc = GD_OK;
 
-    if (!grown) {
-        return no_room(load);
+    if (!tensor) {
+        return GD_ELIMIT;
     }
-    *list = grown;
-    tensor = &grown[(*count)++];
     *tensor = (struct gd_ge_tensor){.layout = -1, .origin_format = -1};
     while (next_field(load, &field, &rc)) {
         if (field.kind == GD_TEXT_BEGIN && is_named(&field, "shape")) {
@@ -254,7 +252,7 @@ static int read_tensor(struct load *load, struct gd_ge_tensor **list, uint32_t *
 
 static int take_op_attr(struct load *load, struct gd_ge_op *op)
 {
-    struct gd_attr *grown;
+    struct gd_attr *made;
     struct attr attr;
     char *text;
     int rc = read_attr(load, &attr);
@@ -271,20 +269,18 @@ static int take_op_attr(struct load *load, struct gd_ge_op *op)
     if (attr.items == 0) {
         return GD_OK;
     }
-    grown = grow_list(load, op->attr, op->attr_count, sizeof(*grown));
-    if (!grown) {
-        return no_room(load);
+    made = add_item(load, (void *)&op->attr, &op->attr_count, sizeof(*made));
+    if (!made) {
+        return GD_ELIMIT;
     }
-    op->attr = grown;
-    grown = &grown[op->attr_count++];
-    grown->name = attr.key;
+    made->name = attr.key;
     text = gd_arena_alloc(load->arena, load->value.len + 3);
     if (!text) {
         return no_room(load);
     }
     snprintf(text, load->value.len + 3, "%s%s%s", attr.is_list ? "[" : "",
              gd_buf_text(&load->value), attr.is_list ? "]" : "");
-    grown->value = text;
+    made->value = text;
     return GD_OK;
 }
 
@@ -308,15 +304,13 @@ static int take_op_value(struct load *load, const struct gd_text_field *field, s
 
 static int read_op(struct load *load, struct gd_ge_graph *graph)
 {
-    struct gd_ge_op *grown = grow_list(load, graph->op, graph->op_count, sizeof(*grown)), *op;
+    struct gd_ge_op *op = add_item(load, (void *)&graph->op, &graph->op_count, sizeof(*op));
     struct gd_text_field field;
     int rc = GD_OK;
 
-    if (!grown) {
-        return no_room(load);
+    if (!op) {
+        return GD_ELIMIT;
     }
-    graph->op = grown;
-    op = &grown[graph->op_count++];
     *op = (struct gd_ge_op){.name = "", .type = ""};
     while (next_field(load, &field, &rc)) {
         if (field.kind != GD_TEXT_BEGIN) {
@@ -339,16 +333,14 @@ static int read_op(struct load *load, struct gd_ge_graph *graph)
 
 static int read_graph(struct load *load, struct gd_ge_model *model)
 {
-    struct gd_ge_graph *grown = grow_list(load, model->graph, model->graph_count, sizeof(*grown)),
-                       *graph;
+    struct gd_ge_graph *graph =
+        add_item(load, (void *)&model->graph, &model->graph_count, sizeof(*graph));
     struct gd_text_field field;
     int rc = GD_OK;
 
-    if (!grown) {
-        return no_room(load);
+    if (!graph) {
+        return GD_ELIMIT;
     }
-    model->graph = grown;
-    graph = &grown[model->graph_count++];
     *graph = (struct gd_ge_graph){.name = ""};
     while (next_field(load, &field, &rc)) {
         if (field.kind == GD_TEXT_BEGIN && is_named(&field, "op")) {

@@ -254,9 +254,7 @@ static int read_value(struct gd_text *text, int c, struct gd_text_field *ret, st
     /* Adjacent strings are joined. */
     do {
         rc = read_string(text, c, err);
-        if (rc == GD_OK) {
-            rc = skip_blank(text, &c, err);
-        }
+        rc = rc != GD_OK ? rc : skip_blank(text, &c, err);
     } while (rc == GD_OK && (c == '"' || c == '\''));
     return rc != GD_OK ? rc : give_value(text, GD_TEXT_STRING, ret, err);
 }
@@ -283,9 +281,7 @@ static int read_field(struct gd_text *text, struct gd_text_field *ret, bool *aga
     bool colon = false;
     int c, rc = read_name(text, err);
 
-    if (rc == GD_OK) {
-        rc = skip_blank(text, &c, err);
-    }
+    rc = rc != GD_OK ? rc : skip_blank(text, &c, err);
     if (rc == GD_OK && c == ':') {
         colon = true;
         take_char(text);

@@ -65,6 +65,9 @@ const char *gd_archive_note(const struct gd_archive *archive, size_t index);
 
 /* ---- for the readers of formats -------------------------------------------------------------- */
 
+/* An empty archive of the file; `format` is a format's name. */
+int gd_archive_create(struct gd_disk *disk, const char *format, struct gd_archive **ret,
+                      struct gd_err *err);
 /* Copies all strings and takes a reference on the source. GD_ELIMIT: more than a million entries,
  * or too many for the file's size. */
 int gd_archive_add(struct gd_archive *archive, const struct gd_archive_entry *entry,

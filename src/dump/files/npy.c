@@ -346,9 +346,7 @@ int gd_npy_read_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy 
     rc = gd_bytes_read(bytes, at, text, length, err);
     text[length] = '\0';
     reader.in = (struct gd_cursor){.text = text, .len = length};
-    if (rc == GD_OK) {
-        rc = read_dict(&reader);
-    }
+    rc = rc != GD_OK ? rc : read_dict(&reader);
     free(text);
     if (rc != GD_OK) {
         return rc;
@@ -413,9 +411,7 @@ static int fit_bytes(struct gd_npy *npy, uint64_t left, bool partial, bool *cut,
     size_t need;
     int rc = add_byte_axis(npy, err);
 
-    if (rc == GD_OK) {
-        rc = gd_shape_bytes(&npy->shape, gd_stored_dtype(npy->stored), &need, err);
-    }
+    rc = rc != GD_OK ? rc : gd_shape_bytes(&npy->shape, gd_stored_dtype(npy->stored), &need, err);
     if (rc != GD_OK) {
         return rc;
     }

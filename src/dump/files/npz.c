@@ -27,8 +27,6 @@ static bool is_npz(const unsigned char *start, size_t size, struct gd_disk *disk
     return all;
 }
 
-/* ---- one array ------------------------------------------------------------------------------- */
-
 struct member {
     struct gd_zip *zip;
     const struct gd_zip_entry *entry;
@@ -62,9 +60,7 @@ static int header_of(const struct member *member, size_t most, struct gd_npy *re
     int rc =
         head ? gd_zip_head(member->zip, member->entry, head, most, &got, err) : gd_fail_nomem(err);
 
-    if (rc == GD_OK) {
-        rc = parse_head(member, head, got, ret, err);
-    }
+    rc = rc != GD_OK ? rc : parse_head(member, head, got, ret, err);
     free(head);
     return rc;
 }
@@ -80,9 +76,7 @@ static int open_member(void *ctx, struct gd_source **ret, struct gd_err *err)
     if (rc == GD_EPROTO && member->entry->size > HEAD_BYTES) {
         rc = header_of(member, MOST_BYTES, &npy, err);
     }
-    if (rc == GD_OK) {
-        rc = gd_zip_bytes(member->zip, member->entry, true, &bytes, err);
-    }
+    rc = rc != GD_OK ? rc : gd_zip_bytes(member->zip, member->entry, true, &bytes, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -121,8 +115,6 @@ static int make_source(struct gd_zip *zip, const struct gd_zip_entry *entry,
     member->partial = options->partial;
     return gd_source_create_lazy(&ops, member, ret, err);
 }
-
-/* ---- the archive ----------------------------------------------------------------------------- */
 
 static int add_member(struct gd_archive *archive, struct gd_zip *zip,
                       const struct gd_zip_entry *member, const struct gd_archive_options *options,

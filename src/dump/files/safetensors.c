@@ -265,9 +265,7 @@ static int read_tensor(struct reading *in, const char *name, size_t at)
     uint64_t all = gd_disk_size(in->disk) - in->data;
     int rc = read_tensor_keys(in, &tensor);
 
-    if (rc == GD_OK) {
-        rc = check_length(in, &tensor, at);
-    }
+    rc = rc != GD_OK ? rc : check_length(in, &tensor, at);
     if (rc == GD_OK && tensor.range.end > all) {
         rc = gd_json_fail(&in->json, at, GD_EPROTO, in->err,
                           "the file is truncated: %.80s ends at byte %llu of %llu", name,
@@ -290,9 +288,7 @@ static int read_tensor(struct reading *in, const char *name, size_t at)
         in->taken += tensor.range.end - tensor.range.begin;
         rc = add_range(in, tensor.range);
     }
-    if (rc == GD_OK) {
-        rc = gd_archive_add(in->archive, &entry, in->err);
-    }
+    rc = rc != GD_OK ? rc : gd_archive_add(in->archive, &entry, in->err);
     gd_source_unref(entry.source);
     return rc;
 }
@@ -421,9 +417,7 @@ static int read_safetensors(struct gd_archive *archive, struct gd_disk *disk,
     in.json = (struct gd_json){
         .text = text, .size = (size_t)length, .max_depth = DEPTH, .what = gd_disk_path(disk)};
     rc = gd_disk_read(disk, 8, text, (size_t)length, err);
-    if (rc == GD_OK) {
-        rc = read_header(&in);
-    }
+    rc = rc != GD_OK ? rc : read_header(&in);
     gd_json_deinit(&in.json);
     free(in.ranges);
     free(text);

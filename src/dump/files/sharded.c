@@ -12,8 +12,8 @@
 
 #include "base/grow.h"
 #include "dump/format.h"
+#include "dump/hash_index.h"
 #include "dump/io/json.h"
-#include "engine/hash_index.h"
 
 #define MAX_INDEX  ((size_t)100 << 20)
 #define DEPTH      8
@@ -115,36 +115,22 @@ static int open_checked(struct shards *shards, const char *name, struct gd_archi
         rc = gd_fail(err, GD_EPROTO, "%.200s is JSON, not a tensor file", name);
     }
     options.format = NULL;
-    if (rc == GD_OK) {
-        rc = gd_archive_open_disk(disk, &options, ret, err);
-    }
+    rc = rc != GD_OK ? rc : gd_archive_open_disk(disk, &options, ret, err);
     gd_disk_unref(disk);
     return rc;
-}
-
-static struct shard *find_shard(struct shards *shards, const char *name, uint64_t hash)
-{
-    uint32_t number;
-
-    for (size_t at = 0; gd_hash_index_next(&shards->by_name, hash, &at, &number);) {
-        if (strcmp(shards->shard[number].name, name) == 0) {
-            return &shards->shard[number];
-        }
-    }
-    return NULL;
 }
 
 static int add_shard(struct shards *shards, const char *name, struct shard **ret,
                      struct gd_err *err)
 {
     struct shard *grown;
-    uint64_t hash = gd_hash_index_hash(&shards->by_name, name, strlen(name));
-    struct shard *shard = find_shard(shards, name, hash);
+    uint32_t known = gd_hash_index_find(&shards->by_name, name, shards->shard, sizeof(*grown));
+    struct shard *shard;
     struct gd_err why;
     int rc;
 
-    if (shard) {
-        *ret = shard;
+    if (known != UINT32_MAX) {
+        *ret = &shards->shard[known];
         return GD_OK;
     }
     if (shards->count == MAX_SHARDS) {
@@ -156,7 +142,7 @@ static int add_shard(struct shards *shards, const char *name, struct shard **ret
         return gd_fail_nomem(err);
     }
     shards->shard = grown;
-    rc = gd_hash_index_add(&shards->by_name, hash, (uint32_t)shards->count, err);
+    rc = gd_hash_index_add_name(&shards->by_name, name, (uint32_t)shards->count, err);
     if (rc != GD_OK) {
         return rc;
     }

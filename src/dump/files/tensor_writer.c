@@ -343,9 +343,7 @@ static int begin_npy(struct gd_tensor_writer *w, enum gd_dtype dtype, const stru
     if (rc == GD_OK && w->kind == GD_FILE_NPZ) {
         rc = begin_member(w, &header, bytes, err);
     }
-    if (rc == GD_OK) {
-        rc = put_bytes(w, gd_buf_text(&header), header.len, err);
-    }
+    rc = rc != GD_OK ? rc : put_bytes(w, gd_buf_text(&header), header.len, err);
     gd_buf_deinit(&header);
     return rc;
 }

@@ -34,8 +34,6 @@ bool gd_folder_name_is_fine(const char *name)
            strcmp(name, "..") != 0 && strlen(name) <= MAX_NAME;
 }
 
-/* ---- directories ----------------------------------------------------------------------------- */
-
 static int make_directory(int fd, const char *path, struct gd_folder **ret, struct gd_err *err)
 {
     struct gd_folder *folder = calloc(1, sizeof(*folder));
@@ -110,8 +108,6 @@ bool gd_folder_is_empty(struct gd_folder *folder)
     closedir(dir);
     return empty;
 }
-
-/* ---- files ----------------------------------------------------------------------------------- */
 
 static int cannot_write(const struct gd_folder_file *file, struct gd_err *err)
 {

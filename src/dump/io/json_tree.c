@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/hash_index.h"
 #include "dump/io/json.h"
-#include "engine/hash_index.h"
 
 #define MAX_BYTES ((size_t)256 << 20)
 #define MAX_NODES ((size_t)8000000)
@@ -28,8 +28,6 @@ struct building {
     char *key; /* of the next value */
     size_t nodes;
 };
-
-/* ---- keys ------------------------------------------------------------------------------------ */
 
 /* All objects of a text share one seed. */
 static cJSON **slot_of(struct building *b, const struct keys *keys, const char *key)
@@ -60,14 +58,6 @@ static bool grow_keys(struct building *b, struct keys *keys)
     return true;
 }
 
-/* ---- nodes ----------------------------------------------------------------------------------- */
-
-/* Removes the older value of a duplicate key: the last one counts. */
-static void replace_member(cJSON *object, cJSON *old)
-{
-    cJSON_Delete(cJSON_DetachItemViaPointer(object, old));
-}
-
 static int add_member(struct building *b, cJSON *parent, cJSON *node, size_t at)
 {
     struct keys *keys = &b->keys[b->depth - 1];
@@ -86,7 +76,7 @@ static int add_member(struct building *b, cJSON *parent, cJSON *node, size_t at)
         return GD_EPROTO;
     }
     if (*slot) {
-        replace_member(parent, *slot);
+        cJSON_Delete(cJSON_DetachItemViaPointer(parent, *slot)); /* of duplicates the last counts */
     } else {
         keys->count++;
     }
@@ -185,9 +175,7 @@ int gd_json_parse(const char *text, size_t size, const struct gd_json_options *o
         .text = text, .size = size, .max_depth = b.options->max_depth, .what = b.options->what};
     do {
         rc = gd_json_next(&b.json, &token, err);
-        if (rc == GD_OK) {
-            rc = take_token(&b, &token);
-        }
+        rc = rc != GD_OK ? rc : take_token(&b, &token);
     } while (rc == GD_OK && token.kind != GD_JSON_END);
     while (b.depth > 0) {
         free(b.keys[--b.depth].slot);

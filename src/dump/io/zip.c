@@ -376,9 +376,7 @@ static int read_all(struct gd_zip *zip, struct gd_err *err)
     if (rc == GD_OK) {
         rc = gd_disk_read(zip->disk, ends.at, zip->directory, (size_t)ends.size, err);
     }
-    if (rc == GD_OK) {
-        rc = read_directory(zip, &ends, err);
-    }
+    rc = rc != GD_OK ? rc : read_directory(zip, &ends, err);
     free(zip->directory);
     zip->directory = NULL;
     return rc != GD_OK ? rc : check_all(zip, err);

@@ -36,14 +36,6 @@ static int fail_expression(struct translation *t, const char *what)
     return gd_fail(t->err, GD_EINVAL, "%s", what);
 }
 
-static void put_literal(struct translation *t, char c)
-{
-    if (strchr("^.[$()|*+?{\\", c)) {
-        gd_buf_putc(&t->out, '\\');
-    }
-    gd_buf_putc(&t->out, c);
-}
-
 /* \n and the like; 0: not one. */
 static char control_char(char letter)
 {
@@ -223,7 +215,7 @@ static int take_escape(struct translation *t)
         return fail_expression(t, c >= '0' && c <= '9' ? "back references are not supported"
                                                        : "this letter after a \\ is not supported");
     } else {
-        put_literal(t, c);
+        gd_buf_printf(&t->out, strchr("^.[$()|*+?{\\", c) ? "\\%c" : "%c", c);
     }
     return GD_OK;
 }

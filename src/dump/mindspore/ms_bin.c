@@ -10,8 +10,6 @@
 
 #define MAX_NAME 8192
 
-/* ---- a directory ----------------------------------------------------------------------------- */
-
 /* "Default--network--Add-op1": turn "--" back into slashes; parameters have no scope. */
 static int node_name(const struct gd_ms_bin_name *name, char *out, size_t size, struct gd_err *err)
 {
@@ -136,8 +134,6 @@ static int read_root(struct ms_reading *reading, const struct ms_dirs *tree, uin
                ? rc
                : ms_values_finish(&reading->values, reading->catalog, 0, err);
 }
-
-/* ---- the format ------------------------------------------------------------------------------ */
 
 static const struct ms_dirs_rule rule = {
     .is_bin = true,

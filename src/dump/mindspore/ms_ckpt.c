@@ -11,10 +11,10 @@
 
 #include "base/grow.h"
 #include "dump/format.h"
+#include "dump/hash_index.h"
 #include "dump/io/file_name.h"
 #include "dump/io/little_endian.h"
 #include "dump/mindspore/ms_ckpt_record.h"
-#include "engine/hash_index.h"
 #include "engine/utf8.h"
 
 #define SUM_BYTES   17 /* "crc_num" and ten bytes, most significant first */
@@ -130,16 +130,9 @@ static bool ckpt_is(const unsigned char *start, size_t size, struct gd_disk *dis
     return is;
 }
 
-/* ---- parameters ------------------------------------------------------------------------------ */
-
-static bool find_parameter(const struct ckpt *ckpt, const char *name, uint64_t hash, uint32_t *ret)
+static uint32_t find_parameter(const struct ckpt *ckpt, const char *name)
 {
-    for (size_t at = 0; gd_hash_index_next(&ckpt->by_name, hash, &at, ret);) {
-        if (strcmp(ckpt->parameter[*ret].name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return gd_hash_index_find(&ckpt->by_name, name, ckpt->parameter, sizeof(*ckpt->parameter));
 }
 
 static int make_room(struct ckpt *ckpt, struct gd_err *err)
@@ -170,8 +163,7 @@ static void free_parameter(struct parameter *parameter)
 static int add_parameter(struct ckpt *ckpt, struct parameter *made, const char *name,
                          struct gd_err *err)
 {
-    uint64_t hash = gd_hash_index_hash(&ckpt->by_name, name, strlen(name));
-    uint32_t known;
+    uint32_t known = find_parameter(ckpt, name);
     int rc;
 
     made->at = ckpt->begin;
@@ -181,7 +173,7 @@ static int add_parameter(struct ckpt *ckpt, struct parameter *made, const char *
         free_parameter(made);
         return rc;
     }
-    if (find_parameter(ckpt, name, hash, &known)) {
+    if (known != UINT32_MAX) {
         gd_archive_add_note(
             ckpt->archive,
             "%.200s occurs twice, at bytes %llu and %llu: the later one is used, as in MindSpore",
@@ -191,7 +183,7 @@ static int add_parameter(struct ckpt *ckpt, struct parameter *made, const char *
         return GD_OK;
     }
     ckpt->parameter[ckpt->count++] = *made;
-    return gd_hash_index_add(&ckpt->by_name, hash, ckpt->count - 1, err);
+    return gd_hash_index_add_name(&ckpt->by_name, name, ckpt->count - 1, err);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -437,11 +429,8 @@ static int take_print(struct ckpt *ckpt, struct gd_err *err)
     snprintf(name, sizeof(name), "print[%u]", ckpt->count);
     if (record->has_tensor) {
         if (ckpt->name) {
-            uint64_t hash = gd_hash_index_hash(&ckpt->by_name, ckpt->name, strlen(ckpt->name));
-            uint32_t known;
-
             snprintf(name, sizeof(name),
-                     find_parameter(ckpt, ckpt->name, hash, &known) ? "%s#%u" : "%s", ckpt->name,
+                     find_parameter(ckpt, ckpt->name) != UINT32_MAX ? "%s#%u" : "%s", ckpt->name,
                      ckpt->count);
         }
         free(ckpt->name);
@@ -568,12 +557,10 @@ static bool is_state(const char *name)
 static bool has_state(struct ckpt *ckpt, const char *name)
 {
     char full[MS_MAX_TAG + 32];
-    uint32_t number;
 
     for (size_t i = 0; i < sizeof(state_prefixes) / sizeof(state_prefixes[0]); i++) {
         snprintf(full, sizeof(full), "%s%s", state_prefixes[i], name);
-        if (find_parameter(ckpt, full, gd_hash_index_hash(&ckpt->by_name, full, strlen(full)),
-                           &number)) {
+        if (find_parameter(ckpt, full) != UINT32_MAX) {
             return true;
         }
     }

@@ -14,8 +14,6 @@ enum { /* numbers of MindSpore's DataType that are not in a table below */
        TYPE_TUPLE = 31
 };
 
-/* ---- protobuf -------------------------------------------------------------------------------- */
-
 static void put_varint(struct gd_buf *out, uint64_t value)
 {
     for (; value > 0x7f; value >>= 7) {
@@ -49,8 +47,6 @@ static void put_message(struct gd_buf *out, unsigned field, struct gd_buf *inner
     out->failed = out->failed || inner->failed;
     gd_buf_clear(inner);
 }
-
-/* ---- types ----------------------------------------------------------------------------------- */
 
 static unsigned type_number(enum gd_dtype dtype)
 {
@@ -104,8 +100,6 @@ static void put_output_type(struct gd_buf *out, const struct gd_graph *graph, gd
     gd_buf_deinit(&list);
     gd_buf_deinit(&type);
 }
-
-/* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* Writes text on one line. */
 static void put_flat(struct gd_buf *out, const char *text)

@@ -50,8 +50,6 @@ static bool is_ir_text(const struct gd_listing *listing, uint32_t entry)
            strstr(start, "subgraph @") || strstr(start, "subgraph instance:");
 }
 
-/* ---- a directory ----------------------------------------------------------------------------- */
-
 /* The next file next to what was opened, or that file itself; start with *at = root. */
 static uint32_t next_file(const struct gd_listing *listing, uint32_t root, uint32_t at)
 {
@@ -181,8 +179,6 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
     }
     return rc != GD_OK || !rdr ? rc : ms_rdr_take(listing, finding->root, catalog, dump, err);
 }
-
-/* ---- formats --------------------------------------------------------------------------------- */
 
 static int find_places(const struct gd_dump_format *format, const struct gd_listing *listing,
                        struct gd_findings *findings, struct gd_err *err)

@@ -186,9 +186,7 @@ int ms_nodes_get(struct ms_nodes *nodes, const char *type, const char *name, gd_
         desc.name = other;
         rc = gd_graph_add(nodes->graph, &desc, &node, err);
     }
-    if (rc == GD_OK) {
-        rc = ms_nodes_add(nodes, node, err);
-    }
+    rc = rc != GD_OK ? rc : ms_nodes_add(nodes, node, err);
     if (rc == GD_OK) {
         *ret = node;
     }
@@ -248,11 +246,6 @@ static int take_node(struct ms_nodes *nodes, gd_node_id node, struct gd_err *err
     }
     nodes->taken[node] = 1;
     return GD_OK;
-}
-
-static bool is_taken(const struct ms_nodes *nodes, gd_node_id node)
-{
-    return node < nodes->taken_count && nodes->taken[node];
 }
 
 int ms_nodes_want(struct ms_nodes *nodes, const char *type, const char *name, gd_node_id *ret,
@@ -340,7 +333,8 @@ static int join_wanted(struct ms_nodes *nodes, struct gd_err *err)
         size_t stem = without_number(wanted->name);
         gd_node_id node = stem ? only_one(nodes, wanted, stem) : GD_NO_NODE;
 
-        if (wanted->node != GD_NO_NODE || node == GD_NO_NODE || is_taken(nodes, node)) {
+        if (wanted->node != GD_NO_NODE || node == GD_NO_NODE ||
+            (node < nodes->taken_count && nodes->taken[node])) {
             continue;
         }
         if (first[node] == UINT32_MAX) {

@@ -7,8 +7,6 @@
 #include "base/cleanup.h"
 #include "dump/msprobe/api_load.h"
 
-/* ---- members --------------------------------------------------------------------------------- */
-
 /* All members of the object that began with the last token. */
 static int each_member(struct gd_json *json, api_member_fn fn, void *ctx, struct gd_err *err)
 {
@@ -85,8 +83,6 @@ int api_members(const struct gd_file_text *text, const char *what, const char *m
     gd_json_deinit(&json);
     return rc;
 }
-
-/* ---- directories ----------------------------------------------------------------------------- */
 
 /* The number in "stepN" or "step_N"; -1: another name. */
 static int64_t number_behind(const char *name, size_t len, const char *word)

@@ -37,8 +37,6 @@ static bool wants_file(const struct gd_listing *listing, uint32_t entry)
     return parse_name(name, "forward_info_") || parse_name(name, "backward_info_");
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
-
 static int take_api(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
 {
     struct reading *in = ctx;

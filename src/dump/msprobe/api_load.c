@@ -32,20 +32,11 @@ const char *api_keep(struct api_load *load, const char *text)
     return gd_arena_strdup(&load->arena, text);
 }
 
-/* ---- calls ----------------------------------------------------------------------------------- */
-
 struct api_call *api_call_find(struct api_load *load, const char *name)
 {
-    uint64_t hash = gd_hash_index_hash(&load->lookup, name, strlen(name));
-    uint32_t number;
-    size_t at = 0;
+    uint32_t number = gd_hash_index_find(&load->lookup, name, load->call, sizeof(*load->call));
 
-    while (gd_hash_index_next(&load->lookup, hash, &at, &number)) {
-        if (strcmp(load->call[number].name, name) == 0) {
-            return &load->call[number];
-        }
-    }
-    return NULL;
+    return number == UINT32_MAX ? NULL : &load->call[number];
 }
 
 static enum gd_node_kind kind_of(const char *name)
@@ -100,8 +91,7 @@ int api_call_get(struct api_load *load, const char *name, struct api_call **ret,
     if (!call->name) {
         return gd_fail_nomem(err);
     }
-    rc = gd_hash_index_add(&load->lookup, gd_hash_index_hash(&load->lookup, name, strlen(name)),
-                           (uint32_t)load->count, err);
+    rc = gd_hash_index_add_name(&load->lookup, name, (uint32_t)load->count, err);
     if (rc == GD_OK) {
         /* One that occurs in only one step is ordered where it ran, not after all others. */
         uint32_t *before = load->last ? &load->call[load->last - 1].next : &load->first;
@@ -405,16 +395,6 @@ static size_t module_path(const char *name)
     return count == 3 && *number && !number[strspn(number, "0123456789")] ? dots[2] : 0;
 }
 
-static void put_scope(struct gd_buf *out, const char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        gd_buf_putc(out, text[i] == '.' ? '/' : text[i]);
-    }
-    if (len) {
-        gd_buf_putc(out, '/');
-    }
-}
-
 /* Modules become scopes: "Module.layers.0.Linear.forward.0" is layers/0/Linear.forward.0, and a
  * call inside it is layers/0/NAME. */
 static void name_node(struct api_load *load, const struct api_call *call, struct gd_buf *out)
@@ -439,9 +419,10 @@ static void name_node(struct api_load *load, const struct api_call *call, struct
         }
     }
     gd_buf_clear(out);
-    if (path > prefix) {
-        put_scope(out, of + prefix, path - prefix);
+    for (size_t i = prefix; i < path; i++) {
+        gd_buf_putc(out, of[i] == '.' ? '/' : of[i]);
     }
+    gd_buf_puts(out, path > prefix ? "/" : "");
     gd_buf_puts(out, leaf);
 }
 

@@ -10,8 +10,8 @@
 
 #include "base/arena.h"
 #include "dump/format.h"
+#include "dump/hash_index.h"
 #include "dump/io/json.h"
-#include "engine/hash_index.h"
 
 #define API_MAX_SLOTS 4096 /* per call and direction */
 #define API_MAX_NAME  4096
@@ -43,7 +43,7 @@ struct api_event {
 };
 
 struct api_call {
-    const char *name;
+    const char *name;   /* must be first: see gd_hash_index_find */
     const char *parent; /* the call or scope it ran in; NULL: none */
     const char *type;   /* NULL: derived from the name */
     size_t leaf;        /* if the name is PARENT.LEAF: the length of LEAF; otherwise 0 */

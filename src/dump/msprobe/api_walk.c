@@ -103,8 +103,6 @@ int api_walk_find(const struct gd_dump_format *format, const struct gd_listing *
     return rc;
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
-
 static int compare_files(const void *a, const void *b)
 {
     const struct file *x = a, *y = b;

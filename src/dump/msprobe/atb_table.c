@@ -17,8 +17,6 @@ struct reading {
     char device[64]; /* device and process of the first row; others become a prefix of the name */
 };
 
-/* ---- the file with the values ---------------------------------------------------------------- */
-
 /* The path in the table is from the machine that wrote it: use its longest suffix that exists below
  * the table. */
 static int find_values(const struct reading *in, const char *path, struct gd_source **ret,
@@ -43,8 +41,6 @@ static int find_values(const struct reading *in, const char *path, struct gd_sou
     }
     return GD_OK;
 }
-
-/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const char *cell_text(const struct reading *in, const char *column)
 {
@@ -121,8 +117,6 @@ static int take_row(void *ctx, struct gd_err *err)
     rc = find_values(in, cell_text(in, "Tensor Path"), &value.source, err);
     return rc != GD_OK ? rc : api_value_add(in->load, call, &value, err);
 }
-
-/* ---- the format ------------------------------------------------------------------------------ */
 
 static bool wants_file(const struct gd_listing *listing, uint32_t entry)
 {

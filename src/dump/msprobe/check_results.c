@@ -66,8 +66,6 @@ static int find_places(const struct gd_dump_format *format, const struct gd_list
     return rc;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
-
 struct reading {
     struct gd_catalog *catalog;
     const struct kind *kind;
@@ -194,8 +192,6 @@ static int take_file(struct reading *in, const char *path, struct gd_err *err)
     gd_catalog_keep(in->catalog);
     return rc != GD_OK ? rc : gd_catalog_add_fact(in->catalog, gd_base_name(path), fact, err);
 }
-
-/* ---- the format ------------------------------------------------------------------------------ */
 
 /* "_rank3" in the file name; otherwise the directory's rank. */
 static int rank_of(const char *path)

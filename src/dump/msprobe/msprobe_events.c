@@ -18,8 +18,6 @@ struct reading {
     const struct api_where *where;
 };
 
-/* ---- anomaly_analyze_TIME.json --------------------------------------------------------------- */
-
 /* "rank_R": [{"op_name": ...}]: calls with finite inputs and non-finite results. */
 static int take_rank(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
 {
@@ -63,8 +61,6 @@ static int look_into(struct reading *in, const char *folder, struct gd_err *err)
     }
     return rc;
 }
-
-/* ---- dump_error_info.log --------------------------------------------------------------------- */
 
 static int tell_errors(struct api_load *load, const char *folder, struct gd_err *err)
 {

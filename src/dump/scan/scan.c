@@ -423,17 +423,6 @@ static int by_chain(const void *a, const void *b)
     return by_unit(a, b);
 }
 
-/* Sets the order in which the window's values are read, and when each unit is complete. */
-static void put_in_order(struct scan *scan)
-{
-    if (scan->list.against && scan->todo_count > 0) {
-        qsort(scan->todo, scan->todo_count, sizeof(*scan->todo), by_chain);
-    }
-    for (size_t i = 0; i < scan->todo_count; i++) {
-        scan->todo[i].unit->todo_end = i + 1;
-    }
-}
-
 /* How many units, starting at `at`, form a window. */
 static size_t window_size(const struct scan *scan, size_t at)
 {
@@ -460,7 +449,12 @@ static int do_window(struct scan *scan, size_t *at, struct gd_err *err)
         rc = open_unit(scan, &scan->list.unit[*at + i], err);
     }
     if (rc == GD_OK) {
-        put_in_order(scan);
+        if (scan->list.against && scan->todo_count > 0) {
+            qsort(scan->todo, scan->todo_count, sizeof(*scan->todo), by_chain);
+        }
+        for (size_t i = 0; i < scan->todo_count; i++) {
+            scan->todo[i].unit->todo_end = i + 1;
+        }
         rc = look_at_all(scan, err);
     }
     close_units(scan);

@@ -149,15 +149,6 @@ static bool is_all_finite(const struct scan_compute *look, struct gd_source *sou
     return !atomic_load(&f.over);
 }
 
-/* ---- one value ------------------------------------------------------------------------------- */
-
-static void set_failure(struct scan_found *ret, int rc, const struct gd_err *why)
-{
-    ret->rc = rc;
-    ret->why = strdup(why->text);
-    ret->done = rc != GD_EINTR && rc != GD_ENOMEM;
-}
-
 struct amount { /* of a value */
     const struct scan_compute *look;
     uint64_t told, bytes, elements;
@@ -257,7 +248,9 @@ static bool compute_value(const struct scan_compute *look, const struct scan_wor
     rc = rc != GD_OK ? rc : compute_stats(look, work, &info, figures, ret, &err);
     gd_source_close(work->value->source);
     if (rc != GD_OK) {
-        set_failure(ret, rc, &err);
+        ret->rc = rc;
+        ret->why = strdup(err.text);
+        ret->done = rc != GD_EINTR && rc != GD_ENOMEM;
         figures->error = rc == GD_EUNSUPPORTED ? GD_HIT_NOT_NUMBERS : GD_HIT_NO_VALUE;
         return ret->done;
     }

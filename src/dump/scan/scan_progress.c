@@ -42,11 +42,6 @@ static uint64_t hash_head(const struct gd_scan_head *head, const char *key)
     return hash_text(hash, text);
 }
 
-static bool is_ours(const char *name)
-{
-    return gd_starts_with(name, NAME_PREFIX) && gd_ends_with(name, GD_SCAN_SUFFIX);
-}
-
 struct old_file {
     char name[NAME_MAX + 1];
     struct timespec time;
@@ -84,7 +79,8 @@ static void remove_oldest(const char *path)
     struct stat about;
 
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
-        if (!is_ours(entry->d_name) ||
+        if (!gd_starts_with(entry->d_name, NAME_PREFIX) ||
+            !gd_ends_with(entry->d_name, GD_SCAN_SUFFIX) ||
             fstatat(dirfd(directory), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0) {
             continue;
         }

@@ -80,8 +80,6 @@ struct gd_pickle_value *pickle_parse_float(struct pickle_machine *machine, const
     return value;
 }
 
-/* ---- escapes --------------------------------------------------------------------------------- */
-
 /* Parses exactly `count` digits. */
 static bool get_digits(const char *text, uint32_t len, unsigned count, unsigned base, uint32_t *ret)
 {

@@ -7,8 +7,6 @@
 
 #define MAX_NESTING 6 /* levels of containers that are printed */
 
-/* ---- queries --------------------------------------------------------------------------------- */
-
 bool gd_pickle_is_text(const struct gd_pickle_value *value, const char *text)
 {
     return value && value->kind == GD_PICKLE_TEXT && value->count == strlen(text) &&
@@ -76,8 +74,6 @@ struct gd_pickle_value *gd_pickle_get(const struct gd_pickle_value *value, const
     }
     return NULL;
 }
-
-/* ---- text ------------------------------------------------------------------------------------ */
 
 /* The letter to print after a backslash; '\0': print the character itself. */
 static char escape_of(unsigned char c)

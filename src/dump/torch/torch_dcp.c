@@ -164,14 +164,11 @@ static int open_file(struct dcp *dcp, const char *name, struct part_file *ret)
 
 static const struct part_file *file_of(struct dcp *dcp, const char *name, struct gd_err *err)
 {
-    uint64_t hash = gd_hash_index_hash(&dcp->by_name, name, strlen(name));
     struct part_file *grown;
-    uint32_t number;
+    uint32_t known = gd_hash_index_find(&dcp->by_name, name, dcp->file, sizeof(*grown));
 
-    for (size_t at = 0; gd_hash_index_next(&dcp->by_name, hash, &at, &number);) {
-        if (strcmp(dcp->file[number].name, name) == 0) {
-            return &dcp->file[number];
-        }
+    if (known != UINT32_MAX) {
+        return &dcp->file[known];
     }
     if (dcp->count == MAX_FILES) {
         gd_fail(err, GD_ELIMIT, "%.300s names more than %d files", dcp->path, MAX_FILES);
@@ -183,7 +180,7 @@ static const struct part_file *file_of(struct dcp *dcp, const char *name, struct
         return NULL;
     }
     dcp->file = grown;
-    if (gd_hash_index_add(&dcp->by_name, hash, (uint32_t)dcp->count, err) != GD_OK) {
+    if (gd_hash_index_add_name(&dcp->by_name, name, (uint32_t)dcp->count, err) != GD_OK) {
         return NULL;
     }
     if (open_file(dcp, name, &dcp->file[dcp->count++]) != GD_OK) {

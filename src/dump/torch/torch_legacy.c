@@ -89,32 +89,6 @@ static int read_head(struct legacy *legacy, struct gd_err *err)
 
 /* ---- storages -------------------------------------------------------------------------------- */
 
-/* The element size is that of the class under which a key is first named. */
-static int index_uses(struct legacy *legacy, struct gd_err *err)
-{
-    size_t count = gd_pickle_persistent_count(legacy->object);
-    int rc = GD_OK;
-
-    for (size_t i = 0; rc == GD_OK && i < count; i++) {
-        struct torch_storage_id id, other;
-        uint32_t number;
-        uint64_t hash;
-        bool known = false;
-
-        if (!torch_storage_id(gd_pickle_persistent_at(legacy->object, i), &id)) {
-            continue;
-        }
-        hash = gd_hash_index_hash(&legacy->first_use, id.key->text, id.key->count);
-        for (size_t at = 0; !known && gd_hash_index_next(&legacy->first_use, hash, &at, &number);) {
-            known = torch_storage_id(gd_pickle_persistent_at(legacy->object, number), &other) &&
-                    other.key->count == id.key->count &&
-                    memcmp(other.key->text, id.key->text, id.key->count) == 0;
-        }
-        rc = known ? GD_OK : gd_hash_index_add(&legacy->first_use, hash, (uint32_t)i, err);
-    }
-    return rc;
-}
-
 /* The id that first names a key; false: none. */
 static bool find_use(struct legacy *legacy, const struct gd_pickle_value *key,
                      struct torch_storage_id *ret)
@@ -129,6 +103,25 @@ static bool find_use(struct legacy *legacy, const struct gd_pickle_value *key,
         }
     }
     return false;
+}
+
+/* The element size is that of the class under which a key is first named. */
+static int index_uses(struct legacy *legacy, struct gd_err *err)
+{
+    size_t count = gd_pickle_persistent_count(legacy->object);
+    int rc = GD_OK;
+
+    for (size_t i = 0; rc == GD_OK && i < count; i++) {
+        struct torch_storage_id id, other;
+
+        if (torch_storage_id(gd_pickle_persistent_at(legacy->object, i), &id) &&
+            !find_use(legacy, id.key, &other)) {
+            uint64_t hash = gd_hash_index_hash(&legacy->first_use, id.key->text, id.key->count);
+
+            rc = gd_hash_index_add(&legacy->first_use, hash, (uint32_t)i, err);
+        }
+    }
+    return rc;
 }
 
 /* Reads the storage of a key at the current position. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/grow.h"
 #include "dump/torch/torch_impl.h"
 
@@ -211,20 +212,10 @@ static int add_parts(struct walk *walk, const struct torch_tensor *tensor, unsig
     return rc;
 }
 
-/* Adds the attributes of a tensor subclass: a dict, or (dict, slots). */
-static int add_state(struct walk *walk, struct gd_pickle_value *state, unsigned flags)
-{
-    struct gd_pickle_value *dict = state;
-
-    if (state && state->kind == GD_PICKLE_TUPLE) {
-        dict = gd_pickle_item(state, 0);
-    }
-    return dict && dict->kind == GD_PICKLE_DICT ? go_into(walk, dict, flags & IN_OPTIMIZER) : GD_OK;
-}
-
 static int add_tensor(struct walk *walk, struct gd_pickle_value *value, unsigned flags)
 {
     struct gd_archive_entry entry = {.kind = GD_ENTRY_TENSOR};
+    struct gd_pickle_value *state;
     struct torch_tensor tensor;
     int rc;
 
@@ -248,7 +239,12 @@ static int add_tensor(struct walk *walk, struct gd_pickle_value *value, unsigned
     }
     gd_bytes_unref(tensor.view.bytes);
     rc = rc != GD_OK ? rc : add_parts(walk, &tensor, flags);
-    return rc != GD_OK ? rc : add_state(walk, tensor.state, flags);
+    /* the attributes of a tensor subclass: a dict, or (dict, slots) */
+    state = tensor.state && tensor.state->kind == GD_PICKLE_TUPLE ? gd_pickle_item(tensor.state, 0)
+                                                                  : tensor.state;
+    return rc == GD_OK && state && state->kind == GD_PICKLE_DICT
+               ? go_into(walk, state, flags & IN_OPTIMIZER)
+               : rc;
 }
 
 /* Whether the call only stands for its arguments: torch.Size((2, 3)), torch.device('cpu'),
@@ -520,15 +516,6 @@ static int run_walk(struct walk *walk)
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
-/* The keys of a dict: "'state_dict', 'epoch'". */
-static void name_keys(const struct gd_pickle_value *dict, struct gd_buf *out)
-{
-    for (uint32_t i = 0; dict && i < dict->count && out->len < VALUE_MAX; i++) {
-        gd_buf_puts(out, i ? ", " : "");
-        gd_pickle_print(dict->item[(size_t)i * 2], 60, out);
-    }
-}
-
 /* Finds a key: as a whole, or step by step at its dots. */
 static struct gd_pickle_value *find_key(struct gd_pickle_value *value, const char *key)
 {
@@ -551,13 +538,15 @@ static struct gd_pickle_value *find_key(struct gd_pickle_value *value, const cha
 static int no_key(const struct torch_file *file, const struct gd_pickle_value *root,
                   const char *key, struct gd_err *err)
 {
-    struct gd_buf keys = GD_BUF_INIT(GD_ERR_TEXT_MAX);
+    GD_CLEANUP(gd_buf_deinit) struct gd_buf keys = GD_BUF_INIT(GD_ERR_TEXT_MAX);
+    const struct gd_pickle_value *dict = gd_pickle_dict(root);
 
-    name_keys(gd_pickle_dict(root), &keys);
-    gd_fail(err, GD_ENOTFOUND, "%.200s: no key %.60s; the keys are: %.150s", file->path, key,
-            keys.len ? gd_buf_text(&keys) : "none");
-    gd_buf_deinit(&keys);
-    return GD_ENOTFOUND;
+    for (uint32_t i = 0; dict && i < dict->count && keys.len < VALUE_MAX; i++) {
+        gd_buf_puts(&keys, i ? ", " : "");
+        gd_pickle_print(dict->item[(size_t)i * 2], 60, &keys);
+    }
+    return gd_fail(err, GD_ENOTFOUND, "%.200s: no key %.60s; the keys are: %.150s", file->path, key,
+                   keys.len ? gd_buf_text(&keys) : "none");
 }
 
 int torch_list(struct torch_file *file, const struct gd_pickle *pickle,

@@ -8,8 +8,6 @@
 #include "dump/torch/torch_impl.h"
 #include "engine/format.h"
 
-/* ---- bytes ----------------------------------------------------------------------------------- */
-
 static bool is_builtin(const struct gd_pickle_value *value, const char *name)
 {
     return gd_pickle_is_call(value, "builtins", name) ||
@@ -64,8 +62,6 @@ unsigned char *torch_take_bytes(const struct gd_pickle_value *value, size_t *siz
     return out;
 }
 
-/* ---- element types --------------------------------------------------------------------------- */
-
 static enum gd_stored type_of_code(const struct gd_pickle_value *code)
 {
     static const struct {
@@ -111,8 +107,6 @@ static enum gd_stored type_of(const struct gd_pickle_value *dtype, bool *swap)
         big != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) && (big || gd_pickle_is_text(order, "<"));
     return type_of_code(gd_pickle_item(dtype->object->args, 0));
 }
-
-/* ---- arrays ---------------------------------------------------------------------------------- */
 
 struct array { /* the parts of an array, as in the pickle */
     const struct gd_pickle_value *shape, *dtype, *data;

@@ -81,8 +81,6 @@ static bool torch_is(const unsigned char *start, size_t size, struct gd_disk *di
     return found;
 }
 
-/* ---- records --------------------------------------------------------------------------------- */
-
 static int find_storage(struct torch_file *file, const char *key, struct gd_bytes **ret,
                         struct gd_err *err)
 {
@@ -156,8 +154,6 @@ static int read_byteorder(struct torch_file *file, struct gd_err *err)
     free(text);
     return rc;
 }
-
-/* ---- reading --------------------------------------------------------------------------------- */
 
 static int read_pickle(struct torch_file *file, const struct gd_archive_options *options,
                        struct gd_err *err)

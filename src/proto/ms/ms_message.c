@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "debug_grpc.pb-c.h"
-#include "mindspore/ms_graph.h"
+#include "mindspore/ms_value.h"
 #include "mindspore/pbread.h"
 #include "proto/envelope.h"
 

@@ -514,8 +514,10 @@ struct facts {
     void *ctx;
 };
 
-__attribute__((format(printf, 3, 4))) static void
-tell_session(const struct facts *facts, const char *name, const char *format, ...)
+static void tell_session(const struct facts *facts, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void tell_session(const struct facts *facts, const char *name, const char *format, ...)
 {
     char text[256];
     va_list args;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "mindspore/ms_graph.h"
+#include "mindspore/ms_value.h"
 #include "proto/populate.h"
 
 #define MAPPED_FROM                                                                                \

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "engine/glob.h"
 #include "repl/compare/compare_files.h"
 #include "repl/compare/compare_probe.h"
@@ -37,12 +36,16 @@ struct comparing {
 
 static int add_pair(struct comparing *c, const struct item_pair *pair, struct gd_err *err)
 {
-    struct item_pair *more = gd_grow(c->pairs, c->count, &c->room, sizeof(*more));
+    if (c->count == c->room) {
+        size_t room = c->room ? c->room * 2 : 64;
+        struct item_pair *more = reallocarray(c->pairs, room, sizeof(*more));
 
-    if (!more) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a list of pairs");
+        if (!more) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for a list of pairs");
+        }
+        c->pairs = more;
+        c->room = room;
     }
-    c->pairs = more;
     c->pairs[c->count++] = *pair;
     return GD_OK;
 }

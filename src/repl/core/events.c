@@ -81,10 +81,7 @@ static void say_hit(struct repl_out *out, const struct gd_event *event)
     char prefix[EVENT_PREFIX];
 
     if (out_is_json(out)) {
-        cJSON *record = cJSON_CreateObject();
-        event_add_session(record, event->session);
-        repl_hit_record(record, event->session, event->hit);
-        repl_write_json(out->repl, NULL, "hit", record);
+        repl_write_json(out->repl, NULL, "hit", repl_hit_json(event->session, event->hit, true));
     } else {
         repl_hit_event(out->repl, event->session, event->hit,
                        event_prefix(out->repl, event->session, prefix));

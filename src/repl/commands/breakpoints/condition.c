@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: condition */
+/*
+ * Commands: condition
+ * Set or remove the guard of a watchpoint or breakpoint.
+ */
+#include "repl/core/command.h"
 #include "repl/core/watch.h"
 #include "repl/core/watch_args.h"
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: edit */
+/*
+ * Commands: edit
+ * Change a watchpoint's condition, parameters or nodes.
+ */
 #include <string.h>
 
+#include "repl/core/command.h"
 #include "repl/core/watch.h"
 #include "repl/core/watch_args.h"
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: hit, next-hit, previous-hit */
+/*
+ * Commands: hit, next-hit, previous-hit
+ * Go from hit to hit.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "repl/commands/breakpoints/advice.h"
 #include "repl/commands/breakpoints/hit.h"
+#include "repl/core/command.h"
 #include "repl/core/hits.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
@@ -51,10 +55,11 @@ void hit_print_params(struct command_call *call, const struct gd_hit *hit, int i
     }
 }
 
-void hit_record(struct command_call *call, cJSON *object, const struct gd_hit *hit)
+cJSON *hit_record(struct command_call *call, const struct gd_hit *hit)
 {
-    repl_hit_record(object, call->session, hit);
+    cJSON *object = repl_hit_json(call->session, hit, false);
     out_set(object, OUT_INT("number", hits_number(call->session, hit)));
+    return object;
 }
 
 /* "model.c:42 <tab> y = x * w;": the node's innermost frame in the user's own code. */
@@ -97,7 +102,12 @@ static void show_hit(struct command_call *call, const struct gd_hit *hit)
     struct gd_session *session = call->session;
     struct gd_node_info info;
     cJSON *record = out_record(call->out, "hit");
-    hit_record(call, record, hit);
+    cJSON *object = hit_record(call, hit);
+    while (object->child) { /* move its members to the record */
+        cJSON *item = cJSON_DetachItemViaPointer(object, object->child);
+        out_set(record, OUT_JSON(item->string, item));
+    }
+    cJSON_Delete(object);
     out_printf(call->out, "Hit %llu of %llu, step %lld: %s %d, %s\n",
                (unsigned long long)hits_number(session, hit),
                (unsigned long long)(session->hits_dropped + session->hit_count),

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "repl/commands/breakpoints/hit.h"
+#include "repl/core/command.h"
 #include "repl/core/hits.h"
 #include "repl/core/repl_impl.h"
 

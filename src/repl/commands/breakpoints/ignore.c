@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: ignore */
+/*
+ * Commands: ignore
+ * Let a breakpoint or watchpoint pass a number of times.
+ */
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/breakpoints/break.h"
 #include "repl/commands/breakpoints/stop_numbers.h"
+#include "repl/core/command.h"
 #include "repl/core/watch.h"
 #include "repl/values/inspect.h"
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: recommend */
+/*
+ * Commands: recommend
+ * Offer and set the recommended watchpoints.
+ */
 #include <string.h>
 
 #include "engine/expected.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch.h"
 #include "repl/values/inspect.h"

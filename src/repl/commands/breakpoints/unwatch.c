@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: unwatch */
+/*
+ * Commands: unwatch
+ * Delete watchpoints.
+ */
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch.h"
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: watch, trace, twatch */
+/*
+ * Commands: watch, trace, twatch
+ * Set watchpoints.
+ */
 #include "repl/core/watch.h"
+#include "repl/core/command.h"
 #include "repl/core/watch_args.h"
 
 enum variant { WATCH, WATCH_ONCE, TRACE };

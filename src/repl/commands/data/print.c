@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: print */
+/*
+ * Commands: print
+ * Show values of tensors.
+ */
 #include <string.h>
 
+#include "repl/core/command.h"
 #include "repl/values/dump_notes.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
@@ -14,9 +18,13 @@ struct print_job {
     cJSON *list;  /* JSON: list for the records of several tensors; NULL: there is one */
 };
 
-static cJSON *next_record(struct command_call *call, const struct print_job *job, const char *type)
+static cJSON *next_record(struct command_call *call, const struct print_job *job)
 {
-    return job->list ? out_push(job->list) : out_record(call->out, type);
+    if (!job->list) {
+        return out_record(call->out, "tensor");
+    }
+    cJSON *record = out_push(job->list);
+    return record;
 }
 
 /* Copies a slice, so that the history does not keep a large tensor alive. */
@@ -49,7 +57,7 @@ static int show_value(struct command_call *call, const struct print_job *job, st
     }
     value_know_change(call, value);
     if (out_is_json(call->out)) {
-        cJSON *record = next_record(call, job, "tensor");
+        cJSON *record = next_record(call, job);
         out_set(record, OUT_IF(of_dump, OUT_TEXT("stored", of_dump)),
                 OUT_IF(number > 0, OUT_INT("history", number)));
         value_record(call, value, job->summary ? NULL : &job->format, record);
@@ -89,7 +97,7 @@ static int print_slots(struct command_call *call, const struct print_job *job, s
             return gd_fail(err, rc, "interrupted");
         }
         if (out_is_json(call->out)) {
-            cJSON *record = next_record(call, job, "tensor");
+            cJSON *record = next_record(call, job);
             if (rc == GD_OK) {
                 value_record(call, &one, NULL, record);
             } else {
@@ -111,14 +119,18 @@ static bool print_scalar(struct command_call *call, const struct print_job *job,
     const struct gd_session *session = call->session;
     for (int i = 0; session && i < session->scalar_count; i++) {
         const struct gd_scalar *scalar = &session->scalar[i];
-        if (strcmp(scalar->name, name) == 0) {
-            cJSON *record = next_record(call, job, "scalar");
+        if (strcmp(scalar->name, name) != 0) {
+            continue;
+        }
+        if (out_is_json(call->out)) {
+            cJSON *record = job->list ? next_record(call, job) : out_record(call->out, "scalar");
             out_set(record, OUT_TEXT("name", scalar->name), OUT_REAL("value", scalar->value),
                     OUT_INT("step", scalar->step));
-            out_say(call->out, record, "{name} = {text} (step {step})\n",
-                    OUT_TEXT("text", repl_scalar_text(call->arena, scalar->value, 9)));
-            return true;
+        } else {
+            out_printf(call->out, "%s = %s (step %lld)\n", out_safe(call, scalar->name),
+                       repl_scalar_text(call->arena, scalar->value, 9), (long long)scalar->step);
         }
+        return true;
     }
     return false;
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: save */
+/*
+ * Commands: save
+ * Save tensors, watchpoints, breakpoints or an overflow to a file.
+ */
 #include <string.h>
 
 #include "repl/commands/data/save.h"
+#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 /* Takes the file name, the last word, from call->argv. A single word is a tensor. */

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: stats */
+/*
+ * Commands: stats
+ * Show the statistics of a tensor.
+ */
 #include <math.h>
 
+#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: tensor */
+/*
+ * Commands: tensor
+ * Open a tensor in the tensor pane.
+ */
 #include <string.h>
 
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"

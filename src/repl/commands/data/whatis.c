@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: whatis */
+/*
+ * Commands: whatis
+ * Show the type and shape of a tensor.
+ */
+#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: x */
+/*
+ * Commands: x
+ * Examine elements of a tensor in memory order.
+ */
 #include <stdlib.h>
 #include <string.h>
 
+#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 

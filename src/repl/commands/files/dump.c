@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: dump */
+/*
+ * Commands: dump
+ * Dump tensors of a training that runs.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "repl/commands/files/dump_live_impl.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 

@@ -4,6 +4,7 @@
 
 #include "engine/graph/selector.h"
 #include "repl/commands/files/dump_live_impl.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: source */
+/*
+ * Commands: source
+ * Run the commands of a file.
+ */
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int run_source(struct command_call *call, struct gd_err *err)

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: annotate */
+/*
+ * Commands: annotate
+ * Show a source file with the number of nodes that each line created.
+ */
 #include <stdlib.h>
 
+#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
 #include "repl/values/srcfile.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: inputs, outputs */
+/*
+ * Commands: inputs, outputs
+ * Follow the edges of a node.
+ */
+#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/tree.h"
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: search, / */
+/*
+ * Commands: search, /
+ * Search nodes by name, type or source line.
+ */
 #include <string.h>
 
+#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
 

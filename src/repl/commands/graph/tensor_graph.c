@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: tensor-graph */
+/*
+ * Commands: tensor-graph
+ * Show the values around a tensor.
+ */
 #include <string.h>
 
+#include "repl/core/command.h"
 #include "repl/core/watch.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"

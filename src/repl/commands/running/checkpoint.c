@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: checkpoint */
+/*
+ * Commands: checkpoint
+ * Ask the training process for a checkpoint.
+ */
 #include "repl/commands/running/running.h"
+#include "repl/core/command.h"
 
 static int run_checkpoint(struct command_call *call, struct gd_err *err)
 {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: continue */
+/*
+ * Commands: continue
+ * Run until something stops the training.
+ */
 #include "repl/commands/running/running.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 

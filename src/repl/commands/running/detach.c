@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: detach */
+/*
+ * Commands: detach
+ * Let the training run on without gradb.
+ */
 #include <string.h>
 
 #include "repl/commands/running/running.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: kill */
+/*
+ * Commands: kill
+ * End the training process.
+ */
 #include <stdlib.h>
 
 #include "repl/commands/running/running.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: next */
+/*
+ * Commands: next
+ * Run to the next operator.
+ */
 #include "repl/commands/running/running.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
 
 const struct command cmd_next = {
     .name = "next",

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: rank */
+/*
+ * Commands: rank
+ * Choose a rank of the job, or run a command for each.
+ */
 #include <string.h>
 
 #include "engine/ranks.h"
 #include "repl/commands/running/running.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 #define MAX_PROCESSES 65536

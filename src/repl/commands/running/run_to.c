@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: run-to */
+/*
+ * Commands: run-to
+ * Run to an operator.
+ */
 #include "repl/commands/running/running.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/nodes.h"
 

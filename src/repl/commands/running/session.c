@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: session */
+/*
+ * Commands: session
+ * Choose one of all training processes.
+ */
 #include "repl/commands/running/running.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 void session_print(struct command_call *call, const struct gd_session *session)

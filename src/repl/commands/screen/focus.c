@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: focus */
+/*
+ * Commands: focus
+ * Choose the pane that has the keys.
+ */
 #include "repl/commands/screen/panes.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int run_focus(struct command_call *call, struct gd_err *err)

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: layout */
+/*
+ * Commands: layout
+ * Choose the panes that are shown.
+ */
 #include "repl/commands/screen/panes.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int run_layout(struct command_call *call, struct gd_err *err)

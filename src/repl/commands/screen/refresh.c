@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: refresh */
+/*
+ * Commands: refresh
+ * Draw the panes again.
+ */
 #include <string.h>
 
 #include "repl/commands/screen/panes.h"
+#include "repl/core/command.h"
 #include "repl/core/interrupt.h"
 #include "repl/core/repl_impl.h"
+#include "repl/core/work.h"
 
 struct graph_wait {
     struct gd_debugger *debugger;

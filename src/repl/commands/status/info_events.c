@@ -2,6 +2,7 @@
 /* `info events`. */
 #include "dump/catalog.h"
 #include "repl/commands/status/info.h"
+#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 #define EVENT_ROWS 40

@@ -2,6 +2,7 @@
 /* `info steps`. */
 #include "dump/dump_target.h"
 #include "repl/commands/status/info.h"
+#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 #define STEP_ROWS 40

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: apropos */
+/*
+ * Commands: apropos
+ * Search the help.
+ */
 #include <string.h>
 
 #include "repl/commands/support/help.h"
+#include "repl/core/command.h"
 
 static bool is_about(const struct command *command, const char *word)
 {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: complete */
+/*
+ * Commands: complete
+ * List the completions of a line.
+ */
 #include <stdlib.h>
 #include <string.h>
 
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int run_complete(struct command_call *call, struct gd_err *err)

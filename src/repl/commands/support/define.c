@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: define */
+/*
+ * Commands: define
+ * Define a command from several others.
+ */
 #include "repl/commands/support/user_names.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int run_define(struct command_call *call, struct gd_err *err)

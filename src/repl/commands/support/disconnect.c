@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: disconnect */
+/*
+ * Commands: disconnect
+ * Leave the terminal; the session keeps running.
+ */
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int run_disconnect(struct command_call *call, struct gd_err *err)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: echo */
+/*
+ * Commands: echo
+ * Print a text.
+ */
 #include "repl/core/command.h"
 #include "repl/core/parse.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: history */
+/*
+ * Commands: history
+ * Show the lines that were typed.
+ */
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int run_history(struct command_call *call, struct gd_err *err)

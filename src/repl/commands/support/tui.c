@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: tui */
+/*
+ * Commands: tui
+ * Open or close the panes.
+ */
 #include <string.h>
 
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/line/line.h"
 

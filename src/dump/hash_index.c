@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "engine/hash_index.h"
+#include "dump/hash_index.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,25 +36,29 @@ static uint64_t mix_bits(uint64_t a)
     return a ^ (a >> 32);
 }
 
-uint64_t gd_hash_index_hash(struct gd_hash_index *lookup, const void *bytes, size_t size)
+static uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size)
 {
     const unsigned char *at = bytes;
-    uint64_t hash, word;
+    uint64_t hash = seed + size, word;
 
-    if (!lookup->seed) {
-        lookup->seed = new_seed();
-    }
-    hash = lookup->seed + size;
     for (; size >= sizeof(word); size -= sizeof(word), at += sizeof(word)) {
         memcpy(&word, at, sizeof(word));
-        hash = mix_bits(hash ^ word) + lookup->seed;
+        hash = mix_bits(hash ^ word) + seed;
     }
     if (size) {
         word = 0;
         memcpy(&word, at, size);
-        hash = mix_bits(hash ^ word) + lookup->seed;
+        hash = mix_bits(hash ^ word) + seed;
     }
     return mix_bits(hash);
+}
+
+uint64_t gd_hash_index_hash(struct gd_hash_index *lookup, const void *bytes, size_t size)
+{
+    if (!lookup->seed) {
+        lookup->seed = new_seed();
+    }
+    return hash_bytes(lookup->seed, bytes, size);
 }
 
 static void insert_slot(struct gd_hash_index *lookup, uint64_t hash, uint32_t number)
@@ -99,6 +103,29 @@ int gd_hash_index_add(struct gd_hash_index *lookup, uint64_t hash, uint32_t numb
     }
     insert_slot(lookup, hash, number);
     return GD_OK;
+}
+
+int gd_hash_index_add_name(struct gd_hash_index *lookup, const char *name, uint32_t number,
+                           struct gd_err *err)
+{
+    return gd_hash_index_add(lookup, gd_hash_index_hash(lookup, name, strlen(name)), number, err);
+}
+
+uint32_t gd_hash_index_find(const struct gd_hash_index *lookup, const char *name, const void *items,
+                            size_t size)
+{
+    uint64_t hash = hash_bytes(lookup->seed, name, strlen(name));
+    uint32_t number;
+
+    for (size_t at = 0; gd_hash_index_next(lookup, hash, &at, &number);) {
+        const char *known;
+
+        memcpy(&known, (const char *)items + number * size, sizeof(known));
+        if (strcmp(known, name) == 0) {
+            return number;
+        }
+    }
+    return UINT32_MAX;
 }
 
 bool gd_hash_index_next(const struct gd_hash_index *lookup, uint64_t hash, size_t *at,

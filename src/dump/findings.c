@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The list of places at which dumps were found. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "dump/format.h"
+
+#define MAX_FINDINGS 100000
+
+int gd_findings_add(struct gd_findings *findings, const struct gd_finding *finding,
+                    struct gd_err *err)
+{
+    struct gd_finding *items;
+    char *rule;
+
+    if (findings->count == MAX_FINDINGS) {
+        return gd_fail(err, GD_ELIMIT, "the directory contains more than %d dumps", MAX_FINDINGS);
+    }
+    items = gd_grow(findings->item, findings->count, &findings->cap, sizeof(*items));
+    if (!items) {
+        return gd_fail_nomem(err);
+    }
+    findings->item = items;
+    rule = strdup(finding->rule ? finding->rule : "");
+    if (!rule) {
+        return gd_fail_nomem(err);
+    }
+    items[findings->count] = *finding;
+    items[findings->count++].rule = rule;
+    return GD_OK;
+}
+
+int gd_findings_add_root(struct gd_findings *findings, const struct gd_finding *finding,
+                         struct gd_err *err)
+{
+    for (size_t i = findings->count; i-- > 0;) {
+        if (findings->item[i].format != finding->format) {
+            break;
+        }
+        if (findings->item[i].root == finding->root) {
+            findings->item[i].files += finding->files;
+            return GD_OK;
+        }
+    }
+    return gd_findings_add(findings, finding, err);
+}
+
+void gd_findings_clear(struct gd_findings *findings)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        free((char *)findings->item[i].rule);
+    }
+    free(findings->item);
+    *findings = (struct gd_findings){.item = NULL};
+}
