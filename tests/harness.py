@@ -32,7 +32,7 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 class TapResult(unittest.TestResult):
-    """Prints a TAP line for each test when it ends; tracebacks are comments."""
+    """Prints a TAP line for each test when it ends, and tracebacks on stderr: meson shows only those of a failed test."""
 
     def __init__(self):
         super().__init__()
@@ -46,8 +46,10 @@ class TapResult(unittest.TestResult):
     def _bad(self, test, err):
         self.line_due = False
         self._line("not ok", test)
-        for line in self._exc_info_to_string(err, test).splitlines():
-            print("# " + line, flush=True)
+        self._explain(test, err)
+
+    def _explain(self, test, err):
+        print(f"{test.id()}:\n{self._exc_info_to_string(err, test)}", file=sys.stderr, flush=True)
 
     def addSuccess(self, test):
         self._line("ok", test)
@@ -69,8 +71,7 @@ class TapResult(unittest.TestResult):
         super().addSubTest(test, subtest, err)
         if err is not None:
             self.line_due = True
-            for line in [str(subtest), *self._exc_info_to_string(err, test).splitlines()]:
-                print("# " + line, flush=True)
+            self._explain(subtest, err)
 
     def stopTest(self, test):
         if self.line_due:

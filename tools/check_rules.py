@@ -36,7 +36,8 @@ def fault(path, line, text):
 
 
 def tracked(*patterns):
-    out = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+    command = ["git", "ls-files", "-co", "--exclude-standard", *patterns]
+    out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return [ROOT / name for name in out.stdout.split("\n") if name]
 
 

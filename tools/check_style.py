@@ -134,7 +134,8 @@ def fault(path, line, rule, text):
 
 
 def tracked(*patterns):
-    out = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+    command = ["git", "ls-files", "-co", "--exclude-standard", *patterns]
+    out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return [name for name in out.stdout.split("\n") if name]
 
 
@@ -210,7 +211,7 @@ def check_commands(source):
     place = source.path.relative_to(ROOT)
     if not place.as_posix().startswith("src/repl/commands/"):
         return
-    head = re.match(r"//[^\n]*\n/\*\s*(?:\* )?Commands: ([^\n]*)", source.code)
+    head = re.match(r"//[^\n]*\n/\*\s*(?:\* )?Commands: ([^\n.*]*)", source.code)
     listed = re.findall(r"[^\s,]+", head.group(1)) if head else []
     defined = []
     for at in range(source.count):

@@ -4,7 +4,8 @@
     check_text.py             the whole tree
     check_text.py PATH...     these files and folders; also a man page (*.1)
 
-Prints one line per fault, FILE:LINE: "phrase": write "...", and then exits with status 1. RULES is the list; CONTRIBUTING.md says how we write.
+Prints one line per fault, FILE:LINE: "phrase": write "...", and then exits with status 1. RULES is the list;
+CONTRIBUTING.md says how we write.
 """
 import io
 import pathlib
@@ -247,7 +248,7 @@ def faults_in(name, source):
 
 
 def tracked(*patterns):
-    out = subprocess.run(["git", "ls-files", "--", *(f":(glob){pattern}" for pattern in patterns)], cwd=ROOT, capture_output=True,
+    out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *(f":(glob){pattern}" for pattern in patterns)], cwd=ROOT, capture_output=True,
                          text=True, check=True)
     return [name for name in out.stdout.split("\n") if name]
 

@@ -31,8 +31,11 @@ def choose(tests, names):
         if not found:
             print(f"run_unit: no test is named {name}; `meson test -C build/release --list` lists them", file=sys.stderr)
             return []
-        found = [test for test in found if is_unit(test)] or found
-        chosen.update((test["name"], test) for test in found)
+        units = [test for test in found if is_unit(test)] or found
+        chosen.update((test["name"], test) for test in units)
+        if len(units) < len(found):
+            others = ", ".join(test["name"] for test in found if test not in units)
+            print(f"run_unit: not chosen, as no unit test: {others}", flush=True)
     return list(chosen.values())
 
 

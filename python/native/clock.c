@@ -71,8 +71,6 @@ void native_end_wait(struct native_clock *clock, struct native_wait absence)
     clock->away += read_seconds() - absence.began;
 }
 
-/* ---- the type -------------------------------------------------------------------------------- */
-
 static PyObject *get_now(PyObject *self, PyObject *none)
 {
     (void)none;

@@ -94,8 +94,6 @@ static inline void native_forget_handed(const struct native_context *context)
 /* This thread is the training thread. */
 bool native_is_ours(const struct native_context *context);
 
-/* ---- moments apart from the program ---------------------------------------------------------- */
-
 /* Begins a moment in which no function mode of the program sees what is asked of tensors. End it by
  * native_leave_apart, which takes over the result. */
 PyObject *native_enter_apart(const struct native_context *context);
@@ -104,8 +102,6 @@ PyObject *native_enter_apart(const struct native_context *context);
 PyObject *native_enter_apart_for(const struct native_context *context, PyObject *tensor);
 /* -1: an exception was set before and is set still, or ending the moment raised one. */
 int native_leave_apart(PyObject *apart);
-
-/* ---- faults ---------------------------------------------------------------------------------- */
 
 /* Gives the exception that is set to agent.fault, which reports it once and turns the agent off.
  * -1: it is not a fault but an interrupt, and is set still. */

@@ -97,8 +97,6 @@ static PyObject *run_pass(PyObject *self, PyObject *args, PyObject *keywords)
     return result;
 }
 
-/* ---- the type -------------------------------------------------------------------------------- */
-
 static PyObject *use_context(PyObject *self, PyObject *args)
 {
     struct engine *engine = (struct engine *)self;

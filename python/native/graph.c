@@ -6,8 +6,6 @@
 #include "records.h"
 #include "tensors.h"
 
-/* ---- which node it is ------------------------------------------------------------------------ */
-
 /* How many of the family have run in this step. */
 static Py_ssize_t get_count(PyObject *family, PyObject *step)
 {
@@ -46,8 +44,6 @@ PyObject *native_next_known(struct native_context *context, PyObject *key, bool 
                     : 0;
     return family && novel == 0 ? find_next(family, step, learnt) : NULL;
 }
-
-/* ---- who made a tensor ----------------------------------------------------------------------- */
 
 static PyObject *make_origin(PyObject *tensor, PyObject *node, long slot)
 {

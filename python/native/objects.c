@@ -29,8 +29,6 @@ int native_call(PyObject *object, PyObject *method, PyObject *a, PyObject *b, Py
     return done ? 0 : -1;
 }
 
-/* ---- exceptions ------------------------------------------------------------------------------ */
-
 struct native_error native_take_error(void)
 {
     struct native_error error;
@@ -57,8 +55,6 @@ void native_drop_error(struct native_error error)
     Py_XDECREF(error.value);
     Py_XDECREF(error.traceback);
 }
-
-/* ---- the garbage collector ------------------------------------------------------------------- */
 
 static PyObject **find_reference(PyObject *object, size_t offset)
 {

@@ -16,8 +16,6 @@ int native_take_equal(PyObject *value, PyObject *other);
 /* Calls a method with up to three arguments (NULL ends them) and drops what it returns. */
 int native_call(PyObject *object, PyObject *method, PyObject *a, PyObject *b, PyObject *c);
 
-/* ---- exceptions ------------------------------------------------------------------------------ */
-
 /* An exception that was taken off the interpreter; `type` is NULL where none was set. */
 struct native_error {
     PyObject *type, *value, *traceback;
@@ -29,8 +27,6 @@ void native_normalize_error(struct native_error *error);
 /* Sets the exception again, in place of one that is set; it is taken over. */
 void native_restore_error(struct native_error error);
 void native_drop_error(struct native_error error);
-
-/* ---- what the garbage collector asks of objects of our types --------------------------------- */
 
 /* For Py_tp_traverse and Py_tp_clear of a type. references: the offsets of its references in the
  * object, ended by 0. */

@@ -127,8 +127,6 @@ int native_add_records(PyObject *module);
 
 bool native_is_a(PyObject *object, enum native_kind kind);
 
-/* ---- fields, by the enumerations above ------------------------------------------------------- */
-
 /* Borrowed; never fails. */
 static inline PyObject *native_get(PyObject *record, int field)
 {

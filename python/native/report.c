@@ -9,9 +9,6 @@
 #include "same.h"
 #include "tensors.h"
 
-/* ---- reporting to libgradb
- * ------------------------------------------------------------------------ */
-
 static void call_libgradb(struct native_context *context, gradb_node node,
                           const gradb_tensor *structs, size_t count, const gradb_same *same)
 {
@@ -84,8 +81,6 @@ static int report_node(struct native_context *context, PyObject *node, PyObject 
     Py_DECREF(places);
     return status;
 }
-
-/* ---- a node has run -------------------------------------------------------------------------- */
 
 /* Only the table of the step needs to know where the value is. */
 static int is_plain(struct native_context *context, PyObject *step, PyObject *id)

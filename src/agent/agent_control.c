@@ -119,9 +119,7 @@ static bool apply_message(struct agent *a, agent_to *m)
     case GRADB__V1__TO_TRAINER__MSG_WATCH_VERDICT: on_verdict(a, m->watch_verdict); break;
     case GRADB__V1__TO_TRAINER__MSG_GRAPH_SEEN: on_seen(a, m->graph_seen->sequence); break;
     case GRADB__V1__TO_TRAINER__MSG_EXPECTED: on_expected(a, m->expected); break;
-    case GRADB__V1__TO_TRAINER__MSG_CHECKPOINT:
-        atomic_store_explicit(&a->wants_checkpoint, 1, memory_order_relaxed);
-        break;
+    case GRADB__V1__TO_TRAINER__MSG_CHECKPOINT: POKE(a->wants_checkpoint, 1); break;
     default: break;
     }
     agent_arm(a);

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define TEXT       160
 #define MAX_REPLY  ((size_t)1 << 20)
 #define AT_ONCE    64 /* pieces of AGENT_CHUNK bytes before other work gets its turn */

@@ -54,7 +54,7 @@ static void install_handlers(void)
 
 bool agent_fork_is_ours(const struct agent *a)
 {
-    pid_t pid = atomic_load_explicit(&a->pid, memory_order_relaxed);
+    pid_t pid = PEEK(a->pid);
     if (pid == 0) {
         return false;
     }

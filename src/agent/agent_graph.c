@@ -232,8 +232,7 @@ static gradb_node add_node(struct agent *a, const gradb_node_info *info)
     node->type = gd_arena_strdup(&a->arena, info->type ? info->type : "");
     node->kind = (uint8_t)info->kind;
     node->phase = (uint8_t)info->phase;
-    node->first_step = atomic_load_explicit(&a->step, memory_order_relaxed) +
-                       !atomic_load_explicit(&a->in_step, memory_order_relaxed);
+    node->first_step = PEEK(a->step) + !PEEK(a->in_step);
     if (!node->name || !node->type || !copy_attrs(a, info, node) || !copy_edges(a, info, node)) {
         slots_free(node);
         agent_set_error(a, "gradb_add_node: out of memory at %.100s", info->name);
@@ -330,13 +329,12 @@ void agent_bind(struct agent *a, gradb_node node, unsigned slot, const gradb_ten
     struct agent_node *n = agent_node_at(a, node);
     if (!n || slot >= n->slot_count) {
         agent_set_error(a, "gradb_bind: node %u has no slot %u", node, slot);
-    } else if (!tensor) {
+    } else if (!tensor || tensor->dtype == 0) { /* type and shape stay known */
         n->slots[slot].bound = false;
         n->slots[slot].data = NULL;
-    } else if (tensor->dtype == 0) { /* no value this time; type and shape stay known */
-        n->slots[slot].bound = false;
-        n->slots[slot].data = NULL;
-        n->slots[slot].empty_step = atomic_load_explicit(&a->step, memory_order_relaxed);
+        if (tensor) { /* no value this time */
+            n->slots[slot].empty_step = PEEK(a->step);
+        }
     } else {
         bool same = same_geometry(&n->slots[slot], tensor);
         if (same && slot_move(&n->slots[slot], tensor)) {

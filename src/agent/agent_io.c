@@ -15,6 +15,7 @@
 #include "agent/agent_io.h"
 #include "agent/agent_mark.h"
 #include "agent/agent_shm.h"
+#include "agent/agent_words.h"
 
 #define PATH            "/gradb.v1.Trainer/Attach"
 #define MAX_MESSAGE     ((size_t)16 << 20)
@@ -73,23 +74,6 @@ static void schedule_retry(struct agent_io *io, bool holding)
     io->address_index = 0;
 }
 
-/* With the lock: drops messages for a debugger that is gone. */
-static void drop_words(struct agent *a)
-{
-    while (a->reports) {
-        struct agent_packet *next = a->reports->next;
-        free(a->reports);
-        a->reports = next;
-    }
-    a->reports_end = &a->reports;
-    a->reports_bytes = 0;
-    for (size_t i = 0; i < a->log_count; i++) {
-        free(a->log[i]);
-    }
-    a->log_count = a->scalar_count = a->times_count = 0;
-    a->log_dropped = 0;
-}
-
 static void lose_connection(struct agent_io *io, const char *why)
 {
     struct agent *a = io->agent;
@@ -106,7 +90,7 @@ static void lose_connection(struct agent_io *io, const char *why)
         }
     }
     atomic_store(&a->connected, 0);
-    drop_words(a);
+    agent_words_drop(a);
     a->link = LINK_DOWN;
     a->attempts++;
     agent_set_error(a, "%s: %s", a->address, why);

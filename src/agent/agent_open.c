@@ -20,6 +20,7 @@
 #include "agent/agent_source.h"
 #include "agent/agent_stop.h"
 #include "agent/agent_turn.h"
+#include "agent/agent_words.h"
 #include "base/owner.h"
 
 #define MAX_GRAPH_MEMORY ((size_t)16 << 30)
@@ -171,14 +172,7 @@ static void free_agent(struct agent *a)
     agent_control_clear(a);
     agent_ask_free(a);
     agent_graph_free(a);
-    for (size_t i = 0; i < a->log_count; i++) {
-        free(a->log[i]);
-    }
-    while (a->reports) {
-        struct agent_packet *next = a->reports->next;
-        free(a->reports);
-        a->reports = next;
-    }
+    agent_words_drop(a);
     char *strings[] = {a->framework,  a->framework_version, a->device, a->program,
                        a->graph_name, a->address,           a->token,  a->job};
     for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {

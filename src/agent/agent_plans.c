@@ -9,7 +9,6 @@
 #include "agent/agent_watch.h"
 
 #define MAX_TWINS 32 /* items of a node compared with each new one */
-#define STEP(a)   atomic_load_explicit(&(a)->step, memory_order_relaxed)
 
 /* ---- what an item asks for ------------------------------------------------------------------- */
 
@@ -291,7 +290,7 @@ static struct agent_watch_plan *plan_create(struct agent *a, agent_to *message)
     plan->plan = from;
     plan->exact = from->when == GRADB__V1__WATCH_PLAN__WHEN__BEFORE_NEXT_NODE;
     plan->serial = ++a->plan_serial;
-    plan->since = STEP(a) + (atomic_load_explicit(&a->in_step, memory_order_relaxed) != 0);
+    plan->since = PEEK(a->step) + (PEEK(a->in_step) != 0);
     plan->items = items;
     plan->item_count = from->n_items;
     gd_buf_init(&plan->record, AGENT_MAX_REPORTS / 2);

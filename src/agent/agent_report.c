@@ -239,7 +239,7 @@ static bool enqueue_packet(struct agent *a, struct agent_watch_plan *plan,
                            Gradb__V1__WatchReport *head, const char *values, size_t len)
 {
     head->plan = plan->plan->id;
-    head->step = atomic_load_explicit(&a->step, memory_order_relaxed);
+    head->step = PEEK(a->step);
     head->cost_ns = plan->step == head->step ? plan->step_ns : 0;
     struct agent_packet *packet = packet_of(a, head, values, len);
     if (!packet) {
@@ -297,7 +297,7 @@ void agent_report_value(struct agent_moment *m, const struct agent_watch_item *i
 
 void agent_record_value(struct agent *a, struct agent_watch_item *item, struct agent_look *look)
 {
-    item->recorded_step = atomic_load_explicit(&a->step, memory_order_relaxed);
+    item->recorded_step = PEEK(a->step);
     if (!put_value(&item->plan->record, item, look)) {
         agent_set_error(a, "out of memory for the record of watched values");
     }

@@ -74,8 +74,8 @@ static const struct agent_seen *find_seen(const struct agent_moment *m,
         twin->seen = calloc(1, sizeof(*twin->seen)); /* remembers from now on */
     }
     const struct agent_seen *seen = twin->seen;
-    bool there = seen && seen->moment == m->a->nodes[same->node].told &&
-                 seen->begun == atomic_load_explicit(&m->a->begun, memory_order_relaxed);
+    bool there =
+        seen && seen->moment == m->a->nodes[same->node].told && seen->begun == PEEK(m->a->begun);
     bool enough = there && (!seen->stats.unknown || (item->only_not_finite && !item->leader));
     return enough ? seen : NULL;
 }
@@ -109,7 +109,7 @@ void agent_same_keep(const struct agent_moment *m, const struct agent_watch_item
     if (!seen || !m->exact || look->code != -1 || !look->located) {
         return;
     }
-    seen->begun = atomic_load_explicit(&m->a->begun, memory_order_relaxed);
+    seen->begun = PEEK(m->a->begun);
     seen->moment = m->number;
     seen->dtype = look->value.tensor.dtype;
     seen->count = gd_tensor_count(&look->value.tensor);

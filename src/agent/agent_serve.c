@@ -12,8 +12,6 @@
 #include "agent/agent_source.h"
 #include "agent/agent_watch.h"
 
-/* ---- the stopped thread ---------------------------------------------------------------------- */
-
 static void serve_stats(struct agent *a, struct agent_ask *ask)
 {
     const Gradb__V1__StatsRequest *m = ask->message->stats;
@@ -65,8 +63,6 @@ bool agent_serve(struct agent *a)
     }
     return true;
 }
-
-/* ---- the I/O thread -------------------------------------------------------------------------- */
 
 void agent_ask_free(struct agent *a)
 {

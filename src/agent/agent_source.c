@@ -10,7 +10,6 @@
 #include "agent/agent_watch.h"
 #include "base/slice.h"
 
-#define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define TEXT       160
 #define MAX_RANGES 16
 #define MAX_REPLY  ((size_t)1 << 20) /* bytes in the answer to a command */

@@ -339,6 +339,9 @@ struct agent {
 #define PEEK(word)    atomic_load_explicit(&(word), memory_order_relaxed)
 #define POKE(word, v) atomic_store_explicit(&(word), (v), memory_order_relaxed)
 
+/* Why a request is refused; -1 means that it is not. */
+#define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
+
 static inline struct agent *agent_of(gradb *g)
 {
     return (struct agent *)(void *)g;

@@ -8,7 +8,6 @@
 #include "agent/agent_tensor.h"
 #include "agent/agent_watch.h"
 
-#define CODE(name)   ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define MAX_BINS     4096
 #define THREADS_FROM ((size_t)4 << 20) /* bytes of a tensor worth more than one thread */
 

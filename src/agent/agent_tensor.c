@@ -8,8 +8,7 @@
 #include "agent/agent_tensor.h"
 #include "base/slice.h"
 
-#define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
-#define TEXT       160
+#define TEXT 160
 
 /* ---- which step a value belongs to ---------------------------------------------------------- */
 
@@ -18,8 +17,7 @@
 static bool is_seen(const struct agent *a, uint32_t id, int64_t step)
 {
     /* A program with a source may leave out nodes that nobody wants: see gradb_wants. */
-    bool told =
-        !a->source.locate || atomic_load_explicit(&a->passes[id].marked, memory_order_relaxed);
+    bool told = !a->source.locate || PEEK(a->passes[id].marked);
     return told && a->sees_nodes && step >= a->seen_from && PEEK(a->last_node) != 0;
 }
 

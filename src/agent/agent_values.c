@@ -12,9 +12,8 @@
 #include "agent/agent_varint.h"
 #include "agent/agent_watch.h"
 
-#define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
-#define SHM_FROM   ((size_t)64 * 1024) /* smaller values are faster through the socket */
-#define HEAD_SIZE  64
+#define SHM_FROM  ((size_t)64 * 1024) /* smaller values are faster through the socket */
+#define HEAD_SIZE 64
 
 /* ---- values through the socket ------------------------------------------------------- */
 

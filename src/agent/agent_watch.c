@@ -12,11 +12,9 @@
 #include "agent/agent_watch.h"
 #include "base/workers.h"
 
-#define CODE(name)    ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define GROUP         32                /* items processed together by several threads */
 #define WORTH_SHARING UINT64_C(500000)  /* nanoseconds of a plan's step */
 #define WORTH_WAKING  ((size_t)1 << 20) /* bytes of reports */
-#define STEP(a)       atomic_load_explicit(&(a)->step, memory_order_relaxed)
 
 /* ---- looking -------------------------------------------------------------------------------- */
 
@@ -52,11 +50,11 @@ static void look_at_scalar(const struct agent *a, const struct agent_watch_item 
 {
     struct agent_value previous;
     bool against = agent_item_wants_previous(item) && item->previous_step > 0;
-    look->located = item->scalar_step > 0 && item->scalar_step == STEP(a);
+    look->located = item->scalar_step > 0 && item->scalar_step == PEEK(a->step);
     if (!look->located) {
         look->code = CODE(NO_VALUE);
         snprintf(look->text, sizeof(look->text), "%.80s was not reported in step %lld",
-                 item->message->scalar, (long long)STEP(a));
+                 item->message->scalar, (long long)PEEK(a->step));
         return;
     }
     scalar_value(&item->scalar, item->scalar_step, &look->value);
@@ -125,7 +123,7 @@ static const struct agent_slot *slot_of(const struct agent *a, const struct agen
 static bool is_empty(const struct agent *a, const struct agent_watch_item *item)
 {
     const struct agent_slot *slot = slot_of(a, item);
-    return slot && slot->empty_step == STEP(a) && !slot->bound;
+    return slot && slot->empty_step == PEEK(a->step) && !slot->bound;
 }
 
 /* NULL: a scalar, or its node does not exist. */
@@ -137,7 +135,7 @@ static const struct agent_node *node_of(const struct agent *a, const struct agen
 /* The step in which its node last ran; 0: never. */
 static int64_t ran_in(const struct agent *a, const struct agent_watch_item *item)
 {
-    return atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed);
+    return PEEK(a->passes[item->node].ran_step);
 }
 
 /* Every run of its operator is reported, and there was none in this step. */
@@ -146,7 +144,8 @@ static bool has_not_run(const struct agent *a, const struct agent_watch_item *it
     const struct agent_node *node = node_of(a, item);
     return node && a->source.locate && node->phase != 0 && !(node->flags & NODE_LASTS) &&
            (item->plan->exact || node->flags & NODE_CAPTURE_WATCH) &&
-           STEP(a) >= item->plan->since && STEP(a) >= a->seen_from && ran_in(a, item) != STEP(a);
+           PEEK(a->step) >= item->plan->since && PEEK(a->step) >= a->seen_from &&
+           ran_in(a, item) != PEEK(a->step);
 }
 
 /* Items without a leader may be processed concurrently. */
@@ -175,7 +174,7 @@ static void look_at(const struct agent_moment *m, struct agent_watch_item *item,
 
 static void begin_step(const struct agent *a, struct agent_watch_plan *plan)
 {
-    int64_t step = STEP(a);
+    int64_t step = PEEK(a->step);
     if (plan->step != step) {
         plan->last_ns = plan->step_ns;
         plan->step = step;
@@ -194,8 +193,8 @@ static void leave_out_of_before(const struct agent *a, const struct agent_watch_
         return;
     }
     int64_t ran = ran_in(a, item);
-    bool none = look->code == CODE(NO_VALUE) && a->source.locate && ran != STEP(a);
-    bool old = look->code == -1 && look->value.step >= 0 && look->value.step < STEP(a);
+    bool none = look->code == CODE(NO_VALUE) && a->source.locate && ran != PEEK(a->step);
+    bool old = look->code == -1 && look->value.step >= 0 && look->value.step < PEEK(a->step);
     if (!none && !old) {
         return;
     }
@@ -224,7 +223,7 @@ static bool is_worth_telling(const struct agent_moment *m, const struct agent_wa
                              const struct agent_look *seen)
 {
     bool known = seen->code == CODE(NOT_RUN) && !agent_item_wants_age(item);
-    return !known && agent_worth_reporting(item, seen, STEP(m->a));
+    return !known && agent_worth_reporting(item, seen, PEEK(m->a->step));
 }
 
 static void report_look(struct agent_moment *m, struct agent_watch_item *item,
@@ -236,7 +235,7 @@ static void report_look(struct agent_moment *m, struct agent_watch_item *item,
     if (is_worth_telling(m, item, seen)) {
         agent_report_value(m, item, seen);
     }
-    if (item->plan->plan->record && item->recorded_step != STEP(m->a)) {
+    if (item->plan->plan->record && item->recorded_step != PEEK(m->a->step)) {
         agent_record_value(m->a, item, seen);
     }
 }
@@ -367,7 +366,7 @@ static void watch_plan(struct agent_moment *m, struct agent_watch_plan *plan)
 static bool is_due(const struct agent *a, const struct agent_watch_plan *plan)
 {
     int64_t every = plan->plan->every ? plan->plan->every : 1;
-    return STEP(a) % every == 0;
+    return PEEK(a->step) % every == 0;
 }
 
 /* ---- moments -------------------------------------------------------------------------------- */
@@ -481,7 +480,7 @@ static void record_rest(struct agent_moment *m, struct agent_watch_plan *plan)
     begin_step(m->a, plan);
     for (size_t i = 0; i < plan->item_count && !is_over(m); i++) {
         struct agent_watch_item *item = &plan->items[i];
-        if (item->recorded_step != STEP(m->a) && agent_node_at(m->a, item->node) &&
+        if (item->recorded_step != PEEK(m->a->step) && agent_node_at(m->a, item->node) &&
             !is_empty(m->a, item)) {
             struct agent_look seen;
             look_at(m, item, &seen);
@@ -515,7 +514,7 @@ bool agent_watch_step_end(struct agent *a)
 
 void agent_watch_scalar(struct agent *a, const char *name, double value)
 {
-    int64_t step = STEP(a);
+    int64_t step = PEEK(a->step);
     for (struct agent_watch_item *i = a->scalar_items; i; i = i->next_of_node) {
         if (strcmp(i->message->scalar, name) != 0) {
             continue;

@@ -374,7 +374,7 @@ void agent_wire_drop_requests(struct agent_io *io)
 static void refuse_all(struct agent_io *io)
 {
     static const char text[] = "the training resumed before this was answered";
-    int running = (int)GRADB__V1__REQUEST_ERROR__CODE__RUNNING;
+    int running = CODE(RUNNING);
     uint64_t asked;
     if (agent_ask_drop(io->agent, &asked)) {
         agent_values_refuse(io, asked, running, text);
@@ -535,13 +535,13 @@ static void on_request(struct agent_io *io, agent_to *m)
     pthread_mutex_unlock(&a->lock);
     struct agent_request *request = NULL;
     if (!stopped) {
-        agent_values_refuse(io, agent_request_id(m), (int)GRADB__V1__REQUEST_ERROR__CODE__RUNNING,
+        agent_values_refuse(io, agent_request_id(m), CODE(RUNNING),
                             "the training is running: interrupt it first");
     } else if (io->request_count >= AGENT_MAX_REQUESTS) {
-        agent_values_refuse(io, agent_request_id(m), (int)GRADB__V1__REQUEST_ERROR__CODE__TOO_LARGE,
+        agent_values_refuse(io, agent_request_id(m), CODE(TOO_LARGE),
                             "too many requests are waiting");
     } else if (!(request = calloc(1, sizeof(*request)))) {
-        agent_values_refuse(io, agent_request_id(m), (int)GRADB__V1__REQUEST_ERROR__CODE__NO_MEMORY,
+        agent_values_refuse(io, agent_request_id(m), CODE(NO_MEMORY),
                             "out of memory in the training process");
     } else {
         request->message = m;
@@ -585,12 +585,12 @@ static int on_cost_request(struct agent_io *io, uint64_t request)
     bool ok = agent_watch_costs(a, &m);
     pthread_mutex_unlock(&a->lock);
     if (!ok) {
-        return agent_values_refuse(io, request, (int)GRADB__V1__REQUEST_ERROR__CODE__NO_MEMORY,
+        return agent_values_refuse(io, request, CODE(NO_MEMORY),
                                    "out of memory in the training process");
     }
     int rc;
     if (gradb__v1__watch_costs__get_packed_size(&m) > MAX_COSTS) {
-        rc = agent_values_refuse(io, request, (int)GRADB__V1__REQUEST_ERROR__CODE__TOO_LARGE,
+        rc = agent_values_refuse(io, request, CODE(TOO_LARGE),
                                  "the costs of this many items do not fit into one message");
     } else {
         rc = agent_wire_send(io, &m.base);

@@ -77,8 +77,6 @@ bool gradb_wants_checkpoint(gradb *g)
            atomic_exchange(&a->wants_checkpoint, 0) != 0;
 }
 
-/* ---- events and times ------------------------------------------------------------------------ */
-
 /* A debugger is connected. */
 static bool is_heard(const struct agent *a)
 {
@@ -110,6 +108,22 @@ void gradb_event(gradb *g, const char *kind, const char *text, gradb_node node)
     m.node = node;
     queue_words(a, &m.base);
     agent_wake(a);
+}
+
+void agent_words_drop(struct agent *a)
+{
+    while (a->reports) {
+        struct agent_packet *next = a->reports->next;
+        free(a->reports);
+        a->reports = next;
+    }
+    a->reports_end = &a->reports;
+    a->reports_bytes = 0;
+    for (size_t i = 0; i < a->log_count; i++) {
+        free(a->log[i]);
+    }
+    a->log_count = a->scalar_count = a->times_count = 0;
+    a->log_dropped = 0;
 }
 
 void agent_tell_late(struct agent *a)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "compare/match_impl.h"
-#include "dump/hash_index.h"
+#include "engine/hash_index.h"
 
 #define MAX_NAME   4200
 #define MAX_VALUES 4096 /* units per side whose values are read for matching */

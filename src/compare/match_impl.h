@@ -4,7 +4,7 @@
 #define GD_COMPARE_MATCH_IMPL_H
 
 #include "compare/match.h"
-#include "dump/hash_index.h"
+#include "engine/hash_index.h"
 
 struct gd_keys {                 /* units by key; those with the same key form a chain, in order */
     struct gd_hash_index lookup; /* the first of each chain */

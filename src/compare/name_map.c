@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "base/grow.h"
 #include "compare/match.h"
-#include "dump/hash_index.h"
 #include "dump/io/disk.h"
+#include "engine/hash_index.h"
 
 #define MAX_BYTES ((size_t)64 << 20)
 #define MAX_PAIRS 1000000

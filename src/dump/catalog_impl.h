@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "dump/catalog.h"
-#include "dump/hash_index.h"
+#include "engine/hash_index.h"
 
 struct kept_reason { /* why a node was not dumped */
     gd_node_id node;

@@ -11,15 +11,19 @@
  * To add a format:
  *
  * 1. Write it in a file of the room of its origin (cann/, mindspore/, msprobe/, torch/, files/) and
- *    list the file in that room's meson.build. atb_table.c (dump) and npz.c (file) are small
- * models. Never trust the input: read files through io/ (disk.h, csv.h, json.h, zip.h), which
- * limits and checks sizes, and give values as sources (io/source.h), which read on demand.
- * 2. Declare it below and add it to its table. Order matters: the first file format
+ *    list the file in that room's meson.build. Small models: atb_table.c for a dump, npz.c for a
+ *    file whose values are read in place, atb.c for one whose header is parsed. Never trust the
+ *    input: read files through io/ (disk.h, csv.h, json.h, zip.h), which limits and checks sizes,
+ *    and give values as sources (io/source.h), which read on demand.
+ * 2. Declare it below and add it to its table in formats.c. Order matters: the first file format
  *    that claims a file gets it; a dump format that leaves files to another comes after that one.
- * 3. Test it: a writer or files of the original tool in tests/dump, and a fuzz target or a corpus
+ * 3. A file format: add its ending to files/tensor_files.c, or it is found only when it is opened
+ *    by name, not in a folder.
+ * 4. Describe it in docs/formats.md.
+ * 5. Test it: a writer or files of the original tool in tests/dump, and a fuzz target or a corpus
  *    in tests/fuzz.
  *
- * `open`, --format, `info formats` and their completion follow from the tables.
+ * For a dump format, --format, `info formats` and their completion follow from the table.
  */
 #ifndef GD_DUMP_FORMAT_H
 #define GD_DUMP_FORMAT_H

@@ -3,14 +3,19 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "engine/expected.h"
 #include "engine/graph/selector.h"
 #include "engine/session_impl.h"
 
-static void emit_changed(struct gd_debugger *debugger)
+/* The list was changed. */
+static void apply_breakpoints(struct gd_debugger *debugger)
 {
     struct gd_event event = {.type = GD_EV_BREAKPOINTS};
 
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        breakpoints_push(debugger->sessions[i]);
+    }
     gd_debugger_emit(debugger, &event);
 }
 
@@ -43,13 +48,9 @@ static void warn_once(struct gd_session *session, bool *warned, const struct gd_
 
 static int compare_sites(const void *a, const void *b)
 {
-    const struct session_site *x = a;
-    const struct session_site *y = b;
+    const struct session_site *x = a, *y = b;
 
-    if (x->node != y->node) {
-        return x->node < y->node ? -1 : 1;
-    }
-    return x->number < y->number ? -1 : x->number > y->number;
+    return GD_ORDER(x->node, y->node) ?: GD_ORDER(x->number, y->number);
 }
 
 static bool add_site(struct gd_session_impl *impl, gd_node_id node, int number)
@@ -232,13 +233,6 @@ void breakpoints_grow(struct gd_session *session)
     }
 }
 
-void breakpoints_push_all(struct gd_debugger *debugger)
-{
-    for (size_t i = 0; i < debugger->session_count; i++) {
-        breakpoints_push(debugger->sessions[i]);
-    }
-}
-
 /* The first site at the node, or NULL. */
 static const struct session_site *site_at(const struct gd_session *session, gd_node_id node)
 {
@@ -268,16 +262,15 @@ static const struct session_site *next_site(const struct gd_session *session,
 struct gd_breakpoint *gd_debugger_breakpoint_at(struct gd_debugger *debugger,
                                                 struct gd_session *session, gd_node_id node)
 {
-    const struct session_site *site = site_at(session, node);
-    struct gd_breakpoint *breakpoint = NULL;
+    for (const struct session_site *site = site_at(session, node); site;
+         site = next_site(session, site)) {
+        struct gd_breakpoint *breakpoint = gd_debugger_breakpoint(debugger, site->number);
 
-    for (; site && !breakpoint; site = next_site(session, site)) {
-        breakpoint = gd_debugger_breakpoint(debugger, site->number);
-        if (breakpoint && !breakpoint->enabled) {
-            breakpoint = NULL;
+        if (breakpoint && breakpoint->enabled) {
+            return breakpoint;
         }
     }
-    return breakpoint;
+    return NULL;
 }
 
 enum breakpoint_verdict breakpoints_pass(struct gd_session *session, gd_node_id node)
@@ -359,8 +352,7 @@ int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temp
     if (ret) {
         *ret = breakpoint;
     }
-    breakpoints_push_all(debugger);
-    emit_changed(debugger);
+    apply_breakpoints(debugger);
     return GD_OK;
 }
 
@@ -389,8 +381,7 @@ int gd_debugger_delete_breakpoint(struct gd_debugger *debugger, int number, stru
     if (!unlink_breakpoint(debugger, number)) {
         return no_breakpoint(number, err);
     }
-    breakpoints_push_all(debugger);
-    emit_changed(debugger);
+    apply_breakpoints(debugger);
     return GD_OK;
 }
 
@@ -404,8 +395,7 @@ int gd_debugger_enable_breakpoint(struct gd_debugger *debugger, int number, bool
     }
     if (breakpoint->enabled != enable) {
         breakpoint->enabled = enable;
-        breakpoints_push_all(debugger);
-        emit_changed(debugger);
+        apply_breakpoints(debugger);
     }
     return GD_OK;
 }
@@ -424,8 +414,7 @@ void breakpoints_delete_temporary(struct gd_session *session, gd_node_id node)
         }
     }
     if (any) {
-        breakpoints_push_all(debugger);
-        emit_changed(debugger);
+        apply_breakpoints(debugger);
     }
 }
 
@@ -445,7 +434,7 @@ static void push_kept(struct gd_session *session, gd_node_id *nodes, size_t coun
     }
 }
 
-int keep_previous_push(struct gd_session *session, struct gd_err *err)
+static int keep_previous_push(struct gd_session *session, struct gd_err *err)
 {
     struct gd_session_impl *impl = session->impl;
     const char *setting = session->debugger->settings.keep_previous;

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/order.h"
+
 /* 2^1024 times the margins' factor 4, and 10^325 * 2^1076, both fit with room for a digit. */
 #define WORDS 80
 
@@ -61,15 +63,12 @@ static void big_shift(struct big *a, int bits)
 
 static int big_compare(const struct big *a, const struct big *b)
 {
-    if (a->len != b->len) {
-        return a->len < b->len ? -1 : 1;
+    int order = GD_ORDER(a->len, b->len);
+
+    for (int i = a->len - 1; order == 0 && i >= 0; i--) {
+        order = GD_ORDER(a->word[i], b->word[i]);
     }
-    for (int i = a->len - 1; i >= 0; i--) {
-        if (a->word[i] != b->word[i]) {
-            return a->word[i] < b->word[i] ? -1 : 1;
-        }
-    }
-    return 0;
+    return order;
 }
 
 static void big_add(const struct big *a, const struct big *b, struct big *sum)

@@ -333,8 +333,7 @@ static void integer_text(enum gd_dtype dtype, const unsigned char *p, char *out)
     }
 }
 
-/* --- Letters: one form for every value, not numpy's choice -------------------------------------
- */
+/* --- Letters: one form for every value, not numpy's choice ------------------------------------ */
 
 static void hex_text(const unsigned char *p, size_t size, char *out)
 {
@@ -456,8 +455,7 @@ int gd_format_scalar(enum gd_dtype dtype, const void *element, struct gd_buf *ou
     return gd_buf_puts(out, word);
 }
 
-/* --- The walk over what is shown ---------------------------------------------------------------
- */
+/* --- The walk over what is shown -------------------------------------------------------------- */
 
 static void element_word(const struct printer *printer, const unsigned char *element, char *out)
 {

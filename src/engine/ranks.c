@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "engine/ranks_impl.h"
 #include "engine/watch/watchpoint.h"
 
@@ -144,10 +145,8 @@ static int compare_ranks(const void *a, const void *b)
 {
     const struct gd_session *x = *(struct gd_session *const *)a;
     const struct gd_session *y = *(struct gd_session *const *)b;
-    if (x->peer.rank != y->peer.rank) {
-        return x->peer.rank < y->peer.rank ? -1 : 1;
-    }
-    return x->number < y->number ? -1 : x->number > y->number;
+
+    return GD_ORDER(x->peer.rank, y->peer.rank) ?: GD_ORDER(x->number, y->number);
 }
 
 struct gd_session **ranks_list(const struct gd_ranks *ranks, size_t *count)

@@ -133,7 +133,7 @@ void session_destroy(struct gd_session *session)
         free(session->impl->pushed);
         free(session->impl->kept);
         gd_watching_free(session);
-        gd_hit_index_free(&session->impl->hit_index);
+        gd_hash_index_deinit(&session->impl->hit_index);
         free(session->impl);
     }
     gd_graph_destroy(session->graph);

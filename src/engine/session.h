@@ -220,6 +220,8 @@ void gd_session_keep(struct gd_session *session, const struct gd_tensor_ref *ref
 void gd_session_on_event(struct gd_session *session, const char *kind, const char *text,
                          int64_t step, gd_node_id node);
 void gd_session_on_step_times(struct gd_session *session, const struct gd_step_times *times);
+/* The metric of that name; NULL: never reported. */
+const struct gd_scalar *gd_session_scalar(const struct gd_session *session, const char *name);
 void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step);
 /* a line of the training's output */
 void gd_session_on_log(struct gd_session *session, const char *text);

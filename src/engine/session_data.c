@@ -185,22 +185,14 @@ struct gd_tensor *gd_session_held(struct gd_session *session, const struct gd_te
     return held ? gd_tensor_ref(held) : NULL;
 }
 
-static void answer_stats(struct session_request *request, struct gd_tensor *tensor, int64_t step)
+static void answer_stats(struct session_request *request, enum gd_dtype dtype,
+                         const struct gd_shape *shape, const struct gd_stats *stats, int64_t step)
 {
-    struct gd_session *session = request->session;
-    struct gd_stats stats;
-    struct gd_err err;
-
-    if (compute_stats(session, &request->ref, tensor, NULL, &stats, &err) != GD_OK) {
-        answer_error(request, &err);
-        return;
-    }
     if (still_there(request)) {
-        gd_cache_put_stats(session->impl->cache, &request->ref, tensor->dtype, &tensor->shape,
-                           &stats, step);
+        gd_cache_put_stats(request->session->impl->cache, &request->ref, dtype, shape, stats, step);
     }
     request->answered = true;
-    request->stats_fn(request->ctx, tensor->dtype, &tensor->shape, &stats, step, NULL);
+    request->stats_fn(request->ctx, dtype, shape, stats, step, NULL);
 }
 
 /* ---- answers of the target ------------------------------------------------------------------- */
@@ -209,18 +201,19 @@ static void tensor_came(void *ctx, struct gd_tensor *tensor, int64_t step, const
 {
     struct session_request *request = ctx;
     struct gd_session *session = request->session;
+    struct gd_stats stats;
+    struct gd_err failed;
 
     if (request->answered) {
         free_request(request);
         return;
     }
-    if (err || !tensor) {
-        struct gd_err none;
-
-        if (!err) {
-            gd_fail(&none, GD_EPROTO, "the target answered without a value");
-        }
-        answer_error(request, err ? err : &none);
+    if (!err && !tensor) {
+        gd_fail(&failed, GD_EPROTO, "the target answered without a value");
+        err = &failed;
+    }
+    if (err) {
+        answer_error(request, err);
         free_request(request);
         return;
     }
@@ -229,11 +222,13 @@ static void tensor_came(void *ctx, struct gd_tensor *tensor, int64_t step, const
     if (request->whole && still_there(request)) {
         gd_cache_put(session->impl->cache, &request->ref, tensor, step);
     }
-    if (request->stats_fn) {
-        answer_stats(request, tensor, step);
-    } else {
+    if (!request->stats_fn) {
         request->answered = true;
         request->tensor_fn(request->ctx, tensor, step, NULL);
+    } else if (compute_stats(session, &request->ref, tensor, NULL, &stats, &failed) == GD_OK) {
+        answer_stats(request, tensor->dtype, &tensor->shape, &stats, step);
+    } else {
+        answer_error(request, &failed);
     }
     gd_tensor_unref(tensor);
     free_request(request);
@@ -270,12 +265,7 @@ static void stats_came(void *ctx, enum gd_dtype dtype, const struct gd_shape *sh
     if (err) {
         answer_error(request, err);
     } else {
-        step = step_of(session, step);
-        if (still_there(request)) {
-            gd_cache_put_stats(session->impl->cache, &request->ref, dtype, shape, stats, step);
-        }
-        request->answered = true;
-        request->stats_fn(request->ctx, dtype, shape, stats, step, NULL);
+        answer_stats(request, dtype, shape, stats, step_of(session, step));
     }
     free_request(request);
 }
@@ -293,31 +283,24 @@ static int no_value(const struct gd_session *session, const struct gd_tensor_ref
 static int answer_from(struct gd_tensor *whole, const struct gd_slice *slice, int64_t step,
                        gd_tensor_fn fn, void *ctx, struct gd_err *err)
 {
-    struct gd_tensor *part;
-    int rc;
+    bool all = !slice || slice->count == 0;
+    struct gd_tensor *part = all ? gd_tensor_ref(whole) : NULL;
+    int rc = all ? GD_OK : gd_tensor_slice(whole, slice, &part, err);
 
-    if (!slice || slice->count == 0) {
-        part = gd_tensor_ref(whole);
-    } else {
-        rc = gd_tensor_slice(whole, slice, &part, err);
-        if (rc != GD_OK) {
-            return rc;
-        }
+    if (rc == GD_OK) {
+        fn(ctx, part, step, NULL);
+        gd_tensor_unref(part);
     }
-    fn(ctx, part, step, NULL);
-    gd_tensor_unref(part);
-    return GD_OK;
+    return rc;
 }
 
 int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref,
                      const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
 {
-    struct gd_tensor *whole = NULL;
     int64_t step = -1;
+    struct gd_tensor *whole =
+        session->state != GD_RUNNING ? gd_cache_get(session->impl->cache, ref, &step) : NULL;
 
-    if (session->state != GD_RUNNING) {
-        whole = gd_cache_get(session->impl->cache, ref, &step);
-    }
     if (whole) {
         return answer_from(whole, slice, step, fn, ctx, err);
     }
@@ -367,12 +350,10 @@ int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref
                      void *ctx, struct gd_err *err)
 {
     struct gd_err scratch;
-    int rc = GD_ENODATA;
 
     err = err ? err : &scratch;
-    if (session->state != GD_RUNNING) {
-        rc = stats_from_cache(session, ref, fn, ctx, err);
-    }
+    int rc =
+        session->state != GD_RUNNING ? stats_from_cache(session, ref, fn, ctx, err) : GD_ENODATA;
     if (rc != GD_ENODATA) {
         return rc;
     }
@@ -399,7 +380,6 @@ int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref
 static void end_session(struct gd_session *session, enum gd_state state, bool failed,
                         const char *why)
 {
-    double now = debugger_now(session->debugger);
     struct gd_target *target = session->target;
     struct gd_event event = {.session = session};
     struct gd_err err;
@@ -407,14 +387,7 @@ static void end_session(struct gd_session *session, enum gd_state state, bool fa
     if (session->state == GD_LOST || session->state == GD_FINISHED) {
         return;
     }
-    if (session->state == GD_RUNNING) {
-        session->timing.running += now - session->impl->since;
-        session->timing.last_run += now - session->impl->since;
-        session_count_steps(session, session->reached);
-    } else if (session->state == GD_STOPPED) {
-        session->timing.stopped += now - session->impl->since;
-    }
-    session->impl->since = now;
+    session_count_time(session, session->reached);
     session->state = state;
     session->failed = failed;
     session->target = NULL;

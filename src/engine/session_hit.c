@@ -8,6 +8,8 @@
 #include "engine/session_impl.h"
 #include "engine/watch/watchpoint.h"
 
+#define LEAST_INDEX 64 /* entries; a smaller index is not cleaned up */
+
 /* Makes room for one more hit; at the limit, the oldest eighth is dropped. */
 static struct gd_hit *hit_slot(struct gd_session *session)
 {
@@ -76,6 +78,64 @@ static void complete_hit(struct gd_session *session, struct gd_hit *hit)
     }
 }
 
+/* ---- finding one again ----------------------------------------------------------------------- */
+
+static uint64_t hash_hit(const struct gd_hit *hit)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t parts[3] = {(uint64_t)hit->step, (uint64_t)hit->watchpoint << 32 | hit->slot,
+                         hit->node};
+
+    for (int i = 0; i < 3; i++) {
+        hash = (hash ^ parts[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    for (const char *p = hit->node == GD_NO_NODE ? hit->node_name : ""; *p; p++) {
+        hash = (hash ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+    }
+    return hash ^ hash >> 32;
+}
+
+static bool is_same_hit(const struct gd_hit *a, const struct gd_hit *b)
+{
+    return a->watchpoint == b->watchpoint && a->step == b->step && a->node == b->node &&
+           a->slot == b->slot && (a->node != GD_NO_NODE || strcmp(a->node_name, b->node_name) == 0);
+}
+
+/* The hit of the same watchpoint, step and tensor; NULL: none is kept. */
+static struct gd_hit *find_hit(const struct gd_session *session, const struct gd_hit *hit)
+{
+    uint64_t hash = hash_hit(hit);
+    uint32_t number;
+
+    for (size_t at = 0; gd_hash_index_next(&session->impl->hit_index, hash, &at, &number);) {
+        uint32_t i = number - (uint32_t)session->hits_dropped; /* large: it was dropped */
+
+        if (i < session->hit_count && is_same_hit(&session->hits[i], hit)) {
+            return &session->hits[i];
+        }
+    }
+    return NULL;
+}
+
+/* Hits are numbered from the first one on. If out of memory a hit is not indexed, and may come
+ * twice. */
+static void index_hits(struct gd_session *session, size_t from)
+{
+    struct gd_hash_index *index = &session->impl->hit_index;
+
+    if (index->used > 2 * session->hit_count + LEAST_INDEX) { /* half of them were dropped */
+        from = 0;
+    }
+    if (from == 0) {
+        gd_hash_index_deinit(index);
+    }
+    for (size_t i = from; i < session->hit_count; i++) {
+        gd_hash_index_add(index, hash_hit(&session->hits[i]), (uint32_t)(session->hits_dropped + i),
+                          NULL);
+    }
+}
+
 void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit)
 {
     bool goes_back = session->target && (session->target->capabilities & GD_CAN_GOTO) != 0;
@@ -83,7 +143,7 @@ void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit)
 
     complete_hit(session, &made);
     session_reach(session, made.step);
-    kept = goes_back ? gd_hit_index_find(&session->impl->hit_index, session, &made) : NULL;
+    kept = goes_back ? find_hit(session, &made) : NULL;
     if (kept) {
         *kept = made;
     } else {
@@ -94,7 +154,7 @@ void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit)
         }
         *kept = made;
         if (goes_back) {
-            gd_hit_index_add(&session->impl->hit_index, session, kept);
+            index_hits(session, session->hit_count - 1);
         }
     }
     session_emit(session, GD_EV_HIT, NULL, kept);
@@ -122,7 +182,9 @@ struct gd_hit *session_take_hits(struct gd_session *session, size_t *count)
     }
     session->hit_count = kept;
     session->hits_generation++;
-    gd_hit_index_rebuild(&session->impl->hit_index, session);
+    if (session->impl->hit_index.cap > 0) {
+        index_hits(session, 0);
+    }
     return taken;
 }
 
@@ -136,6 +198,6 @@ void session_put_back_hit(struct gd_session *session, const struct gd_hit *hit)
     }
     *slot = *hit;
     if (session->impl->hit_index.cap > 0) {
-        gd_hit_index_add(&session->impl->hit_index, session, slot);
+        index_hits(session, session->hit_count - 1);
     }
 }

@@ -4,7 +4,7 @@
 #define GD_ENGINE_SESSION_IMPL_H
 
 #include "engine/debugger.h"
-#include "engine/hit_index.h"
+#include "engine/hash_index.h"
 
 struct gd_ranks;        /* engine/ranks.h */
 struct gd_cache;        /* engine/cache.h */
@@ -42,7 +42,7 @@ struct gd_session_impl {
     bool has_deferred;
     struct gd_stop deferred;
     size_t hit_cap;
-    struct gd_hit_index hit_index; /* of a record that can go back */
+    struct gd_hash_index hit_index; /* of a record that can go back */
     /* what the target was sent */
     struct session_site *sites;
     size_t site_count, site_cap;
@@ -99,10 +99,8 @@ void session_note_run(struct gd_session *session, const struct gd_run *run,
 void breakpoints_push(struct gd_session *session);
 /* The same after the graph grew: its cost depends only on the number of new nodes. */
 void breakpoints_grow(struct gd_session *session);
-void breakpoints_push_all(struct gd_debugger *debugger);
 void breakpoints_free(struct gd_debugger *debugger);
 /* Same for settings.keep_previous. */
-int keep_previous_push(struct gd_session *session, struct gd_err *err);
 void keep_previous_grow(struct gd_session *session);
 
 enum breakpoint_verdict { BREAKPOINT_NONE, BREAKPOINT_STOP, BREAKPOINT_IGNORE };
@@ -117,8 +115,8 @@ struct gd_hit *session_take_hits(struct gd_session *session, size_t *count);
 void session_put_back_hit(struct gd_session *session, const struct gd_hit *hit);
 /* A report of that step came; it may come after one of a later step. */
 void session_reach(struct gd_session *session, int64_t step);
-/* It ran from its last stop to that step. */
-void session_count_steps(struct gd_session *session, int64_t step);
+/* Adds the time since the last call to what the session does now; a run came to that step. */
+void session_count_time(struct gd_session *session, int64_t step);
 /* Emits GD_EV_STOPPED; count the stop first. */
 void session_announce(struct gd_session *session, enum breakpoint_verdict verdict);
 

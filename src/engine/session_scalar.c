@@ -6,6 +6,16 @@
 
 #include "engine/session_impl.h"
 
+const struct gd_scalar *gd_session_scalar(const struct gd_session *session, const char *name)
+{
+    for (int i = 0; i < session->scalar_count; i++) {
+        if (strcmp(session->scalar[i].name, name) == 0) {
+            return &session->scalar[i];
+        }
+    }
+    return NULL;
+}
+
 /* Only the first value of a step counts: a step reported twice is still one. */
 static void remember_past(struct gd_scalar_past *past, double value, int64_t step)
 {
@@ -33,30 +43,30 @@ static void remember_past(struct gd_scalar_past *past, double value, int64_t ste
 
 void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step)
 {
-    int i = 0;
+    struct gd_scalar *scalar = session->scalar;
+    const struct gd_scalar *end = session->scalar + session->scalar_count;
 
-    while (i < session->scalar_count &&
-           strncmp(session->scalar[i].name, name, sizeof(session->scalar[i].name) - 1) != 0) {
-        i++;
+    while (scalar < end && strncmp(scalar->name, name, sizeof(scalar->name) - 1) != 0) {
+        scalar++;
     }
-    if (i == GD_MAX_SCALARS) {
+    if (scalar == end && session->scalar_count == GD_MAX_SCALARS) {
         return;
     }
-    if (i == session->scalar_count) {
+    if (scalar == end) {
         session->scalar_count++;
-        snprintf(session->scalar[i].name, sizeof(session->scalar[i].name), "%s", name);
-        session->scalar[i].first = value;
-        session->scalar[i].first_step = step;
-    } else if (session->scalar[i].step != step) {
-        session->scalar[i].before = session->scalar[i].value;
-        session->scalar[i].has_before = true;
+        snprintf(scalar->name, sizeof(scalar->name), "%s", name);
+        scalar->first = value;
+        scalar->first_step = step;
+    } else if (scalar->step != step) {
+        scalar->before = scalar->value;
+        scalar->has_before = true;
     }
-    session->scalar[i].value = value;
-    session->scalar[i].step = step;
+    scalar->value = value;
+    scalar->step = step;
     session_reach(session, step);
-    remember_past(&session->scalar[i].past, value, step);
-    session_history_scalar(session, session->scalar[i].name, value, step);
-    session_emit(session, GD_EV_SCALAR, session->scalar[i].name, NULL);
+    remember_past(&scalar->past, value, step);
+    session_history_scalar(session, scalar->name, value, step);
+    session_emit(session, GD_EV_SCALAR, scalar->name, NULL);
 }
 
 static double known_time(double seconds)

@@ -17,15 +17,10 @@
 
 void gd_session_on_running(struct gd_session *session)
 {
-    double now = debugger_now(session->debugger);
-
     if (session_has_ended(session) || session->state == GD_RUNNING) {
         return;
     }
-    if (session->state == GD_STOPPED) {
-        session->timing.stopped += now - session->impl->since;
-    }
-    session->impl->since = now;
+    session_count_time(session, 0);
     session->state = GD_RUNNING;
     if (!session->impl->resuming && !session->impl->rank.quiet) {
         session->timing.last_run = 0;
@@ -54,32 +49,29 @@ void session_note_run(struct gd_session *session, const struct gd_run *run,
     }
 }
 
-void session_count_steps(struct gd_session *session, int64_t step)
+void session_count_time(struct gd_session *session, int64_t step)
 {
+    double now = debugger_now(session->debugger), passed = now - session->impl->since;
     int64_t ran = step - session->stop.step;
 
-    if (ran > 0) {
-        session->timing.last_run_steps += ran;
-        session->timing.steps_run += ran;
+    if (session->state == GD_STOPPED) {
+        session->timing.stopped += passed;
+    } else if (session->state == GD_RUNNING) {
+        session->timing.running += passed;
+        session->timing.last_run += passed;
+        session->timing.last_run_steps += ran > 0 ? ran : 0;
+        session->timing.steps_run += ran > 0 ? ran : 0;
     }
+    session->impl->since = now;
 }
 
 /* Updates time, steps and cache. Emits nothing. */
 static void enter_stop(struct gd_session *session, const struct gd_stop *stop)
 {
-    double now = debugger_now(session->debugger);
-    int64_t last_step = session->stop.step;
     uint64_t sequence = session->stop.sequence;
 
-    if (session->state == GD_RUNNING) {
-        session->timing.last_run += now - session->impl->since;
-        session->timing.running += now - session->impl->since;
-        session_count_steps(session, stop->step);
-    } else if (session->state == GD_STOPPED) {
-        session->timing.stopped += now - session->impl->since;
-    }
-    session->impl->since = now;
-    gd_cache_move(session->impl->cache, last_step, stop->step);
+    session_count_time(session, stop->step);
+    gd_cache_move(session->impl->cache, session->stop.step, stop->step);
     session->stop = *stop;
     session->stop.sequence = sequence;
     session->reached = stop->step;

@@ -12,115 +12,70 @@
 
 /* ---- statistics --------------------------------------------------------------------------- */
 
-/* Numbers taken from the record. */
-#define FIELD(name)                                                                                \
-    static double of_##name(const struct gd_observation *seen)                                     \
-    {                                                                                              \
-        return (double)seen->stats->name;                                                          \
-    }
-FIELD(count)
-FIELD(nan)
-FIELD(pos_inf)
-FIELD(neg_inf)
-FIELD(zero)
-FIELD(neg_zero)
-FIELD(positive)
-FIELD(negative)
-FIELD(denormal)
-FIELD(min)
-FIELD(max)
-FIELD(mean)
-FIELD(abs_mean)
-FIELD(std)
-FIELD(sum_sq)
-FIELD(mean_abs_delta)
-FIELD(max_abs_delta)
-FIELD(mean_delta)
-FIELD(mean_abs_prev)
-FIELD(mismatch)
-FIELD(unpaired)
-#undef FIELD
-
-static double of_inf(const struct gd_observation *seen)
-{
-    return (double)(seen->stats->pos_inf + seen->stats->neg_inf);
-}
-
-static double of_nonfinite(const struct gd_observation *seen)
-{
-    return (double)(seen->stats->nan + seen->stats->pos_inf + seen->stats->neg_inf);
-}
-
-static double of_spread(const struct gd_observation *seen)
-{
-    return seen->stats->max - seen->stats->min;
-}
-
-static double of_max_abs(const struct gd_observation *seen)
-{
-    return fmax(fabs(seen->stats->min), fabs(seen->stats->max));
-}
-
-static double of_norm(const struct gd_observation *seen)
-{
-    return sqrt(seen->stats->sum_sq);
-}
-
 static double percentage_of(uint64_t part, uint64_t count)
 {
     return count ? (double)part * 100 / (double)count : 0;
 }
 
-static double of_zero_percentage(const struct gd_observation *seen)
-{
-    return percentage_of(seen->stats->zero, seen->stats->count);
-}
-
-static double of_denormal_percentage(const struct gd_observation *seen)
-{
-    return percentage_of(seen->stats->denormal, seen->stats->count);
-}
-
-static double of_range_percentage(const struct gd_observation *seen)
-{
-    return percentage_of(seen->stats->in_range[seen->range], seen->stats->count);
-}
-
-static double of_clip_percentage(const struct gd_observation *seen)
-{
-    const struct gd_stats *stats = seen->stats;
-    uint64_t inside = stats->in_range[seen->range];
-
-    return percentage_of(inside < stats->count ? stats->count - inside : 0, stats->count);
-}
-
-static double of_dead_percentage(const struct gd_observation *seen)
-{
-    return percentage_of(seen->stats->dead_units, seen->stats->units);
-}
-
-static double of_delta_norm(const struct gd_observation *seen)
-{
-    return sqrt(seen->stats->sum_sq_delta);
-}
-
-static double of_prev_norm(const struct gd_observation *seen)
-{
-    return sqrt(seen->stats->sum_sq_prev);
-}
-
-static double of_update_ratio(const struct gd_observation *seen)
-{
-    return seen->stats->mean_abs_delta / (seen->stats->mean_abs_prev + EPSILON);
-}
-
 /* 0/0 is undefined if either is all zero. Rounding must not leave -1 to 1. */
-static double of_cosine(const struct gd_observation *seen)
+static double cosine_of(const struct gd_stats *s)
 {
-    const struct gd_stats *stats = seen->stats;
-    double cosine = stats->dot / (sqrt(stats->sum_sq) * sqrt(stats->sum_sq_prev));
+    double cosine = s->dot / (sqrt(s->sum_sq) * sqrt(s->sum_sq_prev));
 
     return isfinite(cosine) ? fmax(-1, fmin(1, cosine)) : NAN;
+}
+
+/* The size of the elements, and of their change since the previous step. */
+static double size_in(enum gd_statistic statistic, const struct gd_stats *s)
+{
+    switch (statistic) {
+    case GD_STAT_MIN: return s->min;
+    case GD_STAT_MAX: return s->max;
+    case GD_STAT_SPREAD: return s->max - s->min;
+    case GD_STAT_MAX_ABS: return fmax(fabs(s->min), fabs(s->max));
+    case GD_STAT_MEAN: return s->mean;
+    case GD_STAT_ABS_MEAN: return s->abs_mean;
+    case GD_STAT_STD: return s->std;
+    case GD_STAT_SUM_SQ: return s->sum_sq;
+    case GD_STAT_NORM: return sqrt(s->sum_sq);
+    case GD_STAT_DELTA_ABS_MEAN: return s->mean_abs_delta;
+    case GD_STAT_DELTA_MAX_ABS: return s->max_abs_delta;
+    case GD_STAT_DELTA_MEAN: return s->mean_delta;
+    case GD_STAT_DELTA_NORM: return sqrt(s->sum_sq_delta);
+    case GD_STAT_PREV_ABS_MEAN: return s->mean_abs_prev;
+    case GD_STAT_PREV_NORM: return sqrt(s->sum_sq_prev);
+    case GD_STAT_UPDATE_RATIO: return s->mean_abs_delta / (s->mean_abs_prev + EPSILON);
+    case GD_STAT_COSINE: return cosine_of(s);
+    default: return NAN;
+    }
+}
+
+/* Without the past of more than one step. */
+static double value_in(enum gd_statistic statistic, const struct gd_stats *s, int range)
+{
+    switch (statistic) {
+    case GD_STAT_COUNT: return (double)s->count;
+    case GD_STAT_NAN: return (double)s->nan;
+    case GD_STAT_INF: return (double)(s->pos_inf + s->neg_inf);
+    case GD_STAT_POS_INF: return (double)s->pos_inf;
+    case GD_STAT_NEG_INF: return (double)s->neg_inf;
+    case GD_STAT_NONFINITE: return (double)(s->nan + s->pos_inf + s->neg_inf);
+    case GD_STAT_ZERO: return (double)s->zero;
+    case GD_STAT_NEG_ZERO: return (double)s->neg_zero;
+    case GD_STAT_POSITIVE: return (double)s->positive;
+    case GD_STAT_NEGATIVE: return (double)s->negative;
+    case GD_STAT_DENORMAL: return (double)s->denormal;
+    case GD_STAT_MISMATCH: return (double)s->mismatch;
+    case GD_STAT_UNPAIRED: return (double)s->unpaired;
+    case GD_STAT_ZERO_PERCENTAGE: return percentage_of(s->zero, s->count);
+    case GD_STAT_DENORMAL_PERCENTAGE: return percentage_of(s->denormal, s->count);
+    case GD_STAT_DEAD_PERCENTAGE: return percentage_of(s->dead_units, s->units);
+    case GD_STAT_RANGE_PERCENTAGE: return percentage_of(s->in_range[range], s->count);
+    case GD_STAT_CLIP_PERCENTAGE:
+        return percentage_of(s->in_range[range] < s->count ? s->count - s->in_range[range] : 0,
+                             s->count);
+    default: return size_in(statistic, s);
+    }
 }
 
 /* A statistic relative to a past of 0: bounded, so that it can be shown and stored. */
@@ -146,62 +101,45 @@ static double deviations_away(double value, double middle, double deviation)
     return value == middle ? 0 : clamp_figure((value - middle) / deviation);
 }
 
-static double of_z_score(const struct gd_observation *seen)
-{
-    const struct gd_series *past = seen->series;
-
-    return deviations_away(seen->stats->abs_mean, past->abs_mean,
-                           deviation_of(past->abs_mean_var, past->abs_mean));
-}
-
-static double of_mean_z_score(const struct gd_observation *seen)
-{
-    const struct gd_series *past = seen->series;
-
-    return deviations_away(seen->stats->mean, past->mean, mean_deviation(past));
-}
-
-static double of_norm_ratio(const struct gd_observation *seen)
-{
-    double norm = sqrt(seen->stats->sum_sq);
-
-    return norm == seen->series->norm ? 1 : clamp_figure(norm / seen->series->norm);
-}
-
-static double of_mean_ratio(const struct gd_observation *seen)
-{
-    const struct gd_series *past = seen->series;
-
-    if (past->mean <= 0) {
-        return NAN; /* for a loss, a ratio to it would say nothing */
-    }
-    return clamp_figure(seen->stats->mean / fmax(past->mean, mean_deviation(past)));
-}
-
 static bool is_better(double mean, double best)
 {
     return mean < best - GD_SERIES_BETTER * fabs(best);
 }
 
-static double of_stall(const struct gd_observation *seen)
-{
-    if (is_better(seen->stats->mean, seen->series->best_mean)) {
-        return 0;
-    }
-    return fmax(0, (double)(seen->step - seen->series->best_step));
-}
-
 #define GD_RISE_VALUES 3 /* consecutive ones: a single outlier is a spike */
 
-static double of_rise(const struct gd_observation *seen)
+/* The least of the last means. */
+static double least_recent(const struct gd_series *past, double least)
 {
-    const struct gd_series *past = seen->series;
-    double least = seen->stats->mean;
-
     for (uint32_t back = 1; back < GD_RISE_VALUES; back++) {
         least = fmin(least, past->recent[(past->seen - back) % GD_SERIES_RECENT]);
     }
-    return clamp_figure(least / past->height);
+    return least;
+}
+
+/* How the value differs from those of earlier steps. */
+static double departure_in(enum gd_statistic statistic, const struct gd_observation *seen)
+{
+    const struct gd_series *past = seen->series;
+    const struct gd_stats *s = seen->stats;
+    double norm = sqrt(s->sum_sq);
+
+    switch (statistic) {
+    case GD_STAT_Z_SCORE:
+        return deviations_away(s->abs_mean, past->abs_mean,
+                               deviation_of(past->abs_mean_var, past->abs_mean));
+    case GD_STAT_MEAN_Z_SCORE: return deviations_away(s->mean, past->mean, mean_deviation(past));
+    case GD_STAT_NORM_RATIO: return norm == past->norm ? 1 : clamp_figure(norm / past->norm);
+    case GD_STAT_MEAN_RATIO: /* for a loss, a ratio to a mean of 0 or less would say nothing */
+        return past->mean <= 0 ? NAN
+                               : clamp_figure(s->mean / fmax(past->mean, mean_deviation(past)));
+    case GD_STAT_STALL:
+        return is_better(s->mean, past->best_mean)
+                   ? 0
+                   : fmax(0, (double)(seen->step - past->best_step));
+    case GD_STAT_RISE: return clamp_figure(least_recent(past, s->mean) / past->height);
+    default: return NAN;
+    }
 }
 
 /* ---- the table ----------------------------------------------------------------------------- */
@@ -217,83 +155,73 @@ struct entry {
     const char *text;
     unsigned needs;  /* in addition to GD_NEED_FINITE */
     unsigned blocks; /* what makes the statistic unknown if the tensor holds it */
-    double (*value)(const struct gd_observation *seen);
 };
 
 static const struct entry table[GD_STAT_TOTAL] = {
-    [GD_STAT_COUNT] = {"count", "", "number of elements", 0, 0, of_count},
-    [GD_STAT_NAN] = {"nan", "", "elements that are NaN", 0, 0, of_nan},
-    [GD_STAT_INF] = {"inf", "", "elements that are infinite", 0, 0, of_inf},
-    [GD_STAT_POS_INF] = {"pos_inf", "", "elements that are +Inf", 0, 0, of_pos_inf},
-    [GD_STAT_NEG_INF] = {"neg_inf", "", "elements that are -Inf", 0, 0, of_neg_inf},
-    [GD_STAT_NONFINITE] = {"nonfinite", "", "elements that are NaN or infinite", 0, 0,
-                           of_nonfinite},
-    [GD_STAT_ZERO] = {"zero", "", "elements that are 0", 0, 0, of_zero},
-    [GD_STAT_NEG_ZERO] = {"neg_zero", "", "elements that are -0", 0, 0, of_neg_zero},
-    [GD_STAT_POSITIVE] = {"positive", "", "finite elements above 0", 0, 0, of_positive},
-    [GD_STAT_NEGATIVE] = {"negative", "", "finite elements below 0", 0, 0, of_negative},
-    [GD_STAT_DENORMAL] = {"denormal", "", "elements too small for full precision", 0, 0,
-                          of_denormal},
-    [GD_STAT_MIN] = {"min", "", "smallest element", 0, OF_VALUES, of_min},
-    [GD_STAT_MAX] = {"max", "", "largest element", 0, OF_VALUES, of_max},
-    [GD_STAT_SPREAD] = {"spread", "", "largest element minus smallest", 0, OF_VALUES, of_spread},
-    [GD_STAT_MAX_ABS] = {"max_abs", "", "largest magnitude", 0, OF_VALUES, of_max_abs},
-    [GD_STAT_MEAN] = {"mean", "", "mean", 0, OF_VALUES, of_mean},
-    [GD_STAT_ABS_MEAN] = {"abs_mean", "", "mean magnitude", 0, OF_VALUES, of_abs_mean},
-    [GD_STAT_STD] = {"std", "", "standard deviation", 0, OF_VALUES, of_std},
-    [GD_STAT_SUM_SQ] = {"sum_sq", "", "sum of squares", 0, OF_VALUES, of_sum_sq},
-    [GD_STAT_NORM] = {"norm", "", "square root of the sum of squares", 0, OF_VALUES, of_norm},
-    [GD_STAT_ZERO_PERCENTAGE] = {"zero_percentage", "", "share of zeros, in %", 0, NAN_INF,
-                                 of_zero_percentage},
+    [GD_STAT_COUNT] = {"count", "", "number of elements", 0, 0},
+    [GD_STAT_NAN] = {"nan", "", "elements that are NaN", 0, 0},
+    [GD_STAT_INF] = {"inf", "", "elements that are infinite", 0, 0},
+    [GD_STAT_POS_INF] = {"pos_inf", "", "elements that are +Inf", 0, 0},
+    [GD_STAT_NEG_INF] = {"neg_inf", "", "elements that are -Inf", 0, 0},
+    [GD_STAT_NONFINITE] = {"nonfinite", "", "elements that are NaN or infinite", 0, 0},
+    [GD_STAT_ZERO] = {"zero", "", "elements that are 0", 0, 0},
+    [GD_STAT_NEG_ZERO] = {"neg_zero", "", "elements that are -0", 0, 0},
+    [GD_STAT_POSITIVE] = {"positive", "", "finite elements above 0", 0, 0},
+    [GD_STAT_NEGATIVE] = {"negative", "", "finite elements below 0", 0, 0},
+    [GD_STAT_DENORMAL] = {"denormal", "", "elements too small for full precision", 0, 0},
+    [GD_STAT_MIN] = {"min", "", "smallest element", 0, OF_VALUES},
+    [GD_STAT_MAX] = {"max", "", "largest element", 0, OF_VALUES},
+    [GD_STAT_SPREAD] = {"spread", "", "largest element minus smallest", 0, OF_VALUES},
+    [GD_STAT_MAX_ABS] = {"max_abs", "", "largest magnitude", 0, OF_VALUES},
+    [GD_STAT_MEAN] = {"mean", "", "mean", 0, OF_VALUES},
+    [GD_STAT_ABS_MEAN] = {"abs_mean", "", "mean magnitude", 0, OF_VALUES},
+    [GD_STAT_STD] = {"std", "", "standard deviation", 0, OF_VALUES},
+    [GD_STAT_SUM_SQ] = {"sum_sq", "", "sum of squares", 0, OF_VALUES},
+    [GD_STAT_NORM] = {"norm", "", "square root of the sum of squares", 0, OF_VALUES},
+    [GD_STAT_ZERO_PERCENTAGE] = {"zero_percentage", "", "share of zeros, in %", 0, NAN_INF},
     [GD_STAT_DENORMAL_PERCENTAGE] = {"denormal_percentage", "",
                                      "share of elements too small for full precision, in %", 0,
-                                     NAN_INF, of_denormal_percentage},
+                                     NAN_INF},
     [GD_STAT_RANGE_PERCENTAGE] = {"range_percentage", "", "share of elements in the range, in %",
-                                  GD_NEED_RANGE, NAN_INF, of_range_percentage},
+                                  GD_NEED_RANGE, NAN_INF},
     [GD_STAT_CLIP_PERCENTAGE] = {"clip_percentage", "", "share of elements beyond the limit, in %",
-                                 GD_NEED_RANGE, GD_HIT_NAN, of_clip_percentage},
+                                 GD_NEED_RANGE, GD_HIT_NAN},
     [GD_STAT_DEAD_PERCENTAGE] = {"dead_percentage", "",
                                  "share of units that were 0 for several steps, in %",
-                                 GD_NEED_UNITS, 0, of_dead_percentage},
+                                 GD_NEED_UNITS, 0},
     [GD_STAT_DELTA_ABS_MEAN] = {"abs_mean", "cur-prev", "mean magnitude of the change", ONE_BEFORE,
-                                OF_VALUES, of_mean_abs_delta},
-    [GD_STAT_DELTA_MAX_ABS] = {"max_abs", "cur-prev", "largest change", ONE_BEFORE, OF_VALUES,
-                               of_max_abs_delta},
-    [GD_STAT_DELTA_MEAN] = {"mean", "cur-prev", "mean change", ONE_BEFORE, OF_VALUES,
-                            of_mean_delta},
-    [GD_STAT_DELTA_NORM] = {"norm", "cur-prev", "norm of the change", ONE_BEFORE, OF_VALUES,
-                            of_delta_norm},
+                                OF_VALUES},
+    [GD_STAT_DELTA_MAX_ABS] = {"max_abs", "cur-prev", "largest change", ONE_BEFORE, OF_VALUES},
+    [GD_STAT_DELTA_MEAN] = {"mean", "cur-prev", "mean change", ONE_BEFORE, OF_VALUES},
+    [GD_STAT_DELTA_NORM] = {"norm", "cur-prev", "norm of the change", ONE_BEFORE, OF_VALUES},
     [GD_STAT_PREV_ABS_MEAN] = {"abs_mean", "prev", "mean magnitude in the previous step",
-                               ONE_BEFORE, OF_VALUES, of_mean_abs_prev},
-    [GD_STAT_PREV_NORM] = {"norm", "prev", "norm in the previous step", ONE_BEFORE, OF_VALUES,
-                           of_prev_norm},
+                               ONE_BEFORE, OF_VALUES},
+    [GD_STAT_PREV_NORM] = {"norm", "prev", "norm in the previous step", ONE_BEFORE, OF_VALUES},
     [GD_STAT_UPDATE_RATIO] = {"update_ratio", "",
                               "mean magnitude of the change over the mean magnitude", ONE_BEFORE,
-                              OF_VALUES, of_update_ratio},
+                              OF_VALUES},
     [GD_STAT_COSINE] = {"cosine", "", "cosine of the angle to the value of the previous step",
-                        ONE_BEFORE, OF_VALUES, of_cosine},
+                        ONE_BEFORE, OF_VALUES},
     [GD_STAT_MISMATCH] = {"mismatch", "",
                           "elements that are not close to those of the previous step",
-                          ONE_BEFORE | GD_NEED_TOLERANCE, 0, of_mismatch},
+                          ONE_BEFORE | GD_NEED_TOLERANCE, 0},
     [GD_STAT_UNPAIRED] = {"unpaired", "",
                           "elements that are NaN or infinite now or were in the previous step",
-                          ONE_BEFORE, 0, of_unpaired},
+                          ONE_BEFORE, 0},
     [GD_STAT_Z_SCORE] = {"z_score", "", "deviations of abs_mean above its running mean, or below",
-                         MANY_BEFORE, OF_VALUES, of_z_score},
-    [GD_STAT_NORM_RATIO] = {"norm_ratio", "", "norm over its running mean", MANY_BEFORE, OF_VALUES,
-                            of_norm_ratio},
+                         MANY_BEFORE, OF_VALUES},
+    [GD_STAT_NORM_RATIO] = {"norm_ratio", "", "norm over its running mean", MANY_BEFORE, OF_VALUES},
     [GD_STAT_MEAN_RATIO] = {"mean_ratio", "",
                             "mean over its running mean or, where that is larger, its deviation",
-                            MANY_BEFORE, OF_VALUES, of_mean_ratio},
+                            MANY_BEFORE, OF_VALUES},
     [GD_STAT_MEAN_Z_SCORE] = {"mean_z_score", "",
                               "deviations of mean above its running mean, or below", MANY_BEFORE,
-                              OF_VALUES, of_mean_z_score},
-    [GD_STAT_STALL] = {"stall", "", "steps since the lowest mean so far", MANY_BEFORE, OF_VALUES,
-                       of_stall},
+                              OF_VALUES},
+    [GD_STAT_STALL] = {"stall", "", "steps since the lowest mean so far", MANY_BEFORE, OF_VALUES},
     [GD_STAT_RISE] = {"rise", "",
                       "lowest of the last 3 means over the highest of those 10 or more steps ago",
-                      MANY_BEFORE, OF_VALUES, of_rise},
-    [GD_STAT_AGE] = {"age", "", "steps since the value was computed", 0, 0, NULL},
+                      MANY_BEFORE, OF_VALUES},
+    [GD_STAT_AGE] = {"age", "", "steps since the value was computed", 0, 0},
 };
 
 static const struct {
@@ -464,7 +392,7 @@ bool gd_statistic_at_least(enum gd_statistic statistic, const struct gd_observat
     if (!counts || !seen->stats || !(seen->stats->unknown & needs_of(statistic))) {
         return false;
     }
-    *ret = table[statistic].value(seen);
+    *ret = value_in(statistic, seen->stats, seen->range);
     return *ret > 0;
 }
 
@@ -491,13 +419,36 @@ bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation
     if (*error) {
         return false;
     }
-    double value = entry->value(seen);
+    double value = entry->needs & GD_NEED_SERIES ? departure_in(statistic, seen)
+                                                 : value_in(statistic, seen->stats, seen->range);
     if (isnan(value)) {
         *error = GD_HIT_NO_FIGURE;
         return false;
     }
     *ret = value;
     return true;
+}
+
+void gd_number_stats(double value, struct gd_stats *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    ret->count = 1;
+    ret->min = INFINITY;
+    ret->max = -INFINITY;
+    ret->nan = isnan(value) ? 1U : 0U;
+    ret->pos_inf = isinf(value) && value > 0;
+    ret->neg_inf = isinf(value) && value < 0;
+    ret->zero = value == 0;
+    ret->neg_zero = value == 0 && signbit(value);
+    ret->denormal = fpclassify(value) == FP_SUBNORMAL;
+    if (!isfinite(value)) {
+        return;
+    }
+    ret->positive = value > 0;
+    ret->negative = value < 0;
+    ret->min = ret->max = ret->mean = value;
+    ret->abs_mean = fabs(value);
+    ret->sum_sq = value * value;
 }
 
 /* ---- the past ------------------------------------------------------------------------------ */

@@ -115,6 +115,8 @@ struct gd_series {
 #define GD_SERIES_REACH  10
 #define GD_SERIES_BETTER 1e-4
 #define GD_FIGURE_MAX    1e9
+/* The statistics of a single number, such as a metric. */
+void gd_number_stats(double value, struct gd_stats *ret);
 /* Adds a value after it was judged, even one that fired: a new level becomes normal in about one
  * window. After the warm-up, a value more than GD_SERIES_REACH deviations away (norm:
  * GD_SERIES_REACH times its running mean) is added as if it were just that far, so that one spike

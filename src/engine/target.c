@@ -10,24 +10,33 @@ static int fail_unsupported(const struct gd_target *target, const char *what, st
     return gd_fail(err, GD_EUNSUPPORTED, "a %s target cannot %s", target->ops->kind, what);
 }
 
+static int need_live(const struct gd_target *target, const char *what, struct gd_err *err)
+{
+    enum gd_state state = target->session ? target->session->state : GD_STOPPED;
+
+    if (state == GD_LOST) {
+        return gd_fail(err, GD_ESTATE, "cannot %s: the training process is lost", what);
+    }
+    if (state == GD_FINISHED) {
+        return gd_fail(err, GD_ESTATE, "cannot %s: the training has ended", what);
+    }
+    return GD_OK;
+}
+
 static int need_stop(const struct gd_target *target, const char *what, struct gd_err *err)
 {
     enum gd_state state = target->session ? target->session->state : GD_STOPPED;
 
-    switch (state) {
-    case GD_STOPPED: return GD_OK;
-    case GD_RUNNING:
+    if (state == GD_RUNNING) {
         return gd_fail(err, GD_ESTATE,
                        "cannot %s while the training is running: use \"interrupt\" first", what);
-    case GD_WAITING:
-    case GD_CONNECTED:
+    }
+    if (state == GD_WAITING || state == GD_CONNECTED) {
         return gd_fail(err, GD_ESTATE,
                        "cannot %s yet: the training process has not stopped for the first time",
                        what);
-    case GD_LOST: return gd_fail(err, GD_ESTATE, "cannot %s: the training process is lost", what);
-    case GD_FINISHED: return gd_fail(err, GD_ESTATE, "cannot %s: the training has ended", what);
     }
-    return gd_fail(err, GD_ESTATE, "cannot %s now", what);
+    return need_live(target, what, err);
 }
 
 /* Like need_stop; but an ended session that still has a target is a record, which can be read. */
@@ -38,15 +47,11 @@ static int need_values(const struct gd_target *target, const char *what, struct 
     return record ? GD_OK : need_stop(target, what, err);
 }
 
-static int need_live(const struct gd_target *target, const char *what, struct gd_err *err)
+/* For what a target may lack (`lacks` says what) and needs a live process for (`what`). */
+static int check_live(const struct gd_target *target, bool has, const char *lacks, const char *what,
+                      struct gd_err *err)
 {
-    if (target->session && target->session->state == GD_LOST) {
-        return gd_fail(err, GD_ESTATE, "cannot %s: the training process is lost", what);
-    }
-    if (target->session && target->session->state == GD_FINISHED) {
-        return gd_fail(err, GD_ESTATE, "cannot %s: the training has ended", what);
-    }
-    return GD_OK;
+    return has ? need_live(target, what, err) : fail_unsupported(target, lacks, err);
 }
 
 static int check_run(const struct gd_target *target, const struct gd_run *run, struct gd_err *err)
@@ -97,10 +102,8 @@ int gd_target_interrupt(struct gd_target *target, struct gd_err *err)
 {
     struct gd_session *session = target->session;
 
-    if (!target->ops->interrupt) {
-        return fail_unsupported(target, "be interrupted", err);
-    }
-    int rc = need_live(target, "interrupt", err);
+    int rc = check_live(target, target->ops->interrupt != NULL, "be interrupted", "interrupt", err);
+
     if (rc != GD_OK) {
         return rc;
     }
@@ -152,12 +155,10 @@ int gd_target_command(struct gd_target *target, const char *name, const char *ar
 int gd_target_set_breakpoints(struct gd_target *target, const gd_node_id *nodes, size_t count,
                               struct gd_err *err)
 {
-    if (!target->ops->set_breakpoints) {
-        return fail_unsupported(target, "stop at breakpoints", err);
-    }
-    return need_live(target, "set breakpoints", err) != GD_OK
-               ? GD_ESTATE
-               : target->ops->set_breakpoints(target, nodes, count, err);
+    int rc = check_live(target, target->ops->set_breakpoints != NULL, "stop at breakpoints",
+                        "set breakpoints", err);
+
+    return rc != GD_OK ? rc : target->ops->set_breakpoints(target, nodes, count, err);
 }
 
 int gd_target_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
@@ -186,76 +187,62 @@ int gd_target_stats(struct gd_target *target, const struct gd_tensor_ref *ref, g
 int gd_target_keep_previous(struct gd_target *target, const gd_node_id *nodes, size_t count,
                             struct gd_err *err)
 {
-    if (!target->ops->keep_previous) {
-        return fail_unsupported(target, "keep values of the previous step", err);
-    }
-    return need_live(target, "keep previous values", err) != GD_OK
-               ? GD_ESTATE
-               : target->ops->keep_previous(target, nodes, count, err);
+    int rc = check_live(target, target->ops->keep_previous != NULL,
+                        "keep values of the previous step", "keep previous values", err);
+
+    return rc != GD_OK ? rc : target->ops->keep_previous(target, nodes, count, err);
 }
 
 int gd_target_capture(struct gd_target *target, const struct gd_capture *capture,
                       struct gd_err *err)
 {
-    if (!target->ops->capture || !(target->capabilities & GD_CAN_CAPTURE)) {
-        return fail_unsupported(target, "copy values as they are computed", err);
-    }
-    return need_live(target, "copy values", err) != GD_OK
-               ? GD_ESTATE
-               : target->ops->capture(target, capture, err);
+    bool can = target->ops->capture && (target->capabilities & GD_CAN_CAPTURE);
+    int rc = check_live(target, can, "copy values as they are computed", "copy values", err);
+
+    return rc != GD_OK ? rc : target->ops->capture(target, capture, err);
 }
 
 int gd_target_watch(struct gd_target *target, const struct gd_remote_watch *watch,
                     struct gd_err *err)
 {
-    if (!target->ops->watch) {
-        return fail_unsupported(target, "evaluate watchpoints itself", err);
-    }
-    return need_live(target, "set a watchpoint", err) != GD_OK
-               ? GD_ESTATE
-               : target->ops->watch(target, watch, err);
+    int rc = check_live(target, target->ops->watch != NULL, "evaluate watchpoints itself",
+                        "set a watchpoint", err);
+
+    return rc != GD_OK ? rc : target->ops->watch(target, watch, err);
 }
 
 int gd_target_unwatch(struct gd_target *target, int32_t id, struct gd_err *err)
 {
-    if (!target->ops->unwatch) {
-        return fail_unsupported(target, "evaluate watchpoints itself", err);
-    }
-    return need_live(target, "delete a watchpoint", err) != GD_OK
-               ? GD_ESTATE
-               : target->ops->unwatch(target, id, err);
+    int rc = check_live(target, target->ops->unwatch != NULL, "evaluate watchpoints itself",
+                        "delete a watchpoint", err);
+
+    return rc != GD_OK ? rc : target->ops->unwatch(target, id, err);
 }
 
 int gd_target_watch_plan(struct gd_target *target, const struct gd_watch_plan *plan,
                          struct gd_err *err)
 {
-    if (!target->ops->watch_plan) {
-        return fail_unsupported(target, "watch values", err);
-    }
-    return need_live(target, "watch values", err) != GD_OK
-               ? GD_ESTATE
-               : target->ops->watch_plan(target, plan, err);
+    int rc =
+        check_live(target, target->ops->watch_plan != NULL, "watch values", "watch values", err);
+
+    return rc != GD_OK ? rc : target->ops->watch_plan(target, plan, err);
 }
 
 int gd_target_watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx,
                           struct gd_err *err)
 {
-    if (!target->ops->watch_costs) {
-        return fail_unsupported(target, "report what watching costs", err);
-    }
-    return need_live(target, "ask for costs", err) != GD_OK
-               ? GD_ESTATE
-               : target->ops->watch_costs(target, fn, ctx, err);
+    int rc = check_live(target, target->ops->watch_costs != NULL, "report what watching costs",
+                        "ask for costs", err);
+
+    return rc != GD_OK ? rc : target->ops->watch_costs(target, fn, ctx, err);
 }
 
 int gd_target_checkpoint(struct gd_target *target, struct gd_err *err)
 {
-    if (!target->ops->checkpoint) {
-        return fail_unsupported(target, "save a checkpoint on request", err);
-    }
-    return need_live(target, "ask for a checkpoint", err) != GD_OK
-               ? GD_ESTATE
-               : target->ops->checkpoint(target, err);
+    int rc = check_live(target, target->ops->checkpoint != NULL, "save a checkpoint on request",
+                        "ask for a checkpoint", err);
+
+    return rc != GD_OK ? rc : target->ops->checkpoint(target, err);
 }
 
 int gd_target_take_graphs(struct gd_target *target, struct gd_err *err)
@@ -270,17 +257,16 @@ int gd_target_take_graphs(struct gd_target *target, struct gd_err *err)
 
 int gd_target_detach(struct gd_target *target, struct gd_err *err)
 {
-    if (!target->ops->detach) {
-        return fail_unsupported(target, "continue without the debugger", err);
-    }
-    return need_live(target, "detach", err) != GD_OK ? GD_ESTATE : target->ops->detach(target, err);
+    int rc = check_live(target, target->ops->detach != NULL, "continue without the debugger",
+                        "detach", err);
+
+    return rc != GD_OK ? rc : target->ops->detach(target, err);
 }
 
 int gd_target_kill(struct gd_target *target, struct gd_err *err)
 {
-    if (!target->ops->kill) {
-        return fail_unsupported(target, "be ended from here", err);
-    }
-    return need_live(target, "end the training", err) != GD_OK ? GD_ESTATE
-                                                               : target->ops->kill(target, err);
+    int rc = check_live(target, target->ops->kill != NULL, "be ended from here", "end the training",
+                        err);
+
+    return rc != GD_OK ? rc : target->ops->kill(target, err);
 }

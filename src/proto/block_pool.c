@@ -29,7 +29,6 @@ struct gd_block_pool {
 int gd_block_pool_create(struct gd_block_pool **ret, struct gd_err *err)
 {
     struct gd_block_pool *pool = calloc(1, sizeof(*pool));
-
     if (!pool) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a pool of blocks");
     }
@@ -50,7 +49,6 @@ static void drop_spare(struct gd_block_pool *pool, size_t i)
 static void unref_and_unlock(struct gd_block_pool *pool)
 {
     bool last = --pool->refs == 0;
-
     pthread_mutex_unlock(&pool->lock);
     if (last) {
         pthread_mutex_destroy(&pool->lock);
@@ -80,7 +78,6 @@ static size_t whole_pages(size_t bytes)
 static void *take_spare(struct gd_block_pool *pool, size_t bytes)
 {
     size_t best = pool->count;
-
     for (size_t i = 0; i < pool->count; i++) {
         size_t size = pool->spare[i].bytes;
         if (size >= bytes && size / 2 <= bytes &&
@@ -105,7 +102,6 @@ static void *take_spare(struct gd_block_pool *pool, size_t bytes)
 static void *map_fresh(size_t bytes)
 {
     void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
     return data == MAP_FAILED ? NULL : data;
 }
 

@@ -52,7 +52,6 @@ static void *run_thread(void *ctx)
 {
     struct gd_populate *populate = ctx;
     size_t at = 0, len;
-
     while (next_piece(populate, &at, &len) &&
            madvise(populate->data + at, len, MADV_POPULATE_WRITE) == 0) {
         at += len;
@@ -64,7 +63,6 @@ static void *run_thread(void *ctx)
 static bool start_thread(struct gd_populate *populate)
 {
     sigset_t all, before;
-
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool started = pthread_create(&populate->thread, NULL, run_thread, populate) == 0;

@@ -18,7 +18,6 @@ void gd_proof_make(const struct gd_proof *nonces, enum gd_proof_role role, const
     /* The role is part of the proof, so that a proof cannot be sent back as one's own. */
     const char *label = role == GD_PROOF_TRAINER ? "gradb.v1 trainer" : "gradb.v1 debugger";
     crypto_auth_hmacsha256_state state;
-
     crypto_auth_hmacsha256_init(&state, (const uint8_t *)token, strlen(token));
     crypto_auth_hmacsha256_update(&state, (const uint8_t *)label, strlen(label));
     crypto_auth_hmacsha256_update(&state, nonces->trainer, GD_PROOF_BYTES);
@@ -31,7 +30,6 @@ bool gd_proof_check(const struct gd_proof *nonces, enum gd_proof_role role, cons
                     const uint8_t *proof, size_t len)
 {
     uint8_t right[GD_PROOF_BYTES];
-
     gd_proof_make(nonces, role, token, right);
     return len == GD_PROOF_BYTES && sodium_memcmp(right, proof, GD_PROOF_BYTES) == 0;
 }

@@ -70,8 +70,7 @@ static int control_height(void *ctx, int rows, struct gd_err *err)
     wish.console_rows = rows;
     if (tui) {
         tui->console_rows = rows;
-        tui->dirty_now = true;
-        tui_changed(tui);
+        tui_redraw(tui);
     }
     return GD_OK;
 }
@@ -93,8 +92,7 @@ static void control_refresh(void *ctx)
 
     if (tui) {
         draw_forget(tui->draw);
-        tui->dirty_now = true;
-        tui_changed(tui);
+        tui_redraw(tui);
     }
 }
 

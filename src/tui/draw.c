@@ -16,7 +16,6 @@
 #include "repl/line/tty_out.h"
 #include "tui/draw_out.h"
 #include "tui/mouse_read.h"
-#include "tui/one_screen.h"
 #include "tui/style.h"
 #include "tui/tape.h"
 #include "tui/text.h"
@@ -210,6 +209,36 @@ static void keep_modes(const struct draw *draw)
     }
 }
 
+/* curses has no option for this and keeps its own copy of the capability table. The strings in it
+ * are on the heap; an empty one is sent as nothing. */
+static void make_empty(const char *capability)
+{
+    char *text = tigetstr(capability);
+
+    if (text && text != (char *)-1) {
+        text[0] = '\0';
+    }
+}
+
+/* Panes on the normal screen, so that what they showed stays in the scroll-back: between newterm
+ * and the first picture, keeps curses from switching to the alternate screen, and moves what the
+ * normal one shows into the scroll-back. */
+static void keep_one_screen(void)
+{
+    curs_set(0); /* flushes what newterm wrote, including the switch to the alternate screen */
+    curs_set(1);
+    const char *back = tigetstr("rmcup");
+    if (back && back != (char *)-1) {
+        putp(back);
+    }
+    for (int i = 0; i < LINES; i++) { /* the first picture would overwrite what is visible */
+        putp("\n");
+    }
+    fflush(stdout);
+    make_empty("smcup");
+    make_empty("rmcup");
+}
+
 int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *err)
 {
     struct draw *draw = calloc(1, sizeof(*draw));
@@ -237,7 +266,7 @@ int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *e
     set_term(draw->screen);
     keep_modes(draw);
     if (!second_screen) {
-        one_screen_start(LINES);
+        keep_one_screen();
     }
     cbreak();
     noecho();

@@ -32,8 +32,7 @@ void tui_focus(struct tui *tui, enum tui_pane_id pane)
 {
     tui->next = TUI_CONSOLE;
     repl_forget_repeat(tui->repl);
-    tui->dirty_now = true;
-    tui_changed(tui);
+    tui_redraw(tui);
     if (tui->small) { /* the prompt keeps the keys until there is room for panes again */
         tui->focus_of = pane;
         return;
@@ -51,8 +50,7 @@ void tui_show(struct tui *tui, enum tui_pane_id pane)
         return;
     }
     tui->shown = tui->next = pane;
-    tui->dirty_now = true;
-    tui_changed(tui);
+    tui_redraw(tui);
 }
 
 void tui_to_prompt(struct tui *tui)
@@ -106,6 +104,5 @@ void tui_set_layout(struct tui *tui, enum tui_layout layout)
     if (!holds && count > 0) {
         tui->focus = place[0].pane;
     }
-    tui->dirty_now = true;
-    tui_changed(tui);
+    tui_redraw(tui);
 }

@@ -233,15 +233,22 @@ static void field_changed(struct tui_form *form)
     }
 }
 
+/* The index of the current choice; *ret is the number of choices. */
+static int current_choice(const struct form_field *field, int *ret)
+{
+    int at = 0;
+
+    for (*ret = 0; field->choices[*ret]; (*ret)++) {
+        at = strcmp(field->choices[*ret], field->text) == 0 ? *ret : at;
+    }
+    return at;
+}
+
 static void choose_next(struct tui_form *form, int by)
 {
     struct form_field *field = &form->field[form->cursor];
-    int count = 0, at = 0;
+    int count, at = current_choice(field, &count);
 
-    while (field->choices[count]) {
-        at = strcmp(field->choices[count], field->text) == 0 ? count : at;
-        count++;
-    }
     if (count > 0) {
         snprintf(field->text, sizeof(field->text), "%s", field->choices[(at + by + count) % count]);
         field_changed(form);
@@ -252,12 +259,8 @@ static void choose_next(struct tui_form *form, int by)
 static void choose_letter(struct tui_form *form, int key)
 {
     struct form_field *field = &form->field[form->cursor];
-    int count = 0, at = 0;
+    int count, at = current_choice(field, &count);
 
-    while (field->choices[count]) {
-        at = strcmp(field->choices[count], field->text) == 0 ? count : at;
-        count++;
-    }
     for (int i = 1; i <= count; i++) {
         const char *choice = field->choices[(at + i) % count];
         if (tolower((unsigned char)choice[0]) == key) {

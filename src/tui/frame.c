@@ -86,8 +86,6 @@ static void on_draw_timer(struct ev_loop *loop, ev_timer *timer, int events)
     (void)events; /* waking the loop is enough: on_prepare draws */
 }
 
-/* ---- the terminal's size ---- */
-
 void tui_take_size(struct tui *tui)
 {
     int rows, cols;
@@ -103,8 +101,7 @@ void tui_take_size(struct tui *tui)
     }
     tui->small = small;
     tui->single_key = tui->single_key && !small; /* there is no status line to show that it is on */
-    tui->dirty_now = true;
-    tui_changed(tui);
+    tui_redraw(tui);
 }
 
 static void on_winch(struct ev_loop *loop, ev_signal *signal, int events)
@@ -117,8 +114,6 @@ static void on_winch(struct ev_loop *loop, ev_signal *signal, int events)
     draw_forget(tui->draw);
     tui_take_size(tui);
 }
-
-/* ---- Ctrl-Z, and back ---- */
 
 /* The program that had the terminal in the meantime may have changed it. */
 static void come_back(struct tui *tui)
@@ -147,8 +142,6 @@ static void on_resume(struct ev_loop *loop, ev_signal *watcher, int events)
     (void)events;
     come_back(watcher->data);
 }
-
-/* ---- start and end ---- */
 
 void tui_frames_init(struct tui *tui)
 {

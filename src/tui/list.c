@@ -61,8 +61,6 @@ bool tui_list_click(struct tui_list *list, int row)
     return was_there;
 }
 
-/* ---- searching ---- */
-
 static bool row_matches(const struct tui_list *list, const struct tui_list_ops *ops, void *ctx,
                         size_t index)
 {
@@ -120,8 +118,6 @@ enum tui_search tui_list_search(const struct tui_list *list)
 {
     return list->typing ? TUI_TYPING : list->pattern[0] != '\0' ? TUI_SEARCHED : TUI_NO_SEARCH;
 }
-
-/* ---- moving ---- */
 
 static void move_by(struct tui_list *list, long by)
 {

@@ -40,13 +40,6 @@ void tui_offer_draw(struct tui *tui, int row, int col, int cols)
     draw_text(tui->draw, row, col, cols, DRAW_MARK, text);
 }
 
-static void answer_offer(struct tui *tui, bool yes)
-{
-    tui->offers = 0;
-    tui_run_line(tui, yes ? "recommend yes" : "recommend no");
-    tui_changed(tui);
-}
-
 bool tui_offer_line(struct tui *tui, const char *line)
 {
     bool yes = strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0;
@@ -55,6 +48,8 @@ bool tui_offer_line(struct tui *tui, const char *line)
     if (tui->offers == 0 || tui->executing || (!yes && !no)) {
         return false;
     }
-    answer_offer(tui, yes);
+    tui->offers = 0;
+    tui_run_line(tui, yes ? "recommend yes" : "recommend no");
+    tui_changed(tui);
     return true;
 }

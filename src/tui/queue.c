@@ -7,8 +7,6 @@
 
 #define MAX_QUEUE 100 /* lines typed ahead */
 
-/* lines typed ahead */
-
 void *tui_state(struct tui *tui, enum tui_pane_id pane)
 {
     return tui->state[pane];
@@ -17,6 +15,11 @@ void *tui_state(struct tui *tui, enum tui_pane_id pane)
 void tui_changed(struct tui *tui)
 {
     tui->dirty = true;
+}
+
+void tui_redraw(struct tui *tui)
+{
+    tui->dirty = tui->dirty_now = true;
 }
 
 void tui_run_due(struct tui *tui, const struct tui_line_due *due)

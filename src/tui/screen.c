@@ -11,25 +11,20 @@
 
 #define WIDE_STACK 68 /* percent of the columns, while the source pane has nothing to show */
 
-/* ---- panes ---- */
-
-static void draw_title(struct tui *tui, int row, int col, int cols, enum tui_pane_id pane)
+void tui_title_draw(struct tui *tui, int row, int col, int cols, const char *title, bool focused)
 {
-    char title[96];
-    char framed[104];
-
-    tui_pane_title(tui, pane, title, sizeof(title));
-    snprintf(framed, sizeof(framed), " %s ", title);
     draw_hline(tui->draw, row, col, cols);
-    draw_text(tui->draw, row, col + 1, cols - 2, tui->focus == pane ? DRAW_REVERSE : DRAW_BOLD,
-              framed);
+    draw_text(tui->draw, row, col + 1, cols - 2, focused ? DRAW_REVERSE : DRAW_BOLD, title);
 }
 
 static void draw_pane(struct tui *tui, enum tui_pane_id pane, int row, int col, int rows, int cols)
 {
     struct draw_rect rect = {row + 1, col, rows - 1, cols};
+    char title[96], framed[104];
 
-    draw_title(tui, row, col, cols, pane);
+    tui_pane_title(tui, pane, title, sizeof(title));
+    snprintf(framed, sizeof(framed), " %s ", title);
+    tui_title_draw(tui, row, col, cols, framed, tui->focus == pane);
     if (rect.rows > 0 && rect.cols > 0) {
         tui_pane_draw(tui, pane, &rect);
     }

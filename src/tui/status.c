@@ -26,10 +26,8 @@ struct status {
     int count;
 };
 
-static void add_part(struct status *status, int priority, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void add_part(struct status *status, int priority, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void add_part(struct status *status, int priority,
+                                                           const char *format, ...)
 {
     va_list args;
 

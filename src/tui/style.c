@@ -55,8 +55,6 @@ static const unsigned marks[DRAW_HEAT0] = {
     [DRAW_CHANGED] = STYLE_UNDERLINE, [DRAW_MATCH] = STYLE_REVERSE,
 };
 
-/* ---- heat ---- */
-
 /* From low to high: dark to bright (bright to dark on a light background), so that the order is
  * visible without colour. */
 static const unsigned char heat_256[THEMES][DRAW_HEATS] = {

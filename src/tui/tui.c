@@ -16,9 +16,22 @@
 #include "repl/line/tty_out.h"
 #include "tui/guard.h"
 
-#define MAX_QUEUE 100 /* ---- commands ---- */
+/* ---- commands ------------------------------------------------------------------------------ */
 
 static bool ask_question(void *ctx, const char *question);
+
+/* The user quits, or gives the terminal back. */
+static bool is_leaving(struct repl *repl)
+{
+    return repl_wants_quit(repl) || repl_has_left(repl);
+}
+
+/* Runs the loop until something has happened. */
+static void pump_once(struct tui *tui)
+{
+    tui->debugger->pump(tui->debugger->pump_ctx, -1);
+    gd_debugger_reap(tui->debugger);
+}
 
 static void run_line(struct tui *tui, const struct tui_line_due *due)
 {
@@ -37,8 +50,7 @@ static void run_line(struct tui *tui, const struct tui_line_due *due)
     }
     tui->keyboard = false;
     tui->executing = false;
-    tui->dirty_now = true;
-    tui_changed(tui);
+    tui_redraw(tui);
 }
 
 static void run_queue(struct tui *tui)
@@ -83,8 +95,7 @@ static void on_input(struct ev_loop *loop, ev_io *io, int events)
             break; /* the plain prompt reads the rest */
         }
     }
-    tui->dirty_now = true;
-    tui_changed(tui);
+    tui_redraw(tui);
 }
 
 static void on_interrupt(struct ev_loop *loop, ev_signal *signal, int events)
@@ -113,12 +124,9 @@ static bool ask_question(void *ctx, const char *question)
     tui->taken_len = 0;
     tui->focus = TUI_CONSOLE; /* where the question is shown */
     tui->help = false;
-    tui->dirty_now = true;
-    tui_changed(tui);
-    while (tui->answer == 0 && !tui->ended && !repl_has_left(tui->repl) &&
-           !repl_wants_quit(tui->repl)) {
-        tui->debugger->pump(tui->debugger->pump_ctx, -1);
-        gd_debugger_reap(tui->debugger);
+    tui_redraw(tui);
+    while (tui->answer == 0 && !tui->ended && !is_leaving(tui->repl)) {
+        pump_once(tui);
     }
     tui->question = NULL;
     tui->focus = tui->asked_before;
@@ -150,14 +158,6 @@ static void watchers_stop(struct tui *tui)
     tui_frames_stop(tui);
 }
 
-static void watchers_init(struct tui *tui)
-{
-    ev_io_init(&tui->input, on_input, STDIN_FILENO, EV_READ);
-    ev_signal_init(&tui->interrupt, on_interrupt, SIGINT);
-    tui->input.data = tui->interrupt.data = tui;
-    tui_frames_init(tui);
-}
-
 static void on_answer(struct ev_loop *loop, ev_io *io, int events)
 {
     struct tui *tui = io->data;
@@ -186,9 +186,8 @@ static void wait_for_enter(struct tui *tui)
     tui->debugger->interrupted = false;
     ev_io_start(tui->loop, &input);
     while (tui->answer == 0 && !tui->ended && !tui->debugger->interrupted &&
-           !repl_has_left(tui->repl) && !repl_wants_quit(tui->repl)) {
-        tui->debugger->pump(tui->debugger->pump_ctx, -1);
-        gd_debugger_reap(tui->debugger);
+           !is_leaving(tui->repl)) {
+        pump_once(tui);
     }
     ev_io_stop(tui->loop, &input);
     tui->debugger->interrupted = false;
@@ -208,8 +207,7 @@ static void lend_terminal(void *ctx, bool lend_it)
     draw_enter(tui->draw);
     tui_take_size(tui);
     watchers_start(tui);
-    tui->dirty_now = true;
-    tui_changed(tui);
+    tui_redraw(tui);
 }
 
 static void repl_take(struct tui *tui)
@@ -230,7 +228,7 @@ static void go_plain(struct tui *tui)
     draw_leave(tui->draw);
     tui_guard_disarm();
     tui_prompt_plain(tui);
-    if (repl_wants_quit(tui->repl) || repl_has_left(tui->repl)) {
+    if (is_leaving(tui->repl)) {
         tui->plain = true; /* the next terminal starts with the plain prompt */
         return;
     }
@@ -240,21 +238,19 @@ static void go_plain(struct tui *tui)
     draw_enter(tui->draw);
     repl_take(tui);
     watchers_start(tui);
-    tui->dirty_now = true;
-    tui_changed(tui);
+    tui_redraw(tui);
 }
 
 static void run_loop(struct tui *tui)
 {
-    while (!repl_wants_quit(tui->repl) && !repl_has_left(tui->repl) && !tui->ended) {
+    while (!is_leaving(tui->repl) && !tui->ended) {
         run_queue(tui);
         tui->plain = repl_take_prompt_wish(tui->repl) || tui->plain;
         if (tui->plain) {
             go_plain(tui);
         }
-        if (!repl_wants_quit(tui->repl) && !repl_has_left(tui->repl) && tui->queue_count == 0) {
-            tui->debugger->pump(tui->debugger->pump_ctx, -1);
-            gd_debugger_reap(tui->debugger);
+        if (!is_leaving(tui->repl) && tui->queue_count == 0) {
+            pump_once(tui);
         }
     }
     if (tui->ended && repl_is_resident(tui->repl)) {
@@ -306,12 +302,6 @@ static const char *no_panes(char *why, size_t why_size)
     return NULL;
 }
 
-static bool wants_utf8(const struct gd_debugger *debugger)
-{
-    bool can = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    return can && debugger->settings.charset != 2;
-}
-
 /* ---- terminals ---- */
 
 /* The panes of a session whose terminal went away: the next terminal shows them as they were. */
@@ -335,12 +325,15 @@ static void terminal_give(struct tui *tui)
 static int terminal_take(struct tui *tui, struct gd_err *err)
 {
     setlocale(LC_CTYPE, "");
-    tui->utf8 = wants_utf8(tui->debugger);
+    tui->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 && tui->debugger->settings.charset != 2;
     tui->ended = false;
     tui->prefix = 0;
     tui->single_key = false;
     tui->mouse = false; /* a setting of the terminal; follow_mouse applies it again */
-    watchers_init(tui);
+    ev_io_init(&tui->input, on_input, STDIN_FILENO, EV_READ);
+    ev_signal_init(&tui->interrupt, on_interrupt, SIGINT);
+    tui->input.data = tui->interrupt.data = tui;
+    tui_frames_init(tui);
     tui_frames_take_signals(tui); /* before curses installs its own handlers */
     tui_guard_save();
     repl_out_wait(tui->repl, 0); /* curses would write ahead of it */
@@ -453,12 +446,12 @@ int tui_run(struct ev_loop *loop, struct repl *repl, struct gd_err *err)
     int rc = run_panes(loop, repl, &why);
 
     /* Falls back to the prompt until panes are asked for again: the terminal may be larger then. */
-    while (rc == GD_EUNSUPPORTED && !repl_wants_quit(repl) && !repl_has_left(repl)) {
+    while (rc == GD_EUNSUPPORTED && !is_leaving(repl)) {
         tty_out_puts(STDERR_FILENO, "No panes: ");
         tty_out_puts(STDERR_FILENO, why.text);
         tty_out_puts(STDERR_FILENO, ".\n");
         repl_run_prompt(repl);
-        if (repl_wants_quit(repl) || repl_has_left(repl)) {
+        if (is_leaving(repl)) {
             return GD_OK;
         }
         rc = run_panes(loop, repl, &why);

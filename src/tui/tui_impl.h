@@ -118,7 +118,8 @@ struct tui {
 };
 
 /* queue.c: command lines that wait to run, and their words. */
-void tui_changed(struct tui *tui);
+void tui_changed(struct tui *tui); /* a picture is due */
+void tui_redraw(struct tui *tui);  /* ... immediately */
 /* The node that panes show: the current session's current node. The tree's cursor sets it through
  * the command `node`, so that a script can do the same. GD_NO_NODE: none. */
 gd_node_id tui_node(struct tui *tui, struct gd_session **session);
@@ -158,6 +159,8 @@ void tui_control_stop(struct tui *tui);
 
 /* screen.c */
 void tui_draw_all(struct tui *tui);
+/* The line above a pane, with its title. */
+void tui_title_draw(struct tui *tui, int row, int col, int cols, const char *title, bool focused);
 /* The places of the visible panes; returns their number. */
 int tui_places(struct tui *tui, struct layout_place ret[LAYOUT_MAX_PLACES]);
 

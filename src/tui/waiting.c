@@ -9,11 +9,6 @@
 
 #include "repl/core/repl.h"
 
-static void connect_text(struct tui *tui, int cols, struct gd_buf *out)
-{
-    repl_connect_text(tui->debugger, cols, out);
-}
-
 static int lines_of(const char *text)
 {
     int lines = 0;
@@ -31,19 +26,6 @@ static void draw_text_lines(struct tui *tui, const char *text, int row, int rows
         draw_text_len(tui->draw, row, 1, cols - 1, typed ? DRAW_BOLD : DRAW_PLAIN, text, len);
         text += len + (text[len] == '\n' ? 1 : 0);
     }
-}
-
-static void draw_console(struct tui *tui, const struct draw_rect *rect)
-{
-    if (rect->rows > 0) {
-        tui_pane_draw(tui, TUI_CONSOLE, rect);
-    }
-}
-
-static void draw_title(struct tui *tui, int row, int cols, const char *title, bool focused)
-{
-    draw_hline(tui->draw, row, 0, cols);
-    draw_text(tui->draw, row, 1, cols - 2, focused ? DRAW_REVERSE : DRAW_BOLD, title);
 }
 
 /* If the text needs more rows, the console gives up all but four of its own. Returns the rows of
@@ -70,15 +52,19 @@ void tui_waiting_draw(struct tui *tui, int rows, int cols)
     struct gd_buf text = GD_BUF_INIT(16384);
     bool console = tui->focus == TUI_CONSOLE;
 
-    connect_text(tui, cols - 1, &text);
+    repl_connect_text(tui->debugger, cols - 1, &text);
     int upper = rows_of_text(tui, gd_buf_text(&text), rows, cols);
     if (upper > 0) {
-        draw_title(tui, 0, cols, " no training process is connected; type one of these ", !console);
+        tui_title_draw(tui, 0, 0, cols, " no training process is connected; type one of these ",
+                       !console);
         draw_text_lines(tui, gd_buf_text(&text), 1, upper - 1, cols);
     }
     if (upper < rows) {
-        draw_title(tui, upper, cols, " console ", console);
-        draw_console(tui, &(struct draw_rect){upper + 1, 0, rows - upper - 1, cols});
+        struct draw_rect rect = {upper + 1, 0, rows - upper - 1, cols};
+        tui_title_draw(tui, upper, 0, cols, " console ", console);
+        if (rect.rows > 0) {
+            tui_pane_draw(tui, TUI_CONSOLE, &rect);
+        }
     }
     gd_buf_deinit(&text);
 }
@@ -96,7 +82,7 @@ enum tui_pane_id tui_waiting_pane(struct tui *tui, int row)
     int rows, cols;
 
     draw_size(tui->draw, &rows, &cols);
-    connect_text(tui, cols - 1, &text);
+    repl_connect_text(tui->debugger, cols - 1, &text);
     int upper = rows_of_text(tui, gd_buf_text(&text), rows - 1, cols);
     gd_buf_deinit(&text);
     return row < upper ? TUI_TREE : TUI_CONSOLE;

@@ -160,7 +160,7 @@ class Moves(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertEqual(re.findall(r"Dumped step (\d): (\d+) tensors", done.stdout),
                              [("2", "36"), ("3", "36"), ("4", "18")])
-            self.assertIn("1 rank stands at another step, and is not dumped\n", done.stdout)
+            self.assertIn("1 rank is stopped at another step and is not dumped\n", done.stdout)
             for rank in (0, 1):
                 for step in (2, 3):
                     self.assertEqual(len(files(pathlib.Path(folder, "d", f"rank_{rank}", "net", "0", str(step)))), 18)

@@ -906,7 +906,7 @@ class Generated(unittest.TestCase):
     def test_the_others_name_every_option(self):
         for shell in ("zsh", "fish"):
             text = harness.run_gradb("--generate", shell).stdout
-            for word in ("batch", "listen", "json", "color", "sessions", "attach"):
+            for word in ("batch", "listen", "json", "color", "sessions", "attach", "tensor-graph"):
                 self.assertIn(word, text)
         commands = json.loads(harness.run_gradb("--generate", "json-commands").stdout)
         self.assertIn("step", [command["name"] for command in commands])

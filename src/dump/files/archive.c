@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/grow.h"
-#include "dump/hash_index.h"
+#include "engine/hash_index.h"
 
 #define MAX_ENTRIES    ((size_t)1000000)
 #define MAX_NOTES      1000

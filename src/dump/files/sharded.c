@@ -12,8 +12,8 @@
 
 #include "base/grow.h"
 #include "dump/format.h"
-#include "dump/hash_index.h"
 #include "dump/io/json.h"
+#include "engine/hash_index.h"
 
 #define MAX_INDEX  ((size_t)100 << 20)
 #define DEPTH      8

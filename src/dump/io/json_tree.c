@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/hash_index.h"
 #include "dump/io/json.h"
+#include "engine/hash_index.h"
 
 #define MAX_BYTES ((size_t)256 << 20)
 #define MAX_NODES ((size_t)8000000)

@@ -8,8 +8,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/grow.h"
-#include "dump/hash_index.h"
 #include "dump/mindspore/ir_type.h"
+#include "engine/hash_index.h"
 
 #define MAX_LINE     ((size_t)1 << 20)
 #define MAX_OPERANDS 4096

@@ -11,10 +11,10 @@
 
 #include "base/grow.h"
 #include "dump/format.h"
-#include "dump/hash_index.h"
 #include "dump/io/file_name.h"
 #include "dump/io/little_endian.h"
 #include "dump/mindspore/ms_ckpt_record.h"
+#include "engine/hash_index.h"
 #include "engine/utf8.h"
 
 #define SUM_BYTES   17 /* "crc_num" and ten bytes, most significant first */

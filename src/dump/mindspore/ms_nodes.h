@@ -10,8 +10,8 @@
 #define GD_DUMP_MS_NODES_H
 
 #include "base/arena.h"
-#include "dump/hash_index.h"
 #include "engine/graph/graph.h"
+#include "engine/hash_index.h"
 
 /* Plus a number: a node not known yet; ms_nodes_settle decides when all names have been seen. */
 #define MS_WANTED UINT32_C(0x80000000)

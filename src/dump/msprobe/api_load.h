@@ -10,8 +10,8 @@
 
 #include "base/arena.h"
 #include "dump/format.h"
-#include "dump/hash_index.h"
 #include "dump/io/json.h"
+#include "engine/hash_index.h"
 
 #define API_MAX_SLOTS 4096 /* per call and direction */
 #define API_MAX_NAME  4096

@@ -4,8 +4,8 @@
 #define GD_DUMP_PICKLE_IMPL_H
 
 #include "base/arena.h"
-#include "dump/hash_index.h"
 #include "dump/torch/pickle.h"
+#include "engine/hash_index.h"
 
 /* ---- the program as bytes (pickle_input.c) --------------------------------------------------- */
 

@@ -8,8 +8,8 @@
 
 #include "base/arena.h"
 #include "dump/format.h"
-#include "dump/hash_index.h"
 #include "dump/torch/pickle.h"
+#include "engine/hash_index.h"
 
 #define TORCH_NOTE_MAX 256
 

@@ -20,14 +20,22 @@ int graph_take(struct gd_graph *graph, size_t bytes, struct gd_err *err)
     return GD_OK;
 }
 
+void *graph_malloc(struct gd_graph *graph, size_t bytes, struct gd_err *err)
+{
+    if (graph_take(graph, bytes, err) != GD_OK) {
+        return NULL;
+    }
+    void *memory = malloc(bytes);
+    if (!memory) {
+        graph_give(graph, bytes);
+        gd_fail_nomem(err);
+    }
+    return memory;
+}
+
 void graph_give(struct gd_graph *graph, size_t bytes)
 {
     graph->memory -= bytes;
-}
-
-int graph_out_of_memory(struct gd_err *err)
-{
-    return gd_fail_nomem(err);
 }
 
 int graph_grow(struct gd_graph *graph, void *array_ptr, uint32_t *cap, uint64_t need, size_t item,
@@ -53,7 +61,7 @@ int graph_grow(struct gd_graph *graph, void *array_ptr, uint32_t *cap, uint64_t 
     grown = realloc(array, (size_t)new_cap * item);
     if (!grown) {
         graph_give(graph, (size_t)(new_cap - *cap) * item);
-        return graph_out_of_memory(err);
+        return gd_fail_nomem(err);
     }
     memcpy(array_ptr, &grown, sizeof(grown));
     *cap = (uint32_t)new_cap;
@@ -69,13 +77,8 @@ static struct graph_chunk *add_chunk(struct gd_graph *graph, struct graph_pool *
     if (!pool->head && size < 2048) {
         bytes = 4096; /* most graphs, of a test or a small network, are small */
     }
-    if (graph_take(graph, sizeof(*chunk) + bytes, err) != GD_OK) {
-        return NULL;
-    }
-    chunk = malloc(sizeof(*chunk) + bytes);
+    chunk = graph_malloc(graph, sizeof(*chunk) + bytes, err);
     if (!chunk) {
-        graph_give(graph, sizeof(*chunk) + bytes);
-        graph_out_of_memory(err);
         return NULL;
     }
     chunk->size = bytes;
@@ -121,6 +124,17 @@ const char *graph_text(struct gd_graph *graph, const char *text, size_t len, str
     return copy;
 }
 
+struct graph_extra *graph_copy_extra(struct gd_graph *graph, const struct graph_extra *had,
+                                     struct gd_err *err)
+{
+    struct graph_extra *extra = graph_pool_alloc(graph, &graph->data, sizeof(*extra), 8, err);
+
+    if (extra) {
+        *extra = had ? *had : (struct graph_extra){.stack = GRAPH_NONE, .same = GD_NO_NODE};
+    }
+    return extra;
+}
+
 void graph_pool_clear(struct gd_graph *graph, struct graph_pool *pool)
 {
     while (pool->head) {
@@ -161,7 +175,7 @@ int gd_graph_create(size_t max_bytes, struct gd_graph **ret, struct gd_err *err)
     struct gd_graph *graph = calloc(1, sizeof(*graph));
 
     if (!graph) {
-        return graph_out_of_memory(err);
+        return gd_fail_nomem(err);
     }
     graph->max = max_bytes;
     graph->memory = sizeof(*graph);
@@ -171,7 +185,7 @@ int gd_graph_create(size_t max_bytes, struct gd_graph **ret, struct gd_err *err)
     graph->last_scope = 0;
     gd_arena_init(&graph->frames, 0);
     graph->lazy = calloc(1, sizeof(*graph->lazy));
-    int rc = graph->lazy ? make_root(graph, err) : graph_out_of_memory(err);
+    int rc = graph->lazy ? make_root(graph, err) : gd_fail_nomem(err);
     if (rc != GD_OK) {
         gd_graph_destroy(graph);
         return rc;
@@ -219,14 +233,6 @@ void gd_graph_destroy(struct gd_graph *graph)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static const struct graph_node *live_node(const struct gd_graph *graph, gd_node_id node)
-{
-    if (node >= graph->node_count || graph->node[node].gone) {
-        return NULL;
-    }
-    return &graph->node[node];
-}
-
 void gd_graph_counts(const struct gd_graph *graph, struct gd_graph_counts *ret)
 {
     memset(ret, 0, sizeof(*ret));
@@ -264,7 +270,7 @@ const char *graph_wire_name(const struct graph_node *node)
 
 bool gd_graph_node(const struct gd_graph *graph, gd_node_id node, struct gd_node_info *ret)
 {
-    const struct graph_node *rec = live_node(graph, node);
+    const struct graph_node *rec = graph_live(graph, node);
 
     if (!rec) {
         return false;
@@ -300,7 +306,7 @@ const char *gd_node_attr(const struct gd_node_info *info, const char *name)
 
 void gd_graph_slot_name(const struct gd_graph *graph, gd_node_id node, uint32_t slot, char ret[16])
 {
-    const struct graph_node *rec = live_node(graph, node);
+    const struct graph_node *rec = graph_live(graph, node);
     uint32_t inputs = rec && rec->extra ? rec->extra->input_slots : 0;
     uint32_t first = inputs ? rec->output_count - inputs : UINT32_MAX;
 
@@ -314,7 +320,7 @@ void gd_graph_slot_name(const struct gd_graph *graph, gd_node_id node, uint32_t 
 bool gd_graph_slot_find(const struct gd_graph *graph, gd_node_id node, const char *name,
                         uint32_t *ret)
 {
-    const struct graph_node *rec = live_node(graph, node);
+    const struct graph_node *rec = graph_live(graph, node);
     uint32_t inputs = rec && rec->extra ? rec->extra->input_slots : 0;
     bool input = strncmp(name, "in", 2) == 0;
     char *end = NULL;
@@ -333,7 +339,7 @@ bool gd_graph_slot_find(const struct gd_graph *graph, gd_node_id node, const cha
 
 const char *gd_graph_name(const struct gd_graph *graph, gd_node_id node)
 {
-    const struct graph_node *rec = live_node(graph, node);
+    const struct graph_node *rec = graph_live(graph, node);
 
     return rec ? graph_shown_name(rec) : "";
 }
@@ -341,7 +347,7 @@ const char *gd_graph_name(const struct gd_graph *graph, gd_node_id node)
 bool gd_graph_output(const struct gd_graph *graph, gd_node_id node, uint32_t slot,
                      struct gd_output *ret)
 {
-    const struct graph_node *rec = live_node(graph, node);
+    const struct graph_node *rec = graph_live(graph, node);
     const struct graph_shape *shape;
 
     if (!rec || slot >= rec->output_count) {

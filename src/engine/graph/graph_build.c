@@ -12,30 +12,21 @@
 static int add_name_chunk(struct gd_graph *graph, size_t need, struct gd_err *err)
 {
     size_t size = graph->name_chunk_count ? NAME_CHUNK_BYTES : SMALL_NAME_CHUNK;
-    struct graph_name_chunk *chunk;
 
     if (size < need) {
         size = need;
     }
     int rc = graph_grow(graph, &graph->name_chunk, &graph->name_chunk_cap,
-                        (uint64_t)graph->name_chunk_count + 1, sizeof(*chunk), err);
+                        (uint64_t)graph->name_chunk_count + 1, sizeof(*graph->name_chunk), err);
     if (rc != GD_OK) {
         return rc;
     }
-    rc = graph_take(graph, size, err);
-    if (rc != GD_OK) {
-        return rc;
+    char *bytes = graph_malloc(graph, size, err);
+    if (!bytes) {
+        return err->code;
     }
-    chunk = &graph->name_chunk[graph->name_chunk_count];
-    chunk->bytes = malloc(size);
-    if (!chunk->bytes) {
-        graph_give(graph, size);
-        return graph_out_of_memory(err);
-    }
-    chunk->size = size;
-    chunk->used = 0;
-    chunk->first = graph->node_count;
-    graph->name_chunk_count++;
+    graph->name_chunk[graph->name_chunk_count++] =
+        (struct graph_name_chunk){.bytes = bytes, .size = size, .first = graph->node_count};
     return GD_OK;
 }
 
@@ -135,7 +126,7 @@ static int empty_subgraph(struct gd_graph *graph, uint32_t subgraph, struct gd_e
     unsigned char *seen = calloc((size_t)graph->scope_count / 8 + 1, 1);
 
     if (!seen) {
-        return graph_out_of_memory(err);
+        return gd_fail_nomem(err);
     }
     for (uint32_t i = sub->first; i < sub->end; i++) {
         struct graph_node *node = &graph->node[i];
@@ -301,12 +292,11 @@ static int copy_extra(struct gd_graph *graph, struct graph_node *node,
         desc->input_slots == 0) {
         return GD_OK;
     }
-    struct graph_extra *extra = graph_pool_alloc(graph, &graph->data, sizeof(*extra), 8, err);
+    struct graph_extra *extra = graph_copy_extra(graph, NULL, err);
     if (!extra) {
         return err->code;
     }
-    *extra = (struct graph_extra){
-        .stack = GRAPH_NONE, .input_slots = desc->input_slots, .same = GD_NO_NODE};
+    extra->input_slots = desc->input_slots;
     int rc = copy_attrs(graph, extra, desc, err);
     if (rc == GD_OK && desc->frame_count) {
         rc = graph_intern_frames(graph, desc->frames, desc->frame_count, &extra->stack, err);
@@ -421,11 +411,6 @@ int gd_graph_add(struct gd_graph *graph, const struct gd_node_desc *desc, gd_nod
     return GD_OK;
 }
 
-static bool node_exists(const struct gd_graph *graph, gd_node_id node)
-{
-    return node < graph->node_count && !graph->node[node].gone;
-}
-
 int gd_graph_connect(struct gd_graph *graph, gd_node_id node, const struct gd_edge *inputs,
                      uint32_t count, struct gd_err *err)
 {
@@ -434,11 +419,11 @@ int gd_graph_connect(struct gd_graph *graph, gd_node_id node, const struct gd_ed
     uint32_t kept = 0;
 
     err = err ? err : &scratch;
-    if (!node_exists(graph, node)) {
+    if (!graph_live(graph, node)) {
         return gd_fail(err, GD_EINVAL, "node number %u does not exist", node);
     }
     for (uint32_t i = 0; i < count; i++) {
-        kept += node_exists(graph, inputs[i].node);
+        kept += graph_live(graph, inputs[i].node) != NULL;
     }
     if (kept) {
         run = graph_pool_alloc(graph, &graph->data, kept * sizeof(*run), 8, err);
@@ -447,7 +432,7 @@ int gd_graph_connect(struct gd_graph *graph, gd_node_id node, const struct gd_ed
         }
         kept = 0;
         for (uint32_t i = 0; i < count; i++) {
-            if (node_exists(graph, inputs[i].node)) {
+            if (graph_live(graph, inputs[i].node)) {
                 run[kept++] = inputs[i];
             }
         }
@@ -469,7 +454,7 @@ int gd_graph_connect(struct gd_graph *graph, gd_node_id node, const struct gd_ed
 
 void gd_graph_set_order(struct gd_graph *graph, gd_node_id node, uint32_t order)
 {
-    if (node_exists(graph, node) && graph->node[node].order != order) {
+    if (graph_live(graph, node) && graph->node[node].order != order) {
         graph->changes += graph->node[node].order == GD_NO_ORDER;
         graph->node[node].order = order;
         graph->has_order = true;
@@ -480,17 +465,16 @@ void gd_graph_set_order(struct gd_graph *graph, gd_node_id node, uint32_t order)
 int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_attr *attrs,
                        uint32_t count, struct gd_err *err)
 {
-    const struct graph_extra *had = node_exists(graph, node) ? graph->node[node].extra : NULL;
+    const struct graph_extra *had = graph_live(graph, node) ? graph->node[node].extra : NULL;
     struct gd_node_desc desc = {.attr_count = count + (had ? had->attr_count : 0)};
 
-    if (!node_exists(graph, node) || count == 0) {
+    if (!graph_live(graph, node) || count == 0) {
         return GD_OK;
     }
-    struct graph_extra *extra = graph_pool_alloc(graph, &graph->data, sizeof(*extra), 8, err);
+    struct graph_extra *extra = graph_copy_extra(graph, had, err);
     if (!extra) {
         return err->code;
     }
-    *extra = had ? *had : (struct graph_extra){.stack = GRAPH_NONE, .same = GD_NO_NODE};
     struct gd_attr *all = malloc(desc.attr_count * sizeof(*all));
     if (!all) {
         return gd_fail_nomem(err);
@@ -507,34 +491,11 @@ int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_
     return rc;
 }
 
-/* A slot with nothing known. */
-static int blank_slot(struct gd_graph *graph, uint32_t *ret, struct gd_err *err)
-{
-    const struct gd_output blank = {.dtype = GD_DT_NONE};
-
-    return graph_intern_shape(graph, &blank, ret, err);
-}
-
-static int set_input_slots(struct gd_graph *graph, struct graph_node *node, uint32_t count,
-                           struct gd_err *err)
-{
-    struct graph_extra *extra = graph_pool_alloc(graph, &graph->data, sizeof(*extra), 8, err);
-
-    if (!extra) {
-        return err ? err->code : GD_ENOMEM;
-    }
-    *extra =
-        node->extra ? *node->extra : (struct graph_extra){.stack = GRAPH_NONE, .same = GD_NO_NODE};
-    extra->input_slots = count;
-    node->extra = extra;
-    return GD_OK;
-}
-
 int gd_graph_set_slots(struct gd_graph *graph, gd_node_id node, uint32_t outputs,
                        uint32_t input_slots, struct gd_err *err)
 {
     struct gd_err local;
-    struct graph_node *rec = node_exists(graph, node) ? &graph->node[node] : NULL;
+    struct graph_node *rec = graph_live(graph, node) ? &graph->node[node] : NULL;
     uint32_t had = rec ? rec->output_count : 0, blank, *many;
     uint64_t count = (uint64_t)(outputs > had ? outputs : had) + input_slots;
 
@@ -546,11 +507,18 @@ int gd_graph_set_slots(struct gd_graph *graph, gd_node_id node, uint32_t outputs
         return gd_fail(err, GD_ELIMIT, "node '%.200s' has %llu slots, the limit is %d", rec->name,
                        (unsigned long long)count, GRAPH_MAX_OUTPUTS);
     }
-    int rc = input_slots ? set_input_slots(graph, rec, input_slots, err) : GD_OK;
-    if (rc != GD_OK || count == had) {
-        return rc;
+    if (input_slots) {
+        struct graph_extra *extra = graph_copy_extra(graph, rec->extra, err);
+        if (!extra) {
+            return err->code;
+        }
+        extra->input_slots = input_slots;
+        rec->extra = extra;
     }
-    rc = blank_slot(graph, &blank, err);
+    if (count == had) {
+        return GD_OK;
+    }
+    int rc = graph_intern_shape(graph, &(struct gd_output){.dtype = GD_DT_NONE}, &blank, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -577,7 +545,7 @@ void gd_graph_set_output(struct gd_graph *graph, gd_node_id node, uint32_t slot,
     struct gd_err err;
     uint32_t shape, *at;
 
-    if (!node_exists(graph, node) || slot >= graph->node[node].output_count ||
+    if (!graph_live(graph, node) || slot >= graph->node[node].output_count ||
         graph_intern_shape(graph, output, &shape, &err) != GD_OK) {
         return;
     }

@@ -4,12 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the consumers' index -------------------------------------------------------------------- */
+#include "base/order.h"
 
-static bool is_live(const struct gd_graph *graph, gd_node_id node)
-{
-    return node < graph->node_count && !graph->node[node].gone;
-}
+/* ---- the consumers' index -------------------------------------------------------------------- */
 
 static void count_consumers(struct gd_graph *graph, uint64_t *total)
 {
@@ -19,7 +16,7 @@ static void count_consumers(struct gd_graph *graph, uint64_t *total)
         const struct graph_node *node = &graph->node[i];
 
         for (uint32_t k = 0; k < (node->gone ? 0 : node->input_count); k++) {
-            if (is_live(graph, node->inputs[k].node)) {
+            if (graph_live(graph, node->inputs[k].node)) {
                 graph->run[node->inputs[k].node].cap++;
                 ++*total;
             }
@@ -39,7 +36,7 @@ static void fill_consumers(struct gd_graph *graph, struct gd_edge *block)
         for (uint32_t k = 0; k < (node->gone ? 0 : node->input_count); k++) {
             const struct gd_edge *input = &node->inputs[k];
 
-            if (is_live(graph, input->node)) {
+            if (graph_live(graph, input->node)) {
                 struct graph_run *run = &graph->run[input->node];
 
                 run->edges[run->count++] =
@@ -64,15 +61,10 @@ static int rebuild_consumers(struct gd_graph *graph, struct gd_err *err)
     graph->stale = true;
     count_consumers(graph, &total);
     size_t bytes = (size_t)total * sizeof(*block);
-    int rc = graph_take(graph, bytes, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
     if (total) {
-        block = malloc(bytes);
+        block = graph_malloc(graph, bytes, err);
         if (!block) {
-            graph_give(graph, bytes);
-            return graph_out_of_memory(err);
+            return err->code;
         }
     }
     graph->run_block = block;
@@ -120,7 +112,7 @@ static int append_inputs(struct gd_graph *graph, gd_node_id node, uint32_t first
         struct gd_edge edge = rec->inputs[k];
         gd_node_id producer = edge.node;
 
-        if (!is_live(graph, producer)) {
+        if (!graph_live(graph, producer)) {
             continue;
         }
         edge.node = node;
@@ -307,13 +299,9 @@ struct ordered {
 
 static int compare_order(const void *a, const void *b)
 {
-    const struct ordered *x = a;
-    const struct ordered *y = b;
+    const struct ordered *x = a, *y = b;
 
-    if (x->order != y->order) {
-        return x->order < y->order ? -1 : 1;
-    }
-    return x->node < y->node ? -1 : x->node > y->node;
+    return GD_ORDER(x->order, y->order) ?: GD_ORDER(x->node, y->node);
 }
 
 /* Nodes whose order is unknown come last: GD_NO_ORDER is the largest number. */
@@ -404,13 +392,9 @@ uint32_t gd_graph_order(const struct gd_graph *graph, gd_node_id node)
 
 static int compare_types(const void *a, const void *b)
 {
-    const struct gd_type_count *x = a;
-    const struct gd_type_count *y = b;
+    const struct gd_type_count *x = a, *y = b;
 
-    if (x->count != y->count) {
-        return x->count > y->count ? -1 : 1;
-    }
-    return strcmp(x->type, y->type);
+    return GD_ORDER(y->count, x->count) ?: strcmp(x->type, y->type);
 }
 
 const struct gd_type_count *gd_graph_types(const struct gd_graph *graph, uint32_t *count)

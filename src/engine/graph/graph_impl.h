@@ -215,17 +215,45 @@ struct gd_graph {
 
 int graph_take(struct gd_graph *graph, size_t bytes, struct gd_err *err); /* GD_ELIMIT */
 void graph_give(struct gd_graph *graph, size_t bytes);
-int graph_out_of_memory(struct gd_err *err);
+/* Memory that counts; NULL with *err filled. */
+void *graph_malloc(struct gd_graph *graph, size_t bytes, struct gd_err *err);
 /* Makes room for `need` items in a plain array. */
 int graph_grow(struct gd_graph *graph, void *array_ptr, uint32_t *cap, uint64_t need, size_t item,
                struct gd_err *err);
 /* NULL with *err filled. */
 void *graph_pool_alloc(struct gd_graph *graph, struct graph_pool *pool, size_t size, size_t align,
                        struct gd_err *err);
+/* A copy of what a node has, or an empty one; NULL with *err filled. */
+struct graph_extra *graph_copy_extra(struct gd_graph *graph, const struct graph_extra *had,
+                                     struct gd_err *err);
 const char *graph_text(struct gd_graph *graph, const char *text, size_t len, struct gd_err *err);
 void graph_pool_clear(struct gd_graph *graph, struct graph_pool *pool);
 
+/* The node; NULL: there is none of that number any more. */
+static inline struct graph_node *graph_live(const struct gd_graph *graph, gd_node_id node)
+{
+    return node < graph->node_count && !graph->node[node].gone ? &graph->node[node] : NULL;
+}
+
 /* ---- tables and interning (graph_index.c) --------------------------------------------------- */
+
+/* The entries of a hash, one after another: *at is 0 at first. GRAPH_NONE: no more. */
+static inline uint32_t graph_table_next(const struct graph_table *table, uint32_t hash,
+                                        uint32_t *at)
+{
+    while (table->slot) {
+        const struct graph_slot *slot = &table->slot[(hash + *at) & table->mask];
+
+        if (slot->id == GRAPH_NONE) {
+            break;
+        }
+        ++*at;
+        if (slot->hash == hash) {
+            return slot->id;
+        }
+    }
+    return GRAPH_NONE;
+}
 
 uint64_t graph_hash(const struct gd_graph *graph, const void *bytes, size_t len);
 uint32_t graph_hash_in(uint64_t hash, uint32_t subgraph); /* a name within a subgraph */

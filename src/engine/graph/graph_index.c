@@ -52,14 +52,9 @@ int graph_table_reserve(struct gd_graph *graph, struct graph_table *table, struc
     if (new_cap <= cap) {
         return gd_fail(err, GD_ELIMIT, "the graph has too many names for 32-bit numbers");
     }
-    int rc = graph_take(graph, (size_t)new_cap * sizeof(*grown.slot), err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    grown.slot = malloc((size_t)new_cap * sizeof(*grown.slot));
+    grown.slot = graph_malloc(graph, (size_t)new_cap * sizeof(*grown.slot), err);
     if (!grown.slot) {
-        graph_give(graph, (size_t)new_cap * sizeof(*grown.slot));
-        return graph_out_of_memory(err);
+        return err->code;
     }
     memset(grown.slot, 0xff, (size_t)new_cap * sizeof(*grown.slot));
     grown.mask = new_cap - 1;
@@ -121,14 +116,11 @@ static bool is_name(const char *have, const char *name, size_t len)
 gd_node_id graph_find_first(const struct gd_graph *graph, const char *name, size_t len,
                             uint64_t hash)
 {
-    const struct graph_table *table = &graph->names;
-    uint32_t short_hash = (uint32_t)hash;
+    uint32_t id, at = 0;
 
-    for (uint32_t i = short_hash & table->mask; table->slot && table->slot[i].id != GRAPH_NONE;
-         i = (i + 1) & table->mask) {
-        if (table->slot[i].hash == short_hash &&
-            is_name(graph->node[table->slot[i].id].name, name, len)) {
-            return table->slot[i].id;
+    while ((id = graph_table_next(&graph->names, (uint32_t)hash, &at)) != GRAPH_NONE) {
+        if (is_name(graph->node[id].name, name, len)) {
+            return id;
         }
     }
     return GD_NO_NODE;
@@ -142,16 +134,12 @@ static gd_node_id next_same(const struct gd_graph *graph, gd_node_id node)
 static gd_node_id find_wire_in(const struct gd_graph *graph, const char *name, size_t len,
                                uint64_t hash, uint32_t subgraph)
 {
-    const struct graph_table *table = &graph->wire_names;
-    uint32_t short_hash = graph_hash_in(hash, subgraph);
+    uint32_t short_hash = graph_hash_in(hash, subgraph), id, at = 0;
 
-    for (uint32_t i = short_hash & table->mask; table->slot && table->slot[i].id != GRAPH_NONE;
-         i = (i + 1) & table->mask) {
-        const struct graph_node *node = &graph->node[table->slot[i].id];
-
-        if (table->slot[i].hash == short_hash && node->subgraph == subgraph &&
-            is_name(graph_wire_name(node), name, len)) {
-            return table->slot[i].id;
+    while ((id = graph_table_next(&graph->wire_names, short_hash, &at)) != GRAPH_NONE) {
+        if (graph->node[id].subgraph == subgraph &&
+            is_name(graph_wire_name(&graph->node[id]), name, len)) {
+            return id;
         }
     }
     return GD_NO_NODE;
@@ -257,16 +245,15 @@ static int qualify_name(struct gd_graph *graph, struct graph_node *node, const c
 {
     const struct graph_subgraph *sub = &graph->subgraph[node->subgraph];
     size_t len = sub->word_len + 1 + (size_t)node->name_len;
-    char *text;
 
     if (!node->extra) {
-        node->extra = graph_pool_alloc(graph, &graph->data, sizeof(*node->extra), 8, err);
+        node->extra = graph_copy_extra(graph, NULL, err);
         if (!node->extra) {
             return err->code;
         }
-        *node->extra = (struct graph_extra){.stack = GRAPH_NONE, .same = GD_NO_NODE};
     }
-    text = node->extra->qualified ? NULL : graph_pool_alloc(graph, &graph->text, len + 1, 1, err);
+    char *text =
+        node->extra->qualified ? NULL : graph_pool_alloc(graph, &graph->text, len + 1, 1, err);
     if (!text) {
         return node->extra->qualified ? GD_OK : err->code;
     }
@@ -340,13 +327,11 @@ void graph_drop_name(struct gd_graph *graph, gd_node_id id)
 int graph_intern_type(struct gd_graph *graph, const char *type, uint32_t *ret, struct gd_err *err)
 {
     size_t len = strlen(type);
-    uint32_t hash = (uint32_t)graph_hash(graph, type, len);
-    const struct graph_table *table = &graph->types;
+    uint32_t hash = (uint32_t)graph_hash(graph, type, len), id, at = 0;
 
-    for (uint32_t i = hash & table->mask; table->slot && table->slot[i].id != GRAPH_NONE;
-         i = (i + 1) & table->mask) {
-        if (table->slot[i].hash == hash && strcmp(graph->type[table->slot[i].id].name, type) == 0) {
-            *ret = table->slot[i].id;
+    while ((id = graph_table_next(&graph->types, hash, &at)) != GRAPH_NONE) {
+        if (strcmp(graph->type[id].name, type) == 0) {
+            *ret = id;
             return GD_OK;
         }
     }
@@ -401,7 +386,7 @@ static int add_shape(struct gd_graph *graph, const struct gd_output *output, uin
 int graph_intern_shape(struct gd_graph *graph, const struct gd_output *output, uint32_t *ret,
                        struct gd_err *err)
 {
-    const struct graph_table *table = &graph->shapes;
+    uint32_t id, at = 0;
 
     if (output->shape.rank < 0 || output->shape.rank > GD_MAX_RANK) {
         return gd_fail(err, GD_EINVAL, "a shape has %d dimensions, the limit is %d",
@@ -411,10 +396,9 @@ int graph_intern_shape(struct gd_graph *graph, const struct gd_output *output, u
         (uint32_t)graph_hash(graph, output->shape.dim,
                              (size_t)output->shape.rank * sizeof(output->shape.dim[0])) +
         (uint32_t)output->dtype * 0x9e3779b1U;
-    for (uint32_t i = hash & table->mask; table->slot && table->slot[i].id != GRAPH_NONE;
-         i = (i + 1) & table->mask) {
-        if (table->slot[i].hash == hash && same_shape(graph->shape[table->slot[i].id], output)) {
-            *ret = table->slot[i].id;
+    while ((id = graph_table_next(&graph->shapes, hash, &at)) != GRAPH_NONE) {
+        if (same_shape(graph->shape[id], output)) {
+            *ret = id;
             return GD_OK;
         }
     }
@@ -429,13 +413,11 @@ int graph_intern_word(struct gd_graph *graph, const char *word, const char **ret
                       struct gd_err *err)
 {
     size_t len = strlen(word);
-    uint32_t hash = (uint32_t)graph_hash(graph, word, len);
-    const struct graph_table *table = &graph->words;
+    uint32_t hash = (uint32_t)graph_hash(graph, word, len), id, at = 0;
 
-    for (uint32_t i = hash & table->mask; table->slot && table->slot[i].id != GRAPH_NONE;
-         i = (i + 1) & table->mask) {
-        if (table->slot[i].hash == hash && strcmp(graph->word[table->slot[i].id], word) == 0) {
-            *ret = graph->word[table->slot[i].id];
+    while ((id = graph_table_next(&graph->words, hash, &at)) != GRAPH_NONE) {
+        if (strcmp(graph->word[id], word) == 0) {
+            *ret = graph->word[id];
             return GD_OK;
         }
     }

@@ -24,23 +24,17 @@ static uint32_t hash_of(const struct gd_graph *graph, uint32_t subgraph, const c
 static gd_scope_id lookup_scope(const struct gd_graph *graph, uint32_t subgraph, const char *path,
                                 size_t len)
 {
-    const struct graph_table *table = &graph->scopes;
-    uint32_t hash = hash_of(graph, subgraph, path, len);
+    uint32_t hash = hash_of(graph, subgraph, path, len), id, at = 0;
 
     if (len == 0) {
         return graph->subgraph[subgraph].scope;
     }
-    for (uint32_t i = hash & table->mask; table->slot && table->slot[i].id != GRAPH_NONE;
-         i = (i + 1) & table->mask) {
-        const struct graph_scope *scope;
+    while ((id = graph_table_next(&graph->scopes, hash, &at)) != GRAPH_NONE) {
+        const struct graph_scope *scope = &graph->scope[id];
 
-        if (table->slot[i].hash != hash) {
-            continue;
-        }
-        scope = &graph->scope[table->slot[i].id];
         if (scope->subgraph == subgraph && scope->len == len &&
             memcmp(scope->name, path, len) == 0) {
-            return table->slot[i].id;
+            return id;
         }
     }
     return GD_NO_SCOPE;

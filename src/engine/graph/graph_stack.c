@@ -29,20 +29,17 @@ int graph_intern_source(struct gd_graph *graph, const char *source, uint32_t *re
                         struct gd_err *err)
 {
     size_t len = strlen(source);
-    uint32_t hash = (uint32_t)graph_hash(graph, source, len);
-    const struct graph_table *table = &graph->stacks;
+    uint32_t hash = (uint32_t)graph_hash(graph, source, len), id, at = 0;
     struct graph_stack stack = {0};
 
     if (len > UINT32_MAX / 2) {
         return gd_fail(err, GD_ELIMIT, "the source position of a node has %zu bytes", len);
     }
-    for (uint32_t i = hash & table->mask; table->slot && table->slot[i].id != GRAPH_NONE;
-         i = (i + 1) & table->mask) {
-        const struct graph_stack *have = &graph->stack[table->slot[i].id];
+    while ((id = graph_table_next(&graph->stacks, hash, &at)) != GRAPH_NONE) {
+        const struct graph_stack *have = &graph->stack[id];
 
-        if (table->slot[i].hash == hash && have->text && have->len == len &&
-            memcmp(have->text, source, len) == 0) {
-            *ret = table->slot[i].id;
+        if (have->text && have->len == len && memcmp(have->text, source, len) == 0) {
+            *ret = id;
             return GD_OK;
         }
     }
@@ -116,15 +113,12 @@ static uint32_t hash_frames(const struct gd_graph *graph, const struct gd_frame 
 int graph_intern_frames(struct gd_graph *graph, const struct gd_frame *frames, uint32_t count,
                         uint32_t *ret, struct gd_err *err)
 {
-    uint32_t hash = hash_frames(graph, frames, count);
-    const struct graph_table *table = &graph->stacks;
+    uint32_t hash = hash_frames(graph, frames, count), id, at = 0;
     struct graph_stack stack = {.parsed = true, .frame_count = count};
 
-    for (uint32_t i = hash & table->mask; table->slot && table->slot[i].id != GRAPH_NONE;
-         i = (i + 1) & table->mask) {
-        if (table->slot[i].hash == hash &&
-            same_frames(&graph->stack[table->slot[i].id], frames, count)) {
-            *ret = table->slot[i].id;
+    while ((id = graph_table_next(&graph->stacks, hash, &at)) != GRAPH_NONE) {
+        if (same_frames(&graph->stack[id], frames, count)) {
+            *ret = id;
             return GD_OK;
         }
     }

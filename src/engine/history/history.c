@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "engine/history/history_impl.h"
 
 #define MAX_REFUSED (1u << 20) /* names remembered to count them once */
@@ -53,10 +54,10 @@ void gd_history_close(struct gd_history *history)
         close(history->fd);
     }
     gd_arena_deinit(&history->arena);
-    free(history->refused.item);
+    gd_hash_index_deinit(&history->refused);
     free(history->copy);
     free(history->tensors);
-    free(history->index);
+    gd_hash_index_deinit(&history->index);
     free(history->sequence_of);
     free(history->tensor_of);
     free(history->before);
@@ -105,123 +106,63 @@ static uint64_t hash_of(const char *name, uint32_t slot, bool scalar)
     for (; *name; name++) {
         hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
     }
-    hash ^= hash >> 32;
-    return hash ? hash : 1;
+    return hash ^ hash >> 32;
 }
 
 uint32_t history_find(const struct gd_history *history, const char *name, uint32_t slot,
                       bool scalar)
 {
-    uint32_t mask = history->index_room - 1;
-    uint32_t at = (uint32_t)hash_of(name, slot, scalar);
+    uint64_t hash = hash_of(name, slot, scalar);
+    uint32_t tensor;
 
-    if (history->index_room == 0) {
-        return HISTORY_NONE;
-    }
-    for (at &= mask; history->index[at] != HISTORY_NONE; at = (at + 1) & mask) {
-        const struct gd_history_tensor *about = &history->tensors[history->index[at]].about;
+    for (size_t at = 0; gd_hash_index_next(&history->index, hash, &at, &tensor);) {
+        const struct gd_history_tensor *about = &history->tensors[tensor].about;
 
         if (about->slot == slot && about->is_scalar == scalar && strcmp(about->name, name) == 0) {
-            return history->index[at];
+            return tensor;
         }
     }
     return HISTORY_NONE;
 }
 
-static void index_tensor(struct gd_history *history, uint32_t tensor)
-{
-    const struct gd_history_tensor *about = &history->tensors[tensor].about;
-    uint32_t mask = history->index_room - 1;
-    uint32_t at = (uint32_t)hash_of(about->name, about->slot, about->is_scalar) & mask;
-
-    while (history->index[at] != HISTORY_NONE) {
-        at = (at + 1) & mask;
-    }
-    history->index[at] = tensor;
-}
-
-/* Room for one more tensor in the list and in the index. */
-static bool grow_tensors(struct gd_history *history)
-{
-    uint32_t room = history->tensor_room ? history->tensor_room * 2 : 64;
-
-    if (history->tensor_count < history->tensor_room) {
-        return true;
-    }
-    struct history_tensor *grown = realloc(history->tensors, room * sizeof(*grown));
-    if (!grown) {
-        return false;
-    }
-    history->tensors = grown;
-    uint32_t *index = malloc(2 * (size_t)room * sizeof(*index));
-    if (!index) {
-        return false;
-    }
-    memset(index, 0xff, 2 * (size_t)room * sizeof(*index)); /* HISTORY_NONE everywhere */
-    free(history->index);
-    history->index = index;
-    history->index_room = 2 * room;
-    history->tensor_room = room;
-    for (uint32_t i = 0; i < history->tensor_count; i++) {
-        index_tensor(history, i);
-    }
-    return true;
-}
-
 int history_add_tensor(struct gd_history *history, const struct gd_history_tensor *about,
                        uint32_t *ret, struct gd_err *err)
 {
-    if (!grow_tensors(history)) {
+    uint32_t number = history->tensor_count;
+    struct history_tensor *tensors =
+        gd_grow(history->tensors, number, &history->tensor_room, sizeof(*tensors));
+
+    if (!tensors) {
         return gd_fail_nomem(err);
     }
-    struct history_tensor *tensor = &history->tensors[history->tensor_count];
-    tensor->about = *about;
-    tensor->last = HISTORY_NONE;
-    tensor->last_sequence = 0;
-    index_tensor(history, history->tensor_count);
-    *ret = history->tensor_count++;
-    return GD_OK;
+    history->tensors = tensors;
+    tensors[number] = (struct history_tensor){.about = *about, .last = HISTORY_NONE};
+    int rc = gd_hash_index_add(&history->index, hash_of(about->name, about->slot, about->is_scalar),
+                               number, err);
+    if (rc == GD_OK) {
+        history->tensor_count++;
+        *ret = number;
+    }
+    return rc;
 }
 
 /* ---- those that do not fit ------------------------------------------------------------------- */
 
-static bool set_add(struct history_set *set, uint64_t hash)
+/* Whether it was not refused before. */
+static bool is_first_refusal(struct gd_hash_index *refused, uint64_t hash)
 {
-    size_t at;
+    size_t at = 0;
+    uint32_t number;
 
-    if (set->room > 0) {
-        for (at = hash & (set->room - 1); set->item[at]; at = (at + 1) & (set->room - 1)) {
-            if (set->item[at] == hash) {
-                return false;
-            }
-        }
-    }
-    if (2 * (set->count + 1) > set->room) {
-        struct history_set bigger = {.room = set->room ? set->room * 2 : 64};
-
-        bigger.item = set->count < MAX_REFUSED ? calloc(bigger.room, sizeof(uint64_t)) : NULL;
-        if (!bigger.item) {
-            return false;
-        }
-        for (size_t i = 0; i < set->room; i++) {
-            if (set->item[i]) {
-                set_add(&bigger, set->item[i]);
-            }
-        }
-        free(set->item);
-        *set = bigger;
-    }
-    for (at = hash & (set->room - 1); set->item[at]; at = (at + 1) & (set->room - 1)) {
-    }
-    set->item[at] = hash;
-    set->count++;
-    return true;
+    return !gd_hash_index_next(refused, hash, &at, &number) && refused->used < MAX_REFUSED &&
+           gd_hash_index_add(refused, hash, 0, NULL) == GD_OK;
 }
 
 static int refuse_file(struct gd_history *history, const struct gd_history_tensor *tensor,
                        struct gd_err *err)
 {
-    if (set_add(&history->refused, hash_of(tensor->name, tensor->slot, tensor->is_scalar))) {
+    if (is_first_refusal(&history->refused,
+                         hash_of(tensor->name, tensor->slot, tensor->is_scalar))) {
         history->left_out++;
         history_put_state(history->map, ++history->state_serial, history->left_out);
     }

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "engine/hash_index.h"
 #include "engine/history/history.h"
 
 #define HISTORY_MAGIC       "GRADBHR\n"
@@ -42,11 +43,6 @@ struct history_tensor {
     uint32_t last_generation;
 };
 
-struct history_set { /* of 64-bit hashes */
-    uint64_t *item;
-    size_t count, room; /* room: a power of two, or 0 */
-};
-
 struct gd_history {
     char *path;
     struct history_layout layout;
@@ -63,18 +59,18 @@ struct gd_history {
     /* both */
     struct gd_arena arena;
     struct history_tensor *tensors;
-    uint32_t tensor_count, tensor_room;
-    uint32_t *index; /* of tensors by name and slot: open addressing */
-    uint32_t index_room;
-    uint32_t places;       /* of records: the ring, or the copy */
-    uint64_t *sequence_of; /* by place; 0: none there */
-    uint32_t *tensor_of;   /* by place */
-    uint32_t *before;      /* by place: the place of the tensor's record before it */
+    uint32_t tensor_count;
+    size_t tensor_room;
+    struct gd_hash_index index; /* of tensors by name and slot */
+    uint32_t places;            /* of records: the ring, or the copy */
+    uint64_t *sequence_of;      /* by place; 0: none there */
+    uint32_t *tensor_of;        /* by place */
+    uint32_t *before;           /* by place: the place of the tensor's record before it */
     uint64_t next_sequence;
     uint32_t generation;
     int64_t last_step; /* of this generation; -1 none */
     uint64_t left_out;
-    struct history_set refused; /* the tensors that did not fit */
+    struct gd_hash_index refused; /* the tensors that did not fit */
 };
 
 struct history_record {        /* as it lies in the file */

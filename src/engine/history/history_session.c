@@ -158,29 +158,13 @@ void session_history_scalar(struct gd_session *session, const char *name, double
                                        .order = GD_NO_ORDER,
                                        .is_scalar = true};
     struct gd_history_record record = {.step = step, .has_stats = true};
-    struct gd_stats *stats = &record.stats;
     struct gd_err err;
     uint32_t index;
 
     if (step < 0 || !session->history || !gd_session_is_live(session)) {
         return;
     }
-    *stats = (struct gd_stats){.count = 1,
-                               .nan = isnan(value) ? 1u : 0u,
-                               .pos_inf = isinf(value) && value > 0,
-                               .neg_inf = isinf(value) && value < 0,
-                               .zero = value == 0,
-                               .neg_zero = value == 0 && signbit(value),
-                               .positive = isfinite(value) && value > 0,
-                               .negative = isfinite(value) && value < 0,
-                               .denormal = fpclassify(value) == FP_SUBNORMAL,
-                               .min = INFINITY,
-                               .max = -INFINITY};
-    if (isfinite(value)) {
-        stats->min = stats->max = stats->mean = value;
-        stats->abs_mean = fabs(value);
-        stats->sum_sq = value * value;
-    }
+    gd_number_stats(value, &record.stats);
     if (note_result(session, history_enter(session->history, &tensor, &index, &err), &err)) {
         note_result(session, history_record(session->history, index, &record, true, &err), &err);
     }

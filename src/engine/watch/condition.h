@@ -4,7 +4,7 @@
  * parameters and their ranges, which can be combined, the statistic that each test compares,
  * advice; how the seventeen are sent to a process that evaluates them itself; and how all are
  * judged here from statistics. Help, completion and checks come from the table. A new condition is
- * one entry.
+ * one entry, and a row in docs/conditions.md.
  */
 #ifndef GD_ENGINE_CONDITION_H
 #define GD_ENGINE_CONDITION_H

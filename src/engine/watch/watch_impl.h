@@ -290,7 +290,6 @@ void watching_sums_begin(struct gd_watching *w);
 void watching_sums_end(struct watch_judging *judging);
 void watching_on_scalar(struct gd_watching *w, const struct gd_scalar *scalar);
 void watching_judge_number(struct watch_judging *judging, const struct gd_scalar *scalar);
-void watching_number_stats(double value, struct gd_stats *ret);
 
 /* ---- watch_recheck.c ----------------------------------------------------------------------- */
 

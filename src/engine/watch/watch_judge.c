@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "engine/graph/selector.h"
 #include "engine/history/history.h"
 #include "engine/session_impl.h"
@@ -29,53 +30,16 @@ static bool number_of(void *ctx, const char *name, double *ret)
     }
     char number[GD_EXPR_NUMBER];
     bool previous = gd_expr_previous(name, number);
-    for (int i = 0; i < numbers->session->scalar_count; i++) {
-        const struct gd_scalar *scalar = &numbers->session->scalar[i];
-        if (strcmp(scalar->name, previous ? number : name) != 0) {
-            continue;
-        }
-        bool of_this_step = scalar->step >= numbers->step; /* otherwise nothing came since */
-        *ret = previous && of_this_step ? scalar->before : scalar->value;
-        return !previous || !of_this_step || scalar->has_before;
+    const struct gd_scalar *scalar = gd_session_scalar(numbers->session, previous ? number : name);
+    if (!scalar) {
+        return false;
     }
-    return false;
-}
-
-void watching_number_stats(double value, struct gd_stats *ret)
-{
-    memset(ret, 0, sizeof(*ret));
-    ret->count = 1;
-    ret->min = INFINITY;
-    ret->max = -INFINITY;
-    if (isnan(value)) {
-        ret->nan = 1;
-    }
-    ret->pos_inf = isinf(value) && value > 0;
-    ret->neg_inf = isinf(value) && value < 0;
-    ret->zero = value == 0;
-    ret->neg_zero = value == 0 && signbit(value);
-    ret->denormal = fpclassify(value) == FP_SUBNORMAL;
-    if (!isfinite(value)) {
-        return;
-    }
-    ret->positive = value > 0;
-    ret->negative = value < 0;
-    ret->min = ret->max = ret->mean = value;
-    ret->abs_mean = fabs(value);
-    ret->sum_sq = value * value;
+    bool of_this_step = scalar->step >= numbers->step; /* otherwise nothing came since */
+    *ret = previous && of_this_step ? scalar->before : scalar->value;
+    return !previous || !of_this_step || scalar->has_before;
 }
 
 /* ---- reporting ----------------------------------------------------------------------------- */
-
-static void fill_params(struct gd_hit *hit, const struct gd_verdict *verdict)
-{
-    int count = verdict->param_count;
-    if (count < 0 || count > GD_MAX_HIT_PARAMS) {
-        count = 0;
-    }
-    hit->param_count = count;
-    memcpy(hit->param, verdict->param, (size_t)count * sizeof(*hit->param));
-}
 
 static void fill_place(const struct watch_judging *judging, const struct watch_cover *cover,
                        const struct watch_place *place, struct gd_hit *hit)
@@ -133,7 +97,10 @@ static void report_hit(struct watch_judging *judging, struct watch_cover *cover,
     hit.step = judging->step;
     hit.stop_sequence = judging->stop_sequence;
     hit.error = verdict->outcome == GD_NOT_CHECKED ? verdict->error : 0;
-    fill_params(&hit, verdict);
+    if (verdict->param_count > 0 && verdict->param_count <= GD_MAX_HIT_PARAMS) {
+        hit.param_count = verdict->param_count;
+        memcpy(hit.param, verdict->param, (size_t)hit.param_count * sizeof(*hit.param));
+    }
     fill_place(judging, cover, place, &hit);
     bool stops = !hit.error && watch->action == GD_WATCH_STOP &&
                  session->debugger->settings.stop_on_hit && !judging->recheck;
@@ -503,16 +470,11 @@ struct sorted {
 static int compare_sorted(const void *a, const void *b)
 {
     const struct sorted *x = a, *y = b;
-    if (x->order != y->order) {
-        return x->order < y->order ? -1 : 1;
-    }
-    if (x->node != y->node) {
-        return x->node < y->node ? -1 : 1;
-    }
-    if (x->slot != y->slot) {
-        return x->slot < y->slot ? -1 : 1;
-    }
-    return x->index < y->index ? -1 : x->index > y->index;
+
+    return GD_ORDER(x->order, y->order)
+               ?: GD_ORDER(x->node, y->node)
+               ?: GD_ORDER(x->slot, y->slot)
+               ?: GD_ORDER(x->index, y->index);
 }
 
 /* Indexes of the values in execution order; parameters, which have none, come first: they existed
@@ -592,7 +554,7 @@ static void judge_scalar(struct watch_judging *judging, struct watch_cover *cove
                                   .series = &cover->sum.series,
                                   .scalar = number_of,
                                   .scalar_ctx = &numbers};
-    watching_number_stats(scalar->value, &stats);
+    gd_number_stats(scalar->value, &stats);
     watching_judge_cover(judging, cover, &(struct watch_place){GD_NO_NODE, 0, cover->scalar},
                          &cover->memory, &seen);
     if (!judging->recheck) {

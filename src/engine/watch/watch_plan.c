@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "engine/watch/watch_impl.h"
 
 struct build {
@@ -129,20 +130,14 @@ static int compare_keys(gd_node_id node_a, uint32_t slot_a, const char *scalar_a
     if (scalar_a || scalar_b) {
         return !scalar_a ? -1 : !scalar_b ? 1 : strcmp(scalar_a, scalar_b);
     }
-    if (node_a != node_b) {
-        return node_a < node_b ? -1 : 1;
-    }
-    return slot_a < slot_b ? -1 : slot_a > slot_b;
+    return GD_ORDER(node_a, node_b) ?: GD_ORDER(slot_a, slot_b);
 }
 
-static int compare_tensors(const struct watch_tensor *a, const struct watch_tensor *b)
+static int compare_tensors(const void *x, const void *y)
 {
+    const struct watch_tensor *a = x, *b = y;
+
     return compare_keys(a->node, a->slot, a->scalar, b->node, b->slot, b->scalar);
-}
-
-static int sort_scalars(const void *a, const void *b)
-{
-    return compare_tensors(a, b);
 }
 
 /* Nodes came in order. */
@@ -153,12 +148,11 @@ static void order_scalars(struct build *b)
         first--;
     }
     if (b->tensor_count - first > 1) {
-        qsort(b->tensors + first, b->tensor_count - first, sizeof(*b->tensors), sort_scalars);
+        qsort(b->tensors + first, b->tensor_count - first, sizeof(*b->tensors), compare_tensors);
     }
 }
 
-/* ---- carry over what was learned --------------------------------------------------------------
- */
+/* ---- carry over what was learned ------------------------------------------------------------- */
 
 struct carry {
     struct watch_memory *memory;

@@ -218,16 +218,6 @@ void watching_clear_covers(struct gd_watching *w)
     w->first_cap = w->site_cap = 0;
 }
 
-static bool has_scalar(const struct gd_session *session, const char *name)
-{
-    for (int i = 0; i < session->scalar_count; i++) {
-        if (strcmp(session->scalar[i].name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static const char *keep_name(struct gd_watching *w, const char *name)
 {
     for (size_t i = 0; i < w->name_count; i++) {
@@ -250,7 +240,7 @@ static int resolve_scalar(struct gd_watching *w, struct watch_cover *cover, stru
     const char *name = cover->watch->where;
     gd_node_id node;
     cover->scalar = NULL;
-    if (!has_scalar(w->session, name) &&
+    if (!gd_session_scalar(w->session, name) &&
         gd_graph_find(w->session->graph, name, &node, NULL) == GD_OK) {
         cover->nodes = malloc(sizeof(*cover->nodes));
         if (!cover->nodes) {

@@ -226,10 +226,10 @@ static void on_hit(struct gd_debugger *debugger, const struct gd_event *event)
 static void on_scalar(const struct gd_event *event)
 {
     const struct gd_session *session = event->session;
-    for (int i = 0; event->text && i < session->scalar_count; i++) {
-        if (session->watching && strcmp(session->scalar[i].name, event->text) == 0) {
-            watching_on_scalar(session->watching, &session->scalar[i]);
-        }
+    const struct gd_scalar *scalar = event->text ? gd_session_scalar(session, event->text) : NULL;
+
+    if (scalar && session->watching) {
+        watching_on_scalar(session->watching, scalar);
     }
 }
 

@@ -87,12 +87,9 @@ static bool names_scalar(const struct gd_debugger *debugger, const char *where)
 {
     const struct gd_session *current = debugger->current;
     gd_node_id node;
-    for (int i = 0; current && i < current->scalar_count; i++) {
-        if (strcmp(current->scalar[i].name, where) == 0) {
-            return gd_graph_find(current->graph, where, &node, NULL) != GD_OK;
-        }
-    }
-    return false;
+
+    return current && gd_session_scalar(current, where) &&
+           gd_graph_find(current->graph, where, &node, NULL) != GD_OK;
 }
 
 /* The first metric of the expression: the expression is judged when it comes. */

@@ -414,7 +414,7 @@ static bool look_behind(struct why_walk *walk)
 static void free_walk(struct why_walk *walk)
 {
     free(walk->tensors);
-    free(walk->index);
+    gd_hash_index_deinit(&walk->index);
     free(walk->excluded);
     free(walk);
 }

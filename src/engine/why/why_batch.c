@@ -350,8 +350,7 @@ int64_t why_since(const struct why_walk *walk, const struct why_tensor *tensor)
     return since;
 }
 
-/* ---- a leaf that is bad itself ----------------------------------------------------------------
- */
+/* ---- a leaf that is bad itself --------------------------------------------------------------- */
 
 void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, int64_t since,
                   struct why_finding *ret)

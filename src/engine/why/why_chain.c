@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "engine/history/history.h"
 #include "engine/why/why_impl.h"
 
@@ -49,16 +50,11 @@ static size_t plain_length(const char *name)
 static int by_operator(const void *a, const void *b)
 {
     const struct run *x = a, *y = b;
-    size_t shorter = x->len < y->len ? x->len : y->len;
-    int order = memcmp(x->name, y->name, shorter);
 
-    if (order == 0 && x->len != y->len) {
-        order = x->len < y->len ? -1 : 1;
-    }
-    if (order == 0) {
-        order = strcmp(x->type, y->type);
-    }
-    return order ? order : x->at < y->at ? -1 : x->at > y->at;
+    return memcmp(x->name, y->name, x->len < y->len ? x->len : y->len)
+               ?: GD_ORDER(x->len, y->len)
+               ?: strcmp(x->type, y->type)
+               ?: GD_ORDER(x->at, y->at);
 }
 
 static bool same_operator(const struct run *a, const struct run *b)

@@ -262,15 +262,12 @@ static void say_log_softmax(const struct way *way, const struct fall *fall, stru
             " It is applied over a single class, whose share is always 1: no gradient comes back.");
         return;
     }
-    for (int i = 0; left_by(fall) < FULL_SIGMOID && i < session->scalar_count; i++) {
-        double loss = session->scalar[i].value;
-
-        if (strcmp(session->scalar[i].name, "loss") == 0 && loss >= 0 && loss < SURE) {
-            gd_buf_printf(text,
-                          " The loss is %.4g: the labels are already predicted with near "
-                          "certainty, so there is little to correct.",
-                          loss);
-        }
+    const struct gd_scalar *loss = gd_session_scalar(session, "loss");
+    if (left_by(fall) < FULL_SIGMOID && loss && loss->value >= 0 && loss->value < SURE) {
+        gd_buf_printf(text,
+                      " The loss is %.4g: the labels are already predicted with near certainty, "
+                      "so there is little to correct.",
+                      loss->value);
     }
 }
 

@@ -11,6 +11,7 @@
 #define GD_ENGINE_WHY_IMPL_H
 
 #include "base/buf.h"
+#include "engine/hash_index.h"
 #include "engine/why/why.h"
 
 #define WHY_MAX_TENSORS 20000 /* whose statistics one walk may ask for */
@@ -61,9 +62,8 @@ struct why_walk {
     int64_t step;    /* of the stop */
     uint32_t stop_order;
     struct why_tensor *tensors;
-    size_t count, cap, next; /* next: the first that was not asked for yet */
-    uint32_t *index;         /* open addressing by node, slot and step; SIZE index_cap */
-    size_t index_cap;
+    size_t count, cap, next;    /* next: the first that was not asked for yet */
+    struct gd_hash_index index; /* by node, slot and step */
     size_t waiting;
     int pass;      /* with everything: 0 what feeds the graph, 1 the rest */
     size_t others; /* asked for in pass 1 */

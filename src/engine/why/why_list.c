@@ -6,31 +6,28 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "engine/why/why_impl.h"
 
 #define NAME_SHOWN 120 /* the end of a longer one */
 
-static size_t hash_of(gd_node_id node, uint32_t slot, int64_t step, size_t cap)
+static uint64_t hash_of(gd_node_id node, uint32_t slot, int64_t step)
 {
     uint64_t h = (uint64_t)node * 0x9e3779b97f4a7c15U;
 
     h ^= ((uint64_t)slot << 32 | (uint64_t)(step & 0xffffffff)) * 0xc2b2ae3d27d4eb4fU;
-    h ^= h >> 29;
-    return (size_t)h & (cap - 1);
+    return h ^ h >> 29;
 }
 
 static uint32_t find_value(const struct why_walk *walk, gd_node_id node, uint32_t slot,
                            int64_t step)
 {
-    size_t at = walk->index_cap ? hash_of(node, slot, step, walk->index_cap) : 0;
+    uint64_t hash = hash_of(node, slot, step);
+    uint32_t number;
 
-    for (size_t i = 0; i < walk->index_cap; i++, at = (at + 1) & (walk->index_cap - 1)) {
-        uint32_t number = walk->index[at];
-        const struct why_tensor *tensor = &walk->tensors[number == WHY_NONE ? 0 : number];
+    for (size_t at = 0; gd_hash_index_next(&walk->index, hash, &at, &number);) {
+        const struct why_tensor *tensor = &walk->tensors[number];
 
-        if (number == WHY_NONE) {
-            return WHY_NONE;
-        }
         if (tensor->node == node && tensor->slot == slot && tensor->step == step) {
             return number;
         }
@@ -38,42 +35,14 @@ static uint32_t find_value(const struct why_walk *walk, gd_node_id node, uint32_
     return WHY_NONE;
 }
 
-static void index_put(struct why_walk *walk, uint32_t number)
-{
-    const struct why_tensor *tensor = &walk->tensors[number];
-    size_t at = hash_of(tensor->node, tensor->slot, tensor->step, walk->index_cap);
-
-    while (walk->index[at] != WHY_NONE) {
-        at = (at + 1) & (walk->index_cap - 1);
-    }
-    walk->index[at] = number;
-}
-
-/* Makes room for one more, and in the index for twice as many; false if out of memory. */
-static bool grow_list(struct why_walk *walk)
+/* Makes room for one more value, and indexes it; false if out of memory. */
+static bool reserve_value(struct why_walk *walk, uint64_t hash)
 {
     struct why_tensor *tensors =
         gd_grow(walk->tensors, walk->count, &walk->cap, sizeof(*walk->tensors));
 
-    if (!tensors) {
-        return false;
-    }
-    walk->tensors = tensors;
-    if (walk->index_cap >= 2 * walk->cap) {
-        return true;
-    }
-    size_t cap = walk->index_cap ? 2 * walk->index_cap : 128;
-    uint32_t *index = malloc(cap * sizeof(*index));
-    if (!index) {
-        return false;
-    }
-    free(walk->index);
-    walk->index = memset(index, 0xff, cap * sizeof(*index));
-    walk->index_cap = cap;
-    for (size_t i = 0; i < walk->count; i++) {
-        index_put(walk, (uint32_t)i);
-    }
-    return true;
+    walk->tensors = tensors ? tensors : walk->tensors;
+    return tensors && gd_hash_index_add(&walk->index, hash, (uint32_t)walk->count, NULL) == GD_OK;
 }
 
 bool why_has_data_input(const struct gd_node_info *info)
@@ -94,7 +63,7 @@ void why_add(struct why_walk *walk, gd_node_id node, uint32_t slot, int64_t step
         find_value(walk, node, slot, step) != WHY_NONE) {
         return;
     }
-    if (walk->count >= WHY_MAX_TENSORS || !grow_list(walk)) {
+    if (walk->count >= WHY_MAX_TENSORS || !reserve_value(walk, hash_of(node, slot, step))) {
         walk->cut = true;
         return;
     }
@@ -111,7 +80,6 @@ void why_add(struct why_walk *walk, gd_node_id node, uint32_t slot, int64_t step
         .is_constant = info.kind == GD_NODE_CONSTANT,
         .order = leaf ? 0 : info.order,
     };
-    index_put(walk, (uint32_t)walk->count);
     if (parent != WHY_NONE && walk->tensors[parent].is_leaf) {
         walk->tensors[parent].writer = (uint32_t)walk->count;
     }
@@ -169,13 +137,14 @@ const struct why_tensor *why_input(const struct why_walk *walk, const struct why
 
 void why_move(struct why_walk *walk, int64_t step)
 {
-    memset(walk->index, 0xff, walk->index_cap * sizeof(*walk->index));
-    walk->tensors[0].step = step;
-    index_put(walk, 0);
+    struct why_tensor *root = &walk->tensors[0];
+
+    gd_hash_index_deinit(&walk->index);
+    root->step = step;
+    gd_hash_index_add(&walk->index, hash_of(root->node, root->slot, step), 0, NULL);
 }
 
-/* ---- what is known about a value --------------------------------------------------------------
- */
+/* ---- what is known about a value ------------------------------------------------------------- */
 
 bool why_is_bad(enum gd_bad bad, const struct gd_stats *stats)
 {
@@ -322,8 +291,7 @@ void why_note(const struct why_walk *walk, struct why_tensor *tensor)
     gd_buf_deinit(&text);
 }
 
-/* ---- the first bad value -----------------------------------------------------------------------
- */
+/* ---- the first bad value --------------------------------------------------------------------- */
 
 static bool has_bad_input(const struct why_walk *walk, const struct why_tensor *tensor)
 {
@@ -366,10 +334,7 @@ static int by_order(const void *a, const void *b)
     const struct why_tensor *x = *(const struct why_tensor *const *)a;
     const struct why_tensor *y = *(const struct why_tensor *const *)b;
 
-    if (x->step != y->step) {
-        return x->step < y->step ? -1 : 1;
-    }
-    return x->order != y->order ? (x->order < y->order ? -1 : 1) : (x < y ? -1 : x > y);
+    return GD_ORDER(x->step, y->step) ?: GD_ORDER(x->order, y->order) ?: GD_ORDER(x, y);
 }
 
 const struct why_tensor *why_first_bad(const struct why_walk *walk)

@@ -26,16 +26,12 @@ static const char *name_of(const struct why_walk *walk)
 /* NULL: no finite value was reported, or only values after the step in question. */
 static const struct gd_scalar_past *past_of(const struct why_walk *walk)
 {
-    const struct gd_session *session = walk->session;
+    const struct gd_scalar *scalar = gd_session_scalar(walk->session, name_of(walk));
 
-    for (int i = 0; i < session->scalar_count; i++) {
-        const struct gd_scalar_past *past = &session->scalar[i].past;
-
-        if (strcmp(session->scalar[i].name, name_of(walk)) == 0) {
-            return past->count > 0 && past->last_step <= gd_session_step(session) ? past : NULL;
-        }
-    }
-    return NULL;
+    return scalar && scalar->past.count > 0 &&
+                   scalar->past.last_step <= gd_session_step(walk->session)
+               ? &scalar->past
+               : NULL;
 }
 
 static bool loss_diverges(const struct gd_scalar_past *past)

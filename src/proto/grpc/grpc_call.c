@@ -20,7 +20,6 @@ static const char *find_header(const struct gd_grpc_call *call, const char *name
 {
     const char *p = gd_buf_text(&call->headers);
     const char *end = p + call->headers.len;
-
     while (p < end) {
         const char *value = p + strlen(p) + 1;
         if (strcmp(p, name) == 0) {
@@ -49,7 +48,6 @@ int grpc_call_on_header(struct gd_grpc_call *call, const uint8_t *name, size_t n
 static void drop_first(struct gd_grpc_call *call)
 {
     struct grpc_out *first = call->out;
-
     call->conn->queued -= first->len;
     call->out = first->next;
     call->out_done = 0;
@@ -68,7 +66,6 @@ static void submit_trailers(struct gd_grpc_call *call)
         NV("grpc-status", code, (size_t)code_len),
         NV("grpc-message", text, text ? strlen(text) : 0),
     };
-
     nghttp2_submit_trailer(call->conn->session, call->stream, trailers, text ? 2 : 1);
 }
 
@@ -77,7 +74,6 @@ static ssize_t read_out(nghttp2_session *session, int32_t stream, uint8_t *to, s
 {
     struct gd_grpc_call *call = source->ptr;
     size_t done = 0;
-
     (void)session;
     (void)stream;
     (void)user;
@@ -105,7 +101,6 @@ static ssize_t read_out(nghttp2_session *session, int32_t stream, uint8_t *to, s
 static void push_out(struct gd_grpc_call *call)
 {
     nghttp2_session *session = call->conn->session;
-
     if (!call->responded) {
         static const nghttp2_nv headers[] = {
             NV(":status", "200", 3),
@@ -137,7 +132,6 @@ static void respond_with_status_only(struct gd_grpc_call *call)
         NV("grpc-status", code, (size_t)code_len),
         NV("grpc-message", text, text ? strlen(text) : 0),
     };
-
     call->responded = true;
     nghttp2_submit_response(call->conn->session, call->stream, headers, text ? 5 : 4, NULL);
     grpc_conn_kick(call->conn);
@@ -147,7 +141,6 @@ static void respond_with_status_only(struct gd_grpc_call *call)
 static void respond_http(struct gd_grpc_call *call, const char *status)
 {
     nghttp2_nv headers[] = {NV(":status", status, strlen(status))};
-
     call->finished = true;
     call->responded = true;
     nghttp2_submit_response(call->conn->session, call->stream, headers, 1, NULL);
@@ -158,7 +151,6 @@ int gd_grpc_send(struct gd_grpc_call *call, const void *data, size_t len)
 {
     struct gd_grpc_conn *conn = call->conn;
     uint64_t limit = 4 * conn->server->settings->max_message;
-
     if (call->finished || conn->dead) {
         return GD_ELOST;
     }
@@ -220,7 +212,6 @@ void gd_grpc_finish(struct gd_grpc_call *call, enum gd_grpc_code code, const cha
 int gd_grpc_reply(struct gd_grpc_call *call, const void *data, size_t len)
 {
     int rc = gd_grpc_send(call, data, len);
-
     if (rc == GD_OK) {
         gd_grpc_finish(call, GD_GRPC_OK, NULL);
     }
@@ -246,7 +237,6 @@ static bool takes_more(struct gd_grpc_call *call, bool first_bytes)
 static int on_message(void *ctx, const uint8_t *data, size_t len)
 {
     struct gd_grpc_call *call = ctx;
-
     if (takes_more(call, true)) {
         if (call->method->message) {
             call->method->message(call, data, len);
@@ -260,7 +250,6 @@ static int on_message(void *ctx, const uint8_t *data, size_t len)
 static int on_chunk(void *ctx, const uint8_t *data, size_t len, size_t offset, size_t total)
 {
     struct gd_grpc_call *call = ctx;
-
     if (takes_more(call, offset == 0)) {
         call->method->chunk(call, data, len, offset, total);
     }
@@ -273,7 +262,6 @@ static const struct gd_grpc_deframer_ops in_chunks = {.message = on_message, .ch
 static void refuse_input(struct gd_grpc_call *call, int rc, const struct gd_err *err)
 {
     bool limit = rc == GD_ELIMIT || rc == GD_ENOMEM;
-
     gd_grpc_finish(call, limit ? GD_GRPC_RESOURCE_EXHAUSTED : GD_GRPC_INTERNAL, err->text);
 }
 
@@ -283,7 +271,6 @@ static void account_held(struct gd_grpc_call *call)
     struct gd_grpc_conn *conn = call->conn;
     uint64_t limit = 4 * grpc_conn_max_message(conn);
     uint64_t held = call->deframer.body.len;
-
     conn->held = conn->held - call->held + held;
     call->held = held;
     if (conn->held > limit) {
@@ -299,7 +286,6 @@ static void account_held(struct gd_grpc_call *call)
 void grpc_call_on_data(struct gd_grpc_call *call, const uint8_t *data, size_t len)
 {
     struct gd_err err = {0};
-
     if (call->finished || !call->method) {
         return;
     }
@@ -319,7 +305,6 @@ uint8_t *grpc_call_place(struct gd_grpc_call *call, size_t *room)
 {
     const struct gd_grpc_deframer *d = &call->deframer;
     uint8_t *place;
-
     if (call->finished || !call->method || !call->method->place || d->compressed ||
         d->prefix_len < GD_GRPC_PREFIX_SIZE || d->total - d->offset < GRPC_PLACE_MIN) {
         return NULL;
@@ -361,7 +346,6 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 {
     struct gd_grpc_call *call = w->data;
     bool stuck = call->out != NULL;
-
     (void)loop;
     (void)revents;
     gd_grpc_finish(call, GD_GRPC_DEADLINE_EXCEEDED, "the call's deadline passed");
@@ -375,7 +359,6 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 int grpc_call_create(struct gd_grpc_conn *conn, int32_t stream)
 {
     struct gd_grpc_call *call = calloc(1, sizeof(*call));
-
     if (!call) {
         return GD_ENOMEM;
     }
@@ -407,7 +390,6 @@ bool grpc_call_has_begun(const struct gd_grpc_call *call)
 void grpc_call_free(struct gd_grpc_call *call)
 {
     struct gd_grpc_conn *conn = call->conn;
-
     ev_timer_stop(conn->server->loop, &call->deadline);
     call->finished = true;
     if (call->prev) {
@@ -436,7 +418,6 @@ static bool is_grpc_type(const char *type)
 {
     static const char wanted[] = "application/grpc";
     size_t len = sizeof(wanted) - 1;
-
     return type && strncmp(type, wanted, len) == 0 &&
            (type[len] == '\0' || type[len] == '+' || type[len] == ';');
 }
@@ -444,7 +425,6 @@ static bool is_grpc_type(const char *type)
 static void refuse_method(struct gd_grpc_call *call, const char *path)
 {
     struct gd_err err;
-
     gd_fail(&err, GD_EUNSUPPORTED, "unknown method %.200s", path ? path : "(none)");
     gd_grpc_finish(call, GD_GRPC_UNIMPLEMENTED, err.text);
 }
@@ -456,7 +436,6 @@ static bool read_options(struct gd_grpc_call *call, enum gd_grpc_encoding *encod
     const char *timeout = find_header(call, "grpc-timeout");
     double seconds;
     struct gd_err err;
-
     *encoding = GD_GRPC_IDENTITY;
     if (name && gd_grpc_encoding_parse(name, encoding) != GD_OK) {
         gd_fail(&err, GD_EUNSUPPORTED, "unknown grpc-encoding %.60s: use one of %s", name,
@@ -484,7 +463,6 @@ void grpc_call_on_headers_end(struct gd_grpc_call *call)
     const char *path = find_header(call, ":path");
     const char *verb = find_header(call, ":method");
     enum gd_grpc_encoding encoding;
-
     if (call->header_bytes > GRPC_MAX_HEADERS) {
         struct gd_err err;
         gd_fail(&err, GD_ELIMIT, "the request's headers take %zu bytes, at most %d are accepted",

@@ -113,7 +113,6 @@ static void add_small(struct gd_grpc_client *client, const uint8_t *data, size_t
     uint8_t *to = client->small + client->small_len;
     struct segment *last =
         client->segment_count > 0 ? &client->segments[client->segment_count - 1] : NULL;
-
     memcpy(to, data, len);
     client->small_len += len;
     if (last && last->data + last->len == to) {
@@ -153,7 +152,6 @@ static void hand_out(struct gd_grpc_client *client, struct message *message, siz
 static size_t frame_size(const struct gd_grpc_client_call *call, size_t size)
 {
     size_t total = 0, runs = 0;
-
     for (const struct message *m = call->first; m && total < size; m = m->next) {
         runs += m->piece_count - m->piece;
         if (runs > FRAME_SEGMENTS) {
@@ -169,7 +167,6 @@ static ssize_t read_body(nghttp2_session *session, int32_t stream, uint8_t *to, 
 {
     struct gd_grpc_client_call *call = source->ptr;
     size_t len = frame_size(call, size);
-
     (void)session;
     (void)stream;
     (void)to;
@@ -197,7 +194,6 @@ static int send_frame(nghttp2_session *session, nghttp2_frame *frame, const uint
 {
     struct gd_grpc_client *client = user;
     struct gd_grpc_client_call *call = source->ptr;
-
     (void)session;
     (void)frame;
     if (batch_is_full(client)) {
@@ -225,7 +221,6 @@ static ssize_t frame_limit(nghttp2_session *session, uint8_t type, int32_t strea
                            void *user)
 {
     int32_t limit = max_frame < MAX_FRAME_OUT ? (int32_t)max_frame : MAX_FRAME_OUT;
-
     (void)session;
     (void)type;
     (void)stream;
@@ -318,7 +313,6 @@ void gd_grpc_client_sent(struct gd_grpc_client *client, size_t len)
 bool gd_grpc_client_wants_write(struct gd_grpc_client *client)
 {
     struct iovec one;
-
     return gd_grpc_client_out(client, &one, 1) > 0;
 }
 
@@ -344,7 +338,6 @@ static void end_with(struct gd_grpc_client_call *call, enum gd_grpc_code code, c
 static int on_message(void *ctx, const uint8_t *data, size_t len)
 {
     struct gd_grpc_client_call *call = ctx;
-
     if (!call->given_up && call->ops->message) {
         call->ops->message(call, call->ctx, data, len);
     }
@@ -357,7 +350,6 @@ static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t stream
     static const struct gd_grpc_deframer_ops ops = {.message = on_message};
     struct gd_grpc_client_call *call = call_of(session, stream);
     struct gd_err err = {0};
-
     (void)flags;
     (void)user;
     if (!call || call->given_up || call->http_status != 200) {
@@ -387,7 +379,6 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 {
     struct gd_grpc_client_call *call = call_of(session, frame->hd.stream_id);
     char text[32];
-
     (void)flags;
     (void)user;
     if (!call || call->local_status) {
@@ -413,7 +404,6 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     struct gd_grpc_client *client = user;
-
     if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK)) {
         client->pongs++;
     } else if (frame->hd.type == NGHTTP2_GOAWAY) {
@@ -487,7 +477,6 @@ static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t er
 {
     struct gd_grpc_client_call *call = call_of(session, stream);
     char text[80];
-
     (void)user;
     if (!call) {
         return 0;
@@ -561,7 +550,6 @@ static int new_session(struct gd_grpc_client *client)
         {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, MAX_FRAME_IN},
     };
     nghttp2_session_callbacks *callbacks;
-
     if (nghttp2_session_callbacks_new(&callbacks)) {
         return GD_ENOMEM;
     }
@@ -586,7 +574,6 @@ int gd_grpc_client_create(const char *authority, size_t max_message, struct gd_g
                           struct gd_err *err)
 {
     struct gd_grpc_client *client = calloc(1, sizeof(*client));
-
     if (client) {
         client->max_message = max_message;
         client->authority = strdup(authority);
@@ -637,7 +624,6 @@ static int32_t submit_call(struct gd_grpc_client_call *call, const char *path,
         header_of("grpc-accept-encoding", GD_GRPC_ACCEPT_ENCODING),
     };
     nghttp2_data_provider body = {.source = {.ptr = call}, .read_callback = read_body};
-
     for (size_t i = 0; i < header_count; i++) {
         all[8 + i] = header_of(headers[i].name, headers[i].value);
     }
@@ -695,7 +681,6 @@ int gd_grpc_client_send_pieces(struct gd_grpc_client_call *call, const void *hea
                                gd_grpc_release_fn release, void *release_ctx)
 {
     size_t len = head_len;
-
     if (call->half_closed || call->given_up || call->ended || call->client->broken) {
         return GD_ELOST;
     }

@@ -24,7 +24,6 @@ static int dial_address(const struct sockaddr *address, socklen_t len, const cha
 {
     int on = 1;
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
     if (fd < 0) {
         return gd_fail_errno(err, GD_EIO, "cannot connect to %s", text);
     }
@@ -52,7 +51,6 @@ static int dial_loopback(unsigned attempt, uint16_t port, const char *text, int 
         .sin_family = AF_INET, .sin_port = port, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
     struct sockaddr_in6 v6 = {
         .sin6_family = AF_INET6, .sin6_port = port, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-
     if (attempt == 0) {
         return dial_address((const struct sockaddr *)&v4, sizeof(v4), text, ret, err);
     }
@@ -68,7 +66,6 @@ static int dial_host(const char *address, unsigned attempt, int *ret, struct gd_
     struct addrinfo hints = {.ai_flags = AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     int rc = gd_grpc_address_parse(address, &where, err);
-
     if (rc != GD_OK) {
         return rc;
     }
@@ -95,7 +92,6 @@ static int dial_unix(const char *path, const char *text, int *ret, struct gd_err
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int rc = gd_own_socket_check(path, err);
-
     if (rc != GD_OK) {
         return rc;
     }
@@ -106,7 +102,6 @@ static int dial_unix(const char *path, const char *text, int *ret, struct gd_err
 int gd_grpc_connect(const char *address, unsigned attempt, int *ret, struct gd_err *err)
 {
     const char *path = gd_unix_path(address);
-
     if (path) {
         return attempt == 0 ? dial_unix(path, address, ret, err)
                             : gd_fail(err, GD_ENOTFOUND, "%s has no more addresses", address);
@@ -118,7 +113,6 @@ int gd_grpc_connect_finish(int fd, struct gd_err *err)
 {
     int error = 0;
     socklen_t len = sizeof(error);
-
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) {
         error = errno;
     }
@@ -132,7 +126,6 @@ int gd_grpc_connect_finish(int fd, struct gd_err *err)
 static int lose_connection(struct gd_grpc_client *client, int code, struct gd_err *err)
 {
     struct gd_err local;
-
     err = err ? err : &local;
     if (code == GD_ELOST) {
         gd_fail(err, code, "the server closed the connection");
@@ -147,7 +140,6 @@ int gd_grpc_client_read(struct gd_grpc_client *client, int fd, struct gd_err *er
 {
     uint8_t buffer[READ_SIZE];
     int rc = GD_OK;
-
     for (int i = 0; i < READS && rc == GD_OK; i++) {
         ssize_t n = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
         if (n > 0) {

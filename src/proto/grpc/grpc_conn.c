@@ -18,7 +18,6 @@ __attribute__((format(printf, 2, 3))) static void fail_conn(struct gd_grpc_conn 
 {
     char text[256];
     va_list args;
-
     if (conn->dead) {
         return; /* only the first reason counts */
     }
@@ -39,7 +38,6 @@ static void set_patience(struct gd_grpc_conn *conn, ev_tstamp seconds)
 static void rest_of(struct gd_grpc_conn *conn)
 {
     double interval = conn->server->settings->keepalive;
-
     set_patience(conn, interval > 0 ? interval : conn->server->peer_patience);
 }
 
@@ -48,7 +46,6 @@ static void rest_of(struct gd_grpc_conn *conn)
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     struct gd_grpc_conn *conn = user;
-
     (void)session;
     if (conn->dead) {
         return NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -72,7 +69,6 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
                      void *user)
 {
     struct gd_grpc_call *call = call_of(session, frame->hd.stream_id);
-
     (void)flags;
     (void)user;
     if (call && frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST &&
@@ -95,7 +91,6 @@ static void on_stream_frame(struct gd_grpc_call *call, const nghttp2_frame *fram
 static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     struct gd_grpc_conn *conn = user;
-
     if (!conn->heard) {
         conn->heard = true;
         rest_of(conn);
@@ -117,7 +112,6 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, 
 {
     struct gd_grpc_conn *conn = user;
     bool plain = hd->type == NGHTTP2_DATA && !(hd->flags & NGHTTP2_FLAG_PADDED);
-
     (void)session;
     conn->data_stream = plain ? hd->stream_id : 0;
     conn->data_left = plain ? hd->length : 0;
@@ -129,7 +123,6 @@ static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t stream
 {
     struct gd_grpc_conn *conn = user;
     struct gd_grpc_call *call = call_of(session, stream);
-
     (void)flags;
     conn->data_left -= len < conn->data_left ? len : conn->data_left;
     if (call) {
@@ -141,7 +134,6 @@ static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t stream
 static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t code, void *user)
 {
     struct gd_grpc_call *call = call_of(session, stream);
-
     (void)code;
     (void)user;
     if (call) {
@@ -153,7 +145,6 @@ static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t co
 static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     struct gd_grpc_conn *conn = user;
-
     if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR) {
         grpc_log(conn->server, "%s violated HTTP/2 (%s): closing the connection", conn->peer,
                  nghttp2_http2_strerror(frame->goaway.error_code));
@@ -258,7 +249,6 @@ static void flush_output(struct gd_grpc_conn *conn)
 static void feed_session(struct gd_grpc_conn *conn, const uint8_t *data, size_t len)
 {
     ssize_t n = 0;
-
     if (len > 0 && !conn->dead) {
         n = nghttp2_session_mem_recv(conn->session, data, len);
     }
@@ -284,7 +274,6 @@ static ssize_t read_placed(struct gd_grpc_conn *conn, uint8_t *buffer, size_t si
             : NULL;
     size_t room = 0;
     uint8_t *place = call ? grpc_call_place(call, &room) : NULL;
-
     room = room < conn->data_left ? room : conn->data_left;
     *placed = 0;
     if (!place || room < GRPC_PLACE_MIN) {
@@ -350,7 +339,6 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct gd_grpc_conn *conn = w->data;
     struct gd_grpc_server *server = conn->server;
-
     (void)revents;
     if (conn->busy > 0) {
         ev_io_stop(loop, w); /* a handler may run the loop; settle_calls() restarts the watcher */
@@ -389,7 +377,6 @@ static void flush_and_settle(struct gd_grpc_conn *conn)
 static void on_writable(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct gd_grpc_conn *conn = w->data;
-
     (void)revents;
     if (conn->busy > 0) {
         ev_io_stop(loop, w);
@@ -420,7 +407,6 @@ void grpc_conn_kick(struct gd_grpc_conn *conn)
 static bool has_unread(const struct gd_grpc_conn *conn)
 {
     char byte;
-
     return ev_is_active(&conn->reader) && recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
@@ -430,7 +416,6 @@ static void on_patience(struct ev_loop *loop, ev_timer *w, int revents)
     double patience = conn->server->peer_patience;
     double interval = conn->server->settings->keepalive;
     ev_tstamp silence = ev_now(loop) - conn->last_heard;
-
     (void)revents;
     if (has_unread(conn) || conn->paused) {
         set_patience(conn, conn->paused ? patience : 0);
@@ -472,7 +457,6 @@ static bool is_idle(const struct gd_grpc_conn *conn)
 static void on_idle(struct ev_loop *loop, ev_timer *w, int revents)
 {
     struct gd_grpc_conn *conn = w->data;
-
     (void)revents;
     if (!is_idle(conn)) {
         ev_timer_stop(loop, w);
@@ -505,7 +489,6 @@ static int submit_greeting(struct gd_grpc_conn *conn)
     };
     int rc = nghttp2_submit_settings(conn->session, NGHTTP2_FLAG_NONE, entries,
                                      sizeof(entries) / sizeof(entries[0]));
-
     return rc != 0 ? rc
                    : nghttp2_session_set_local_window_size(conn->session, NGHTTP2_FLAG_NONE, 0,
                                                            GRPC_CONN_WINDOW);
@@ -530,7 +513,6 @@ int grpc_conn_create(struct gd_grpc_server *server, int fd, const struct gd_peer
                      struct gd_err *err)
 {
     struct gd_grpc_conn *conn = calloc(1, sizeof(*conn));
-
     if (!conn) {
         close(fd);
         return gd_fail(err, GD_ENOMEM, "out of memory for a connection");
@@ -562,7 +544,6 @@ int grpc_conn_create(struct gd_grpc_server *server, int fd, const struct gd_peer
 static void stop_watchers(struct gd_grpc_conn *conn)
 {
     struct ev_loop *loop = conn->server->loop;
-
     ev_io_stop(loop, &conn->reader);
     ev_io_stop(loop, &conn->writer);
     ev_timer_stop(loop, &conn->patience);
@@ -588,7 +569,6 @@ static void say_goodbye(struct gd_grpc_conn *conn)
 void grpc_conn_free(struct gd_grpc_conn *conn)
 {
     struct gd_grpc_server *server = conn->server;
-
     conn->dead = true;
     conn->busy++; /* handlers called from here may run the loop */
     stop_watchers(conn);

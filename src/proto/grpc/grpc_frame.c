@@ -38,7 +38,6 @@ static int inflate_all(z_stream *z, struct gd_buf *out, struct gd_err *err)
 {
     uint8_t block[16384];
     int rc;
-
     do {
         z->next_out = block;
         z->avail_out = sizeof(block);
@@ -115,7 +114,6 @@ bool gd_grpc_deframer_at_end(const struct gd_grpc_deframer *d)
 static int begin_message(struct gd_grpc_deframer *d, struct gd_err *err)
 {
     const uint8_t *p = d->prefix;
-
     d->compressed = p[0] == 1;
     d->total = (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4];
     d->offset = 0;
@@ -141,7 +139,6 @@ static int deliver_message(struct gd_grpc_deframer *d, const uint8_t *data, stru
 {
     size_t len = d->total;
     bool compressed = d->compressed;
-
     d->prefix_len = 0;
     d->messages++;
     if (!compressed) {
@@ -161,7 +158,6 @@ static int deliver_message(struct gd_grpc_deframer *d, const uint8_t *data, stru
 static int take_chunk(struct gd_grpc_deframer *d, const uint8_t *data, size_t len)
 {
     size_t offset = d->offset;
-
     d->offset += len;
     if (d->offset == d->total) {
         d->prefix_len = 0;
@@ -192,7 +188,6 @@ static int feed_body(struct gd_grpc_deframer *d, const uint8_t *data, size_t len
                      struct gd_err *err)
 {
     size_t want = d->total - d->offset;
-
     *used = len < want ? len : want;
     if (!d->compressed && d->ops->chunk) {
         return *used > 0 || want == 0 ? take_chunk(d, data, *used) : GD_OK;
@@ -208,7 +203,6 @@ int gd_grpc_deframer_feed(struct gd_grpc_deframer *d, const void *data, size_t l
 {
     const uint8_t *p = data;
     int rc = GD_OK;
-
     while (rc == GD_OK && len > 0) {
         if (d->prefix_len < GD_GRPC_PREFIX_SIZE) {
             d->prefix[d->prefix_len++] = *p++;
@@ -232,7 +226,6 @@ int gd_grpc_deframer_feed(struct gd_grpc_deframer *d, const void *data, size_t l
 int gd_grpc_percent_encode(const char *text, struct gd_buf *out)
 {
     static const char digits[] = "0123456789ABCDEF";
-
     for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
         if (*p >= 0x20 && *p < 0x7f && *p != '%') {
             gd_buf_putc(out, (char)*p);
@@ -304,7 +297,6 @@ static int bad_address(const char *text, struct gd_err *err)
 static int parse_port(const char *port, struct gd_grpc_address *ret)
 {
     size_t len = strspn(port, "0123456789");
-
     if (len == 0 || len >= sizeof(ret->port) || port[len] != '\0' ||
         strtoul(port, NULL, 10) > 65535) {
         return GD_EINVAL;
@@ -319,7 +311,6 @@ int gd_grpc_address_parse(const char *text, struct gd_grpc_address *ret, struct 
     const char *host = text;
     size_t host_len = colon ? (size_t)(colon - text) : 0;
     struct gd_grpc_address address = {.host = ""};
-
     if (host_len > 0 && host[0] == '[') {
         if (host_len < 3 || host[host_len - 1] != ']') {
             return bad_address(text, err);

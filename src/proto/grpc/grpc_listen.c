@@ -46,7 +46,6 @@ static void pause_accepting(struct gd_grpc_server *server)
 static void on_accept_pause(struct ev_loop *loop, ev_timer *w, int revents)
 {
     struct gd_grpc_server *server = w->data;
-
     (void)revents;
     for (size_t i = 0; i < server->listener_count; i++) {
         ev_io_start(loop, &server->listeners[i].io);
@@ -57,7 +56,6 @@ static void on_accept_pause(struct ev_loop *loop, ev_timer *w, int revents)
 static void refuse_peer(struct gd_grpc_server *server, int fd, const struct gd_peer_owner *owner)
 {
     char peer[80];
-
     grpc_peer_name(fd, owner, peer, sizeof(peer));
     close(fd);
     if (!server->refusing) {
@@ -71,7 +69,6 @@ static void name_user(long uid, char *out, size_t size)
 {
     char text[1024];
     struct passwd user, *found = NULL;
-
     if (getpwuid_r((uid_t)uid, &user, text, sizeof(text), &found) == 0 && found) {
         snprintf(out, size, "user %.32s (uid %ld)", found->pw_name, uid);
     } else {
@@ -84,7 +81,6 @@ static void refuse_stranger(struct gd_grpc_server *server, int fd,
                             const struct gd_peer_owner *owner)
 {
     char peer[80], theirs[64], ours[64];
-
     grpc_peer_name(fd, owner, peer, sizeof(peer));
     close(fd);
     if (owner->uid >= 0 && owner->uid != server->refused_uid) {
@@ -100,7 +96,6 @@ static void refuse_stranger(struct gd_grpc_server *server, int fd,
 static bool is_welcome(const struct gd_grpc_server *server, const struct gd_peer_owner *owner)
 {
     const struct gd_settings *settings = server->settings;
-
     return owner->kind != GD_OWNER_OTHER ||
            (owner->pid == 0 && (settings->token[0] != '\0' || settings->ms_shared_allow_remote));
 }
@@ -110,7 +105,6 @@ static void take_connection(struct gd_grpc_server *server, int fd)
     int on = 1;
     struct gd_err err;
     struct gd_peer_owner owner = gd_owner_of_peer(fd);
-
     if (!is_welcome(server, &owner)) {
         refuse_stranger(server, fd, &owner);
         return;
@@ -132,7 +126,6 @@ static void on_connect(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct gd_grpc_listener *listener = w->data;
     struct gd_grpc_server *server = listener->server;
-
     (void)loop;
     (void)revents;
     for (int i = 0; i < ACCEPTS; i++) {
@@ -157,7 +150,6 @@ static int open_socket(const struct sockaddr_storage *address, bool both_familie
     socklen_t len =
         address->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
     int fd = socket(address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
     if (fd < 0) {
         return -1;
     }
@@ -177,7 +169,6 @@ static int open_socket(const struct sockaddr_storage *address, bool both_familie
 void grpc_add_listener(struct gd_grpc_server *server, int fd)
 {
     struct gd_grpc_listener *listener = &server->listeners[server->listener_count++];
-
     listener->server = server;
     listener->fd = fd;
     ev_io_init(&listener->io, on_connect, fd, EV_READ);
@@ -188,7 +179,6 @@ void grpc_add_listener(struct gd_grpc_server *server, int fd)
 static int is_refused(const struct sockaddr_storage *address, struct gd_err *err)
 {
     char text[80];
-
     grpc_print_address(address, text, sizeof(text));
     if (errno == EADDRINUSE) {
         return gd_fail_errno(
@@ -203,7 +193,6 @@ static uint16_t port_of(int fd)
 {
     struct sockaddr_storage address = {0};
     socklen_t len = sizeof(address);
-
     if (getsockname(fd, (struct sockaddr *)&address, &len) != 0) {
         return 0;
     }
@@ -219,7 +208,6 @@ static int open_loopback(uint16_t port, int *ret6, struct gd_err *err)
     struct sockaddr_in *in4 = (void *)&v4;
     struct sockaddr_in6 *in6 = (void *)&v6;
     int tries = port == 0 ? FREE_PORTS : 1;
-
     in4->sin_family = AF_INET;
     in4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     in4->sin_port = port;
@@ -246,7 +234,6 @@ static int listen_loopback(struct gd_grpc_server *server, uint16_t port, struct 
 {
     int fd6 = -1;
     int fd = open_loopback(port, &fd6, err);
-
     if (fd < 0) {
         return fd;
     }
@@ -264,7 +251,6 @@ static int resolve_name(const struct gd_grpc_address *where, struct sockaddr_sto
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     int rc = getaddrinfo(where->host, where->port, &hints, &found);
-
     if (rc != 0) {
         return gd_fail(err, GD_EINVAL, "cannot listen on %.200s: %s", where->host,
                        gai_strerror(rc));
@@ -280,7 +266,6 @@ static int listen_elsewhere(struct gd_grpc_server *server, const struct gd_grpc_
 {
     struct sockaddr_storage address;
     int rc = resolve_name(where, &address, err);
-
     if (rc != GD_OK) {
         return rc;
     }
@@ -298,7 +283,6 @@ static int listen_tcp(struct gd_grpc_server *server, const char *address, struct
     struct gd_grpc_address where;
     int rc = gd_grpc_address_parse(address, &where, err);
     size_t first = server->listener_count;
-
     if (rc != GD_OK) {
         return rc;
     }
@@ -324,7 +308,6 @@ int gd_grpc_server_listen(struct gd_grpc_server *server, const char *address, st
 {
     const char *path = gd_unix_path(address);
     const char *already = path ? server->socket : server->address;
-
     if (already[0] != '\0') {
         return gd_fail(err, GD_ESTATE, "already listening on %s", already);
     }

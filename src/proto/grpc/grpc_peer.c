@@ -12,7 +12,6 @@ void grpc_log(struct gd_grpc_server *server, const char *format, ...)
 {
     char line[512];
     va_list args;
-
     if (!server->log) {
         return;
     }
@@ -25,7 +24,6 @@ void grpc_log(struct gd_grpc_server *server, const char *format, ...)
 void grpc_print_address(const struct sockaddr_storage *address, char *out, size_t size)
 {
     char host[INET6_ADDRSTRLEN] = "?";
-
     if (address->ss_family == AF_INET) {
         const struct sockaddr_in *v4 = (const void *)address;
         inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
@@ -48,7 +46,6 @@ void grpc_peer_name(int fd, const struct gd_peer_owner *owner, char *out, size_t
 {
     struct sockaddr_storage address = {0};
     socklen_t len = sizeof(address);
-
     if (owner->pid > 0) {
         snprintf(out, size, "pid %ld", owner->pid);
     } else if (getpeername(fd, (struct sockaddr *)&address, &len) != 0) {

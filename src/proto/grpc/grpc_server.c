@@ -23,7 +23,6 @@ int gd_grpc_server_create(struct ev_loop *loop, const struct gd_settings *settin
                           struct gd_grpc_server **ret, struct gd_err *err)
 {
     struct gd_grpc_server *server = calloc(1, sizeof(*server));
-
     if (!server || set_up(server) != GD_OK) {
         gd_grpc_server_destroy(server);
         return gd_fail(err, GD_ENOMEM, "out of memory for the server");
@@ -66,7 +65,6 @@ int gd_grpc_server_add(struct gd_grpc_server *server, const struct gd_grpc_servi
 {
     const struct gd_grpc_service **more =
         realloc(server->services, (server->service_count + 1) * sizeof(*more));
-
     if (!more) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a service");
     }

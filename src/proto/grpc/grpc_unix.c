@@ -28,7 +28,6 @@ static int clear_path(const char *path, struct gd_err *err)
     struct sockaddr_un address;
     struct stat st;
     int code = 0;
-
     if (lstat(path, &st) != 0) {
         return GD_OK;
     }
@@ -62,7 +61,6 @@ static void sweep_sockets(const char *directory, size_t len)
 {
     char path[GD_SOCKET_PATH];
     DIR *dir;
-
     snprintf(path, sizeof(path), "%.*s", (int)len, directory);
     dir = opendir(path);
     if (!dir) {
@@ -83,7 +81,6 @@ static int lock_directory(const char *path, size_t len, struct gd_err *err)
 {
     char name[GD_SOCKET_PATH + sizeof(LOCK_NAME)];
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-
     snprintf(name, sizeof(name), "%.*s/%s", (int)len, path, LOCK_NAME);
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 || fcntl(fd, F_SETLKW, &lock) != 0) {
@@ -100,7 +97,6 @@ static int open_listener(const char *path, struct gd_err *err)
 {
     struct sockaddr_un address;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
     fill_address(&address, path);
     if (fd >= 0 && bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
         chmod(path, 0600) == 0 && listen(fd, BACKLOG) == 0) {
@@ -116,7 +112,6 @@ static int open_listener(const char *path, struct gd_err *err)
 static void on_touch(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct gd_grpc_server *server = timer->data;
-
     (void)loop;
     (void)events;
     utimensat(AT_FDCWD, gd_unix_path(server->socket), NULL, AT_SYMLINK_NOFOLLOW);
@@ -128,7 +123,6 @@ int grpc_unix_listen(struct gd_grpc_server *server, const char *path, struct gd_
     struct stat st = {0};
     int fd = -1;
     int rc = gd_own_parent_check(path, true, err);
-
     if (rc != GD_OK) {
         return rc;
     }
@@ -162,7 +156,6 @@ void grpc_unix_close(struct gd_grpc_server *server)
 {
     const char *path = gd_unix_path(server->socket);
     struct stat st;
-
     if (!path) {
         return;
     }

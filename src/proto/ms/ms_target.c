@@ -514,10 +514,8 @@ struct facts {
     void *ctx;
 };
 
-static void tell_session(const struct facts *facts, const char *name, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void tell_session(const struct facts *facts, const char *name, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void
+tell_session(const struct facts *facts, const char *name, const char *format, ...)
 {
     char text[256];
     va_list args;

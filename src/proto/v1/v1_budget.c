@@ -51,7 +51,6 @@ static bool count_block(struct v1_budget *budget, const ProtobufCFieldDescriptor
                         struct reader block, unsigned depth)
 {
     size_t len = (size_t)(block.end - block.at);
-
     if (!field) {
         return spend_bytes(budget, 1, sizeof(ProtobufCMessageUnknownField) + len);
     }
@@ -73,7 +72,6 @@ static bool count_element(struct v1_budget *budget, const ProtobufCMessageDescri
     static const uint64_t fixed[] = {[1] = 8, [5] = 4};
     size_t members = 0;
     uint64_t tag, len;
-
     while (r.at < r.end && read_varint(&r, &tag)) {
         const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(
             type, tag >> 3 > UINT32_MAX ? 0 : (unsigned)(tag >> 3));

@@ -258,8 +258,7 @@ bool v1_watch_error(struct v1_target *target, uint64_t request, const struct gd_
 /* Removes all plans and answers all requests for costs. */
 void v1_watch_drop_all(struct v1_target *target, int code, const char *why);
 
-/* ---- v1_shm.c
- * ------------------------------------------------------------------------------------ */
+/* ---- v1_shm.c -------------------------------------------------------------------------------- */
 
 /* Reads the probe. NULL: another machine, another user, or a false claim; err says which. */
 struct v1_shm *v1_shm_create(const Gradb__V1__ShmProbe *probe, struct gd_err *err);

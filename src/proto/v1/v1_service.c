@@ -38,7 +38,6 @@ static const char *token_of(const struct v1_conn *conn)
 static void on_authenticate(struct v1_conn *conn, const Gradb__V1__Authenticate *m)
 {
     Gradb__V1__Challenge challenge = GRADB__V1__CHALLENGE__INIT;
-
     if (conn->stage != V1_MEETS || m->nonce.len != GD_PROOF_BYTES ||
         !gd_proof_nonce(conn->nonces.debugger)) {
         v1_conn_finish(conn, GD_GRPC_INVALID_ARGUMENT,
@@ -58,7 +57,6 @@ static void on_proof(struct v1_conn *conn, const Gradb__V1__Proof *m)
     uint8_t mac[GD_PROOF_BYTES];
     Gradb__V1__Proof proof = GRADB__V1__PROOF__INIT;
     const char *token = token_of(conn);
-
     if (conn->stage != V1_CHALLENGED || token[0] == '\0') {
         v1_conn_finish(conn, GD_GRPC_INVALID_ARGUMENT, "Proof is only valid after a Challenge");
         return;
@@ -82,7 +80,6 @@ static enum gd_grpc_code require_proof(const struct v1_conn *conn, const Gradb__
                                        char *text, size_t size)
 {
     const char *token = token_of(conn);
-
     if (hello->token[0] != '\0') {
         snprintf(text, size,
                  "the training process sent its token in plain text, as old agents do: update its "

@@ -131,8 +131,7 @@ struct v1_shm *v1_shm_create(const Gradb__V1__ShmProbe *probe, struct gd_err *er
     return shm;
 }
 
-/* ---- life
- * ---------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void segment_close(struct segment *segment)
 {
@@ -200,8 +199,7 @@ static void end_lease(void *data, size_t bytes, void *ctx)
     free(lease);
 }
 
-/* ---- tensors
- * --------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 static struct segment *free_place(struct v1_shm *shm)
 {

@@ -38,24 +38,22 @@ struct v1_cost_request {
 
 /* ---- plans --------------------------------------------------------------------------- */
 
-static struct v1_plan *plan_find(struct v1_target *t, uint32_t id)
+/* Where the plan is linked; *result is NULL if there is none. */
+static struct v1_plan **find_plan(struct v1_target *t, uint32_t id)
 {
-    struct v1_plan *plan = t->plans;
-    while (plan && plan->id != id) {
-        plan = plan->next;
+    struct v1_plan **p = &t->plans;
+    while (*p && (*p)->id != id) {
+        p = &(*p)->next;
     }
-    return plan;
+    return p;
 }
 
-static void plan_remove(struct v1_target *t, uint32_t id)
+static void remove_plan(struct v1_target *t, uint32_t id)
 {
-    for (struct v1_plan **p = &t->plans; *p; p = &(*p)->next) {
-        if ((*p)->id == id) {
-            struct v1_plan *old = *p;
-            *p = old->next;
-            free(old);
-            return;
-        }
+    struct v1_plan **p = find_plan(t, id), *old = *p;
+    if (old) {
+        *p = old->next;
+        free(old);
     }
 }
 
@@ -284,7 +282,7 @@ int v1_watch_plan(struct gd_target *base, const struct gd_watch_plan *from, stru
         free(plan);
         return rc;
     }
-    plan_remove(t, from->id);
+    remove_plan(t, from->id);
     if (from->item_count == 0) {
         free(plan);
         return GD_OK;
@@ -407,7 +405,7 @@ static void send_verdict(struct v1_target *t, uint64_t report)
 
 int v1_watch_report(struct v1_target *t, const Gradb__V1__WatchReport *m, struct gd_err *err)
 {
-    const struct v1_plan *plan = plan_find(t, m->plan);
+    const struct v1_plan *plan = *find_plan(t, m->plan);
     if (t->report_id != m->id) {
         t->report_id = m->id;
         t->report_stop = false;
@@ -481,7 +479,7 @@ static struct v1_cost_request *cost_take(struct v1_target *t, uint64_t id)
 static bool decode_cost(struct v1_target *t, const Gradb__V1__PlanCost *m, uint64_t asked,
                         struct gd_arena *arena, struct gd_plan_cost *ret)
 {
-    const struct v1_plan *plan = plan_find(t, m->plan);
+    const struct v1_plan *plan = *find_plan(t, m->plan);
     if (!plan || plan->set_at >= asked || m->n_item_ns != plan->sent_count ||
         m->n_item_runs != plan->sent_count) {
         return false;
@@ -557,6 +555,6 @@ void v1_watch_drop_all(struct v1_target *t, int code, const char *why)
         v1_watch_error(t, t->cost_requests->id, &err);
     }
     while (t->plans) {
-        plan_remove(t, t->plans->id);
+        remove_plan(t, t->plans->id);
     }
 }

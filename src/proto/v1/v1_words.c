@@ -50,8 +50,6 @@ static void on_checkpoint(struct v1_target *t, const Gradb__V1__CheckpointDone *
     gd_session_on_event(t->base.session, "checkpoint", line, m->step, GD_NO_NODE);
 }
 
-/* ---- times --------------------------------------------------------------------------- */
-
 /* Inserts an operator, slowest first; the fastest drops out of a full list. */
 static void add_op(struct gd_step_times *times, const struct gd_op_time *op)
 {

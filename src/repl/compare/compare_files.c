@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "engine/glob.h"
 #include "repl/compare/compare_files.h"
 #include "repl/compare/compare_probe.h"
@@ -36,16 +37,12 @@ struct comparing {
 
 static int add_pair(struct comparing *c, const struct item_pair *pair, struct gd_err *err)
 {
-    if (c->count == c->room) {
-        size_t room = c->room ? c->room * 2 : 64;
-        struct item_pair *more = reallocarray(c->pairs, room, sizeof(*more));
+    struct item_pair *more = gd_grow(c->pairs, c->count, &c->room, sizeof(*more));
 
-        if (!more) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for a list of pairs");
-        }
-        c->pairs = more;
-        c->room = room;
+    if (!more) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a list of pairs");
     }
+    c->pairs = more;
     c->pairs[c->count++] = *pair;
     return GD_OK;
 }

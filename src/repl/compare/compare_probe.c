@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "dump/hash_index.h"
+#include "engine/hash_index.h"
 #include "repl/core/command.h"
 #include "repl/values/inspect.h"
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "repl/compare/compare_rows.h"
 #include "repl/core/command.h"
 #include "repl/values/inspect.h"
@@ -9,16 +10,12 @@
 int compare_rows_add_extra(struct compare_rows *rows, const struct compare_row *row,
                            struct gd_err *err)
 {
-    if (rows->count == rows->room) {
-        size_t room = rows->room ? rows->room * 2 : 64;
-        struct compare_row *more = reallocarray(rows->row, room, sizeof(*more));
+    struct compare_row *more = gd_grow(rows->row, rows->count, &rows->room, sizeof(*more));
 
-        if (!more) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for the rows of a comparison");
-        }
-        rows->row = more;
-        rows->room = room;
+    if (!more) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the rows of a comparison");
     }
+    rows->row = more;
     rows->row[rows->count++] = *row;
     return GD_OK;
 }

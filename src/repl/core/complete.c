@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Tab completion: candidates from the tables, the graph and the file system. */
+#include "repl/core/complete.h"
+#include "base/grow.h"
 #include "engine/ranks.h"
 #include "engine/utf8.h"
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/screen/panes.h"
 #include "repl/core/agent.h"
-#include "repl/core/repl_impl.h"
 #include "repl/core/settings_table.h"
 
 #include <dirent.h>
@@ -16,42 +17,38 @@
 
 #define MAX_WORDS 20000
 
-struct completion {
-    struct repl *repl;
-    const char *line; /* up to the cursor */
-    size_t start;     /* where the word starts */
-    const char *word; /* line + start */
-    size_t len;
-    char **words;
-    size_t count, room;
-};
-
 /* Names with control characters or bidirectional marks are not offered: a pattern can select
  * them. */
 static void add_word(struct completion *c, const char *text, size_t len)
 {
-    if (c->count + 1 >= c->room) {
-        size_t room = c->room > 0 ? c->room * 2 : 32;
-        char **more = c->count < MAX_WORDS ? realloc(c->words, room * sizeof(*more)) : NULL;
-        if (!more) {
-            return;
-        }
-        c->words = more;
-        c->room = room;
+    char **more = c->count < MAX_WORDS /* with room for a NULL at the end */
+                      ? gd_grow(c->words, c->count + 1, &c->room, sizeof(*more))
+                      : NULL;
+    if (!more) {
+        return;
     }
+    c->words = more;
     c->words[c->count] = gd_utf8_is_safe_text(text, len) ? strndup(text, len) : NULL;
     c->count += c->words[c->count] != NULL ? 1 : 0;
 }
 
-static void add_if(struct completion *c, const char *text)
+void complete_if(struct completion *c, const char *text)
 {
     if (strncmp(text, c->word, c->len) == 0) {
         add_word(c, text, strlen(text));
     }
 }
 
+static void add_number(struct completion *c, uint64_t number)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+    complete_if(c, text);
+}
+
 /* Adds each word of a blank-separated list. */
-static void add_list(struct completion *c, const char *list)
+void complete_list(struct completion *c, const char *list)
 {
     for (const char *p = list; *p != '\0';) {
         size_t len = strcspn(p, " ");
@@ -65,7 +62,7 @@ static void add_list(struct completion *c, const char *list)
 static void add_panes(struct completion *c)
 {
     for (int i = 0; pane_names[i]; i++) {
-        add_if(c, pane_names[i]);
+        complete_if(c, pane_names[i]);
     }
 }
 
@@ -105,7 +102,7 @@ static void add_scope(struct completion *c, size_t dir, const char *leaf)
         memcpy(path, c->word, dir);
         memcpy(path + dir, leaf, len - dir);
         memcpy(path + len, "/", 2);
-        add_if(c, path);
+        complete_if(c, path);
     }
     free(path);
 }
@@ -113,7 +110,7 @@ static void add_scope(struct completion *c, size_t dir, const char *leaf)
 static bool add_name(const void *ctx, const char *name)
 {
     struct completion *const *c = ctx;
-    add_if(*c, name);
+    complete_if(*c, name);
     return false;
 }
 
@@ -128,7 +125,7 @@ static void add_nodes_of(struct completion *c, struct gd_graph *graph, gd_scope_
         struct gd_node_info at;
 
         if (gd_graph_node(graph, node, &at) && at.name != at.own_name) {
-            add_if(c, at.name);
+            complete_if(c, at.name);
         } else {
             gd_graph_any_name(graph, node, add_name, &c);
         }
@@ -177,7 +174,7 @@ static int add_leaf(void *ctx, gd_node_id node)
     const char *leaf = strrchr(name, '/');
 
     if (leaf) {
-        add_if(c, leaf + 1);
+        complete_if(c, leaf + 1);
     }
     return c->count >= 2000;
 }
@@ -202,7 +199,7 @@ static void add_slots(struct completion *c)
 
         gd_graph_slot_name(graph, node, slot, name);
         gd_buf_printf(&text, "%s:%s", info.name, name);
-        add_if(c, gd_buf_text(&text));
+        complete_if(c, gd_buf_text(&text));
         gd_buf_deinit(&text);
     }
 }
@@ -233,7 +230,7 @@ static void add_types(struct completion *c)
     const struct gd_type_count *types = graph ? gd_graph_types(graph, &count) : NULL;
 
     for (uint32_t i = 0; i < count; i++) {
-        add_if(c, types[i].type);
+        complete_if(c, types[i].type);
     }
 }
 
@@ -244,21 +241,12 @@ static int add_type_of(void *ctx, gd_node_id node)
 
     if (gd_graph_node(graph_of(c), node, &info) &&
         (c->count == 0 || strcmp(c->words[c->count - 1], info.type) != 0)) {
-        add_if(c, info.type);
+        complete_if(c, info.type);
     }
     return c->count >= 2000; /* duplicates: each is offered once */
 }
 
-static void add_activation_types(struct completion *c)
-{
-    struct gd_graph *graph = graph_of(c);
-
-    if (graph) {
-        gd_graph_search_kind(graph, GD_NODE_ACTIVATION, add_type_of, c);
-    }
-}
-
-static void add_selectors(struct completion *c)
+void complete_selectors(struct completion *c)
 {
     size_t term = c->len; /* a new term starts after ',' and '|' */
     while (term > 0 && c->word[term - 1] != ',' && c->word[term - 1] != '|') {
@@ -272,10 +260,12 @@ static void add_selectors(struct completion *c)
     }
     if (c->len >= 12 && strncmp(c->word, "activations:", 12) == 0) {
         set_start(c, c->start + 12);
-        add_activation_types(c);
+        if (graph_of(c)) {
+            gd_graph_search_kind(graph_of(c), GD_NODE_ACTIVATION, add_type_of, c);
+        }
         return;
     }
-    add_list(c, "weights gradients activations activations: parameters all type: at:");
+    complete_list(c, "weights gradients activations activations: parameters all type: at:");
     add_nodes(c);
 }
 
@@ -283,10 +273,7 @@ static void add_selectors(struct completion *c)
 
 static void add_files(struct completion *c)
 {
-    size_t dir_len = c->len;
-    while (dir_len > 0 && c->word[dir_len - 1] != '/') {
-        dir_len--;
-    }
+    size_t dir_len = dir_of_word(c);
     char *dir_path = dir_len > 0 ? strndup(c->word, dir_len) : strdup(".");
     DIR *dir = dir_path ? opendir(dir_path) : NULL;
     struct dirent *entry;
@@ -318,19 +305,15 @@ static void add_files(struct completion *c)
 
 static void add_watchpoints(struct completion *c)
 {
-    char number[16];
     for (const struct gd_watchpoint *w = c->repl->debugger->watchpoints; w; w = w->next) {
-        snprintf(number, sizeof(number), "%d", w->number);
-        add_if(c, number);
+        add_number(c, (uint64_t)w->number);
     }
 }
 
 static void add_breakpoints(struct completion *c)
 {
-    char number[16];
     for (const struct gd_breakpoint *b = c->repl->debugger->breakpoints; b; b = b->next) {
-        snprintf(number, sizeof(number), "%d", b->number);
-        add_if(c, number);
+        add_number(c, (uint64_t)b->number);
     }
     add_watchpoints(c);
 }
@@ -338,26 +321,22 @@ static void add_breakpoints(struct completion *c)
 static void add_hits(struct completion *c)
 {
     const struct gd_session *session = c->repl->debugger->current;
-    char number[32];
 
-    add_list(c, "next previous");
+    complete_list(c, "next previous");
     for (size_t i = 0; session && i < session->hit_count && c->count < 2000; i++) {
-        snprintf(number, sizeof(number), "%zu", session->hits_dropped + i + 1);
-        add_if(c, number);
+        add_number(c, session->hits_dropped + i + 1);
     }
 }
 
 static void add_ranks(struct completion *c)
 {
-    char number[16];
     const struct gd_session *current = c->repl->debugger->current;
     bool of_job = current && gd_ranks_of(current);
-    add_if(c, "all");
-    add_if(c, "check");
+    complete_if(c, "all");
+    complete_if(c, "check");
     for (size_t i = 0; i < c->repl->debugger->session_count; i++) {
         const struct gd_session *session = c->repl->debugger->sessions[i];
-        snprintf(number, sizeof(number), "%d", of_job ? session->peer.rank : session->number);
-        add_if(c, number);
+        add_number(c, (uint64_t)(of_job ? session->peer.rank : session->number));
     }
 }
 
@@ -371,9 +350,9 @@ static void add_settings(struct completion *c, size_t from)
 
     if (setting_find(typed, &setting, &rest, NULL) == GD_OK && rest <= c->word && rest > typed &&
         rest[-1] == ' ') {
-        add_list(c, setting->type == SETTING_BOOL ? "on off"
-                    : setting->choices            ? setting->choices
-                                                  : "");
+        complete_list(c, setting->type == SETTING_BOOL ? "on off"
+                         : setting->choices            ? setting->choices
+                                                       : "");
         return;
     }
     for (const struct setting *s = settings_table; s->name; s++) {
@@ -387,23 +366,23 @@ static void add_settings(struct completion *c, size_t from)
 static void add_commands(struct completion *c)
 {
     for (const struct command *k = command_next(NULL); k; k = command_next(k)) {
-        add_if(c, k->name);
+        complete_if(c, k->name);
     }
     for (const struct user_command *u = c->repl->script.user_commands; u; u = u->next) {
-        add_if(c, u->name);
+        complete_if(c, u->name);
     }
     for (const struct user_alias *a = c->repl->script.aliases; a; a = a->next) {
-        add_if(c, a->name);
+        complete_if(c, a->name);
     }
 }
 
-static void add_conditions(struct completion *c)
+void complete_conditions(struct completion *c)
 {
     const struct gd_condition *condition;
 
     for (size_t i = 0; (condition = gd_condition_at(i)); i++) {
-        add_if(c, condition->id);
-        add_if(c, condition->abbr);
+        complete_if(c, condition->id);
+        complete_if(c, condition->abbr);
     }
 }
 
@@ -428,7 +407,7 @@ static void add_key(void *ctx, const struct repl_key *key)
     struct completion *c = ctx;
 
     if (!strchr(key->name, ' ') && strlen(key->name) > 1) {
-        add_if(c, key->name);
+        complete_if(c, key->name);
     }
 }
 
@@ -439,127 +418,10 @@ static void add_keys(struct completion *c)
     if (c->repl->front.screen) {
         c->repl->front.screen->keys(c->repl->front.screen_ctx, add_key, c);
     }
-    add_list(c, "C-x -p");
+    complete_list(c, "C-x -p");
     for (int i = 1; i <= 12; i++) {
         snprintf(name, sizeof(name), "F%d", i);
-        add_if(c, name);
-    }
-}
-
-/* The words of a watch command before the cursor: the condition, the last `on` and the last
- * `if`. */
-struct watch_words {
-    char first[64]; /* the condition, or the number after `edit` */
-    bool on, guard; /* the cursor is after this word */
-    bool selects;   /* edit: after add or remove */
-};
-
-static struct watch_words scan_words(const struct completion *c, size_t first)
-{
-    struct watch_words words = {.first = ""};
-    int index = 0;
-
-    for (size_t at = first; at < c->start; index++) {
-        size_t end = at + strcspn(c->line + at, " \t");
-        size_t len = end - at;
-        const char *p = c->line + at;
-        if (p[0] == '-' && index == 0) {
-            index--; /* -exact, -step */
-        } else if (index == 0) {
-            snprintf(words.first, sizeof(words.first), "%.*s", (int)(len < 63 ? len : 63), p);
-        } else if (len == 2 && memcmp(p, "on", 2) == 0 && !words.guard) {
-            words.on = true;
-        } else if (len == 2 && memcmp(p, "if", 2) == 0) {
-            words.guard = true;
-        } else if (index == 1 && ((len == 3 && memcmp(p, "add", 3) == 0) ||
-                                  (len == 6 && memcmp(p, "remove", 6) == 0))) {
-            words.selects = true;
-        }
-        at = end + strspn(c->line + end, " \t");
-    }
-    return words;
-}
-
-static void add_figures(struct completion *c)
-{
-    const struct gd_session *session = c->repl->debugger->current;
-
-    for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL; i++) {
-        if ((gd_statistic_needs((enum gd_statistic)i) & GD_NEED_RANGE) == 0) {
-            add_if(c, gd_statistic_name((enum gd_statistic)i));
-        }
-    }
-    for (int i = 0; session && i < session->scalar_count; i++) {
-        add_if(c, session->scalar[i].name);
-    }
-    add_if(c, "step");
-}
-
-static void add_param_names(struct completion *c, const struct gd_condition *condition)
-{
-    for (int i = 0; condition && i < condition->param_count; i++) {
-        char text[64];
-        snprintf(text, sizeof(text), "%s=", condition->param[i].name);
-        if (!condition->param[i].hidden) {
-            add_if(c, text);
-        }
-    }
-}
-
-static void add_scalars(struct completion *c)
-{
-    const struct gd_session *session = c->repl->debugger->current;
-    for (int i = 0; session && i < session->scalar_count; i++) {
-        add_if(c, session->scalar[i].name);
-    }
-}
-
-/* After a condition: its parameters, `on` and `if`; after those, a selector or a statistic. */
-static void add_watch(struct completion *c, size_t first)
-{
-    const struct gd_condition *condition = NULL;
-    struct watch_words words = scan_words(c, first);
-
-    if (words.guard) {
-        add_figures(c);
-    } else if (words.on) {
-        add_list(c, "except if");
-        if (gd_condition_find(words.first, &condition, NULL) == GD_OK &&
-            condition->target == GD_COND_SCALAR) {
-            add_scalars(c);
-        } else {
-            add_selectors(c);
-        }
-    } else if (words.first[0] == '\0') {
-        add_conditions(c);
-        add_figures(c);
-    } else {
-        add_list(c, "on if");
-        if (gd_condition_find(words.first, &condition, NULL) == GD_OK) {
-            add_param_names(c, condition);
-        } else {
-            add_figures(c);
-        }
-    }
-}
-
-static void add_watch_edit(struct completion *c, size_t first)
-{
-    struct watch_words words = scan_words(c, first);
-    const struct gd_watchpoint *watch =
-        gd_watchpoint_at(c->repl->debugger, (int)strtol(words.first, NULL, 10));
-
-    if (words.guard) {
-        add_figures(c);
-    } else if (words.on || words.selects) {
-        add_selectors(c);
-    } else {
-        add_list(c, "add remove on if");
-        if (watch && watch->condition) {
-            add_param_names(c, watch->condition);
-        } else if (watch) {
-            add_figures(c);
-        }
+        complete_if(c, name);
     }
 }
 
@@ -604,62 +466,71 @@ static enum command_arg kind_of(const struct command *command, int index)
     return command->args[index < last ? index : last];
 }
 
+static void add_scope_names(struct completion *c)
+{
+    struct gd_graph *graph = graph_of(c);
+
+    if (graph) {
+        add_below(c, graph, add_scopes_of);
+    }
+}
+
+static void add_agent_commands(struct completion *c)
+{
+    complete_list(c, agent_command_names(c->repl, c->repl->debugger->current));
+}
+
+/* Candidates that depend on nothing but the kind of the argument. */
+static void (*const add_kind[])(struct completion *c) = {
+    [ARG_SCOPE] = add_scope_names,
+    [ARG_SELECTOR] = complete_selectors,
+    [ARG_CONDITION] = complete_conditions,
+    [ARG_PANE] = add_panes,
+    [ARG_WATCHPOINT] = add_watchpoints,
+    [ARG_HIT] = add_hits,
+    [ARG_FILE] = add_files,
+    [ARG_BREAKPOINT] = add_breakpoints,
+    [ARG_RANK] = add_ranks,
+    [ARG_TYPE] = add_types,
+    [ARG_AGENT] = add_agent_commands,
+};
+
 /* Argument number `index` of a command. Its arguments start at `first`, this one at `at`. */
 static void complete_argument(struct completion *c, const struct command *command, int index,
                               size_t first, size_t at)
 {
+    enum command_arg kind = kind_of(command, index);
+
     set_start(c, at);
-    switch (kind_of(command, index)) {
+    switch (kind) {
     case ARG_NODE:
     case ARG_TENSOR:
     case ARG_SIDE:
         if (c->word[0] == '-') { /* no name starts like this */
             add_choices(c, command);
-        } else {
-            add_nodes(c);
-            add_slots(c);
+            break;
         }
-        if (kind_of(command, index) == ARG_SIDE && c->word[0] != '-') {
+        add_nodes(c);
+        add_slots(c);
+        if (kind == ARG_SIDE) {
             add_files(c);
         }
         break;
-    case ARG_SCOPE: {
-        struct gd_graph *graph = graph_of(c);
-        if (graph) {
-            add_below(c, graph, add_scopes_of);
-        }
-        break;
-    }
-    case ARG_SELECTOR: add_selectors(c); break;
-    case ARG_CONDITION:
-        add_conditions(c);
-        if (command->args[1] == ARG_WATCH) { /* an expression may replace it */
-            add_figures(c);
-        }
-        break;
     case ARG_CHOICE: add_choices(c, command); break;
-    case ARG_PANE:
-        add_panes(c);
-        add_list(c, "next prev");
-        break;
-    case ARG_WATCH: add_watch(c, first); break;
-    case ARG_WATCH_EDIT: add_watch_edit(c, first); break;
-    case ARG_WATCHPOINT: add_watchpoints(c); break;
-    case ARG_HIT: add_hits(c); break;
-    case ARG_FILE: add_files(c); break;
+    case ARG_WATCH: complete_watch(c, first); break;
+    case ARG_WATCH_EDIT: complete_watch_edit(c, first); break;
     case ARG_SETTING: add_settings(c, first); break;
-    case ARG_BREAKPOINT: add_breakpoints(c); break;
-    case ARG_RANK: add_ranks(c); break;
-    case ARG_TYPE: add_types(c); break;
-    case ARG_AGENT: add_list(c, agent_command_names(c->repl, c->repl->debugger->current)); break;
-    default: break;
+    default:
+        if ((size_t)kind < sizeof(add_kind) / sizeof(add_kind[0]) && add_kind[kind]) {
+            add_kind[kind](c);
+        }
+        break;
     }
-}
-
-/* The offset of the first argument that is a command line of its own; SIZE_MAX when none is. */
-static bool is_command_argument(const struct command *command, int index)
-{
-    return index < COMMAND_MAX_ARGS && command->args[index] == ARG_COMMAND;
+    if (kind == ARG_CONDITION && command->args[1] == ARG_WATCH) { /* an expression may replace it */
+        complete_figures(c);
+    } else if (kind == ARG_PANE) {
+        complete_list(c, "next prev");
+    }
 }
 
 /* bind: an optional "-p PANE", a key with an optional "C-x" before it, and a command. */
@@ -704,7 +575,7 @@ static void complete_arguments(struct completion *c, const struct command *comma
         return;
     }
     for (int index = 0;; index++) {
-        if (is_command_argument(command, index)) {
+        if (index < COMMAND_MAX_ARGS && command->args[index] == ARG_COMMAND) {
             complete_line(c, at);
             if (index == 0 && command->args[1] == ARG_CHOICE &&
                 c->line[word_end(c->line, at)] == '\0') {
@@ -727,7 +598,7 @@ static void complete_arguments(struct completion *c, const struct command *comma
         if (index == 0 && command->sub) {
             set_start(c, at);
             for (const struct command *s = command->sub; s->name; s++) {
-                add_if(c, s->name);
+                complete_if(c, s->name);
             }
             return;
         }

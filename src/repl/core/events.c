@@ -81,7 +81,10 @@ static void say_hit(struct repl_out *out, const struct gd_event *event)
     char prefix[EVENT_PREFIX];
 
     if (out_is_json(out)) {
-        repl_write_json(out->repl, NULL, "hit", repl_hit_json(event->session, event->hit, true));
+        cJSON *record = cJSON_CreateObject();
+        event_add_session(record, event->session);
+        repl_hit_record(record, event->session, event->hit);
+        repl_write_json(out->repl, NULL, "hit", record);
     } else {
         repl_hit_event(out->repl, event->session, event->hit,
                        event_prefix(out->repl, event->session, prefix));

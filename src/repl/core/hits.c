@@ -273,15 +273,11 @@ static void add_params(cJSON *object, const struct gd_condition *condition,
     }
 }
 
-cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit, bool head)
+void repl_hit_record(cJSON *object, const struct gd_session *session, const struct gd_hit *hit)
 {
     const struct gd_condition *condition = hits_condition(session->debugger, hit);
     bool is_expression = !condition && hit->expression[0] != '\0';
-    cJSON *object = cJSON_CreateObject();
     char why[256];
-    if (head) {
-        event_add_session(object, session);
-    }
     gd_hit_error_text(hit->error, why, sizeof(why));
     out_set(object, OUT_INT("watchpoint", hit->watchpoint), OUT_INT("condition", hit->condition),
             OUT_IF(condition, OUT_TEXT("condition_id", condition->id)),
@@ -293,5 +289,4 @@ cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit,
             OUT_IF(hit->frozen, OUT_BOOL("frozen", true)), OUT_BOOL("trace", hit->traced),
             OUT_INT("error", hit->error), OUT_IF(hit->error, OUT_TEXT("reason", why)));
     add_params(object, condition, hit);
-    return object;
 }

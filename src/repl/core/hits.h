@@ -55,7 +55,7 @@ const char *hits_where(struct command_call *call, const struct gd_hit *hit);
 
 /* "NODE:SLOT max_gt=0.5 (0.75)", or why it could not be checked. */
 void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out);
-/* With `head`, session and rank come first. The caller owns it. */
-cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit, bool head);
+
+void repl_hit_record(cJSON *object, const struct gd_session *session, const struct gd_hit *hit);
 
 #endif

@@ -44,14 +44,15 @@ void repl_work_begin(struct repl_work *work, struct command_call *call, const ch
     repl_work_begin_count(work, call, what, "B", bytes);
 }
 
-bool repl_work_at(struct repl_work *work, uint64_t bytes)
+bool repl_work_at(void *ctx, uint64_t done)
 {
+    struct repl_work *work = ctx;
     struct repl *repl = work->call->repl;
 
     if (!work->progress || work->stopped) {
         return !work->stopped;
     }
-    gd_progress_at(work->progress, bytes);
+    gd_progress_at(work->progress, done);
     double now = repl_now(repl);
     if (now >= work->pumped_at && now < work->pumped_at + PUMP_EVERY) {
         return true;
@@ -61,7 +62,7 @@ bool repl_work_at(struct repl_work *work, uint64_t bytes)
     work->pumped_at = repl_now(repl);
     if (repl_is_interrupted(repl)) {
         work->stopped = true;
-        work->at = (struct gd_progress_info){.done = bytes, .total = work->total};
+        work->at = (struct gd_progress_info){.done = done, .total = work->total};
         snprintf(work->at.unit, sizeof(work->at.unit), "%s", work->unit);
     }
     return !work->stopped;

@@ -30,8 +30,9 @@ void repl_work_begin(struct repl_work *work, struct command_call *call, const ch
 void repl_work_begin_count(struct repl_work *work, struct command_call *call, const char *what,
                            const char *unit, uint64_t total);
 /* So many are done; call it as often as you like. False: interrupted, which repl_work_end
- * reports. */
-bool repl_work_at(struct repl_work *work, uint64_t bytes);
+ * reports. A function of the kind that engine and dump call while they work; `work` is a struct
+ * repl_work. */
+bool repl_work_at(void *work, uint64_t done);
 /* Returns rc, or GD_EINTR with "interrupted after 12.0 of 64.0 MiB". Call it once in any case. */
 int repl_work_end(struct repl_work *work, int rc, struct gd_err *err);
 

@@ -11,7 +11,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,9 +36,6 @@ struct line {
     ev_signal winch;
     ev_signal cont;
     ev_signal suspend;
-    bool pasting; /* input is pasted text, not keys */
-    struct gd_buf pasted;
-    size_t paste_matched;  /* bytes matched of the mark that ends it */
     struct gd_buf pending; /* bytes from a pipe, not a complete line yet */
     struct gd_buf ahead;   /* typed without a prompt: the answer to a question, or more */
     /* paging */
@@ -288,6 +284,12 @@ static void forget_terminal(void)
     }
 }
 
+/* The prompt ends, with or without the session. */
+static bool is_over(const struct line *line)
+{
+    return line->repl->end.quit || line->left || line->repl->front.left;
+}
+
 static void on_line(char *text);
 
 static void show_prompt(struct line *line)
@@ -339,8 +341,7 @@ static void execute_ahead(struct line *line)
 {
     char *text;
 
-    while (!line->repl->end.quit && !line->left && !line->repl->front.left &&
-           (text = line_take(&line->ahead, "\n"))) {
+    while (!is_over(line) && (text = line_take(&line->ahead, "\n"))) {
         execute_shown(line, text);
         free(text);
     }
@@ -353,14 +354,10 @@ static void execute_lines(struct line *line, char *text)
     bool first = true;
 
     for (char *one = strsep(&rest, "\n"); one; one = strsep(&rest, "\n")) {
-        if (line->repl->end.quit || line->left || line->repl->front.left) {
+        if (is_over(line)) {
             return;
         }
-        if (first) {
-            execute_line(line, one);
-        } else {
-            execute_shown(line, one);
-        }
+        (first ? execute_line : execute_shown)(line, one);
         first = false;
         execute_ahead(line);
     }
@@ -384,6 +381,15 @@ static void end_of_input(struct line *line)
     }
 }
 
+static void prompt_again(struct line *line)
+{
+    if (is_over(line)) {
+        ev_break(line->repl->loop, EVBREAK_ALL);
+    } else {
+        show_prompt(line);
+    }
+}
+
 static void on_line(char *text)
 {
     struct line *line = active;
@@ -395,13 +401,7 @@ static void on_line(char *text)
         execute_lines(line, text);
     }
     free(text);
-    if (line->left || line->repl->front.left) {
-        ev_break(line->repl->loop, EVBREAK_ALL);
-    } else if (!line->repl->end.quit) {
-        show_prompt(line);
-    } else {
-        ev_break(line->repl->loop, EVBREAK_ALL);
-    }
+    prompt_again(line);
 }
 
 /* Reads in canonical mode: the answer to a question. Input typed at the prompt may be several
@@ -423,81 +423,7 @@ static void read_plain(struct line *line)
     }
 }
 
-/* ---- pasting ---- */
-
-#define MOST_PASTED ((size_t)1 << 20) /* bytes; the rest is dropped */
-
-static void paste_stop(struct line *line)
-{
-    line->pasting = false;
-    line->paste_matched = 0;
-    gd_buf_deinit(&line->pasted);
-}
-
-void line_paste_begin(void)
-{
-    if (active && active->at_prompt) {
-        paste_stop(active);
-        gd_buf_init(&active->pasted, MOST_PASTED);
-        active->pasting = true;
-    }
-}
-
-/* readline calls it after each key. */
-static void redisplay_line(void)
-{
-    line_mend();
-    rl_redisplay();
-}
-
-/* Inserts the text at the cursor; nothing in it acts as a key. */
-static void paste_insert(struct line *line)
-{
-    char *text = strdup(gd_buf_text(&line->pasted));
-
-    paste_stop(line);
-    if (!text) {
-        return;
-    }
-    for (char *p = text; *p != '\0'; p++) {
-        *p = *p == '\r' ? '\n' : *p;
-    }
-    rl_insert_text(text);
-    redisplay_line();
-    free(text);
-}
-
-/* Takes a byte. A possible start of the end mark is kept out of the text until it is certain. */
-static bool paste_ends(struct line *line, char byte)
-{
-    static const char end[] = "\033[201~";
-
-    if (byte != end[line->paste_matched]) {
-        gd_buf_add(&line->pasted, end, line->paste_matched);
-        line->paste_matched = 0;
-    }
-    if (byte == end[line->paste_matched]) {
-        line->paste_matched++;
-    } else {
-        gd_buf_add(&line->pasted, &byte, 1);
-    }
-    return end[line->paste_matched] == '\0';
-}
-
-/* One byte at a time: readline reads what follows the paste. */
-static void read_pasted(struct line *line)
-{
-    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-    char byte;
-
-    while (line->pasting && poll(&input, 1, 0) == 1) {
-        if (read(STDIN_FILENO, &byte, 1) != 1) {
-            paste_stop(line); /* readline sees the end of input too */
-        } else if (paste_ends(line, byte)) {
-            paste_insert(line);
-        }
-    }
-}
+/* ---- the terminal's events ---- */
 
 static void on_terminal(struct ev_loop *loop, ev_io *io, int events)
 {
@@ -512,8 +438,8 @@ static void on_terminal(struct ev_loop *loop, ev_io *io, int events)
         ev_io_stop(loop, io);
         return; /* readline rings the bell itself, and would block */
     }
-    if (line->at_prompt && line->pasting) {
-        read_pasted(line);
+    if (line->at_prompt && line_is_pasting()) {
+        line_paste_read();
     } else if (line->at_prompt) {
         rl_callback_read_char();
     } else {
@@ -580,7 +506,7 @@ void line_interrupt(struct repl *repl)
     if (!line || !line->terminal || !line->at_prompt) {
         return;
     }
-    paste_stop(line);
+    line_paste_stop();
     hide_prompt(line);
     tty_out_puts(STDOUT_FILENO, "^C\n");
     if (repl->script.body.kind != BODY_NONE) {
@@ -592,7 +518,7 @@ void line_interrupt(struct repl *repl)
 bool line_is_idle(const struct repl *repl)
 {
     return active && active->repl == repl && active->terminal && active->at_prompt &&
-           !active->executing && !active->pasting && rl_end == 0 && active->ahead.len == 0 &&
+           !active->executing && !line_is_pasting() && rl_end == 0 && active->ahead.len == 0 &&
            repl->script.body.kind == BODY_NONE;
 }
 
@@ -608,11 +534,7 @@ void line_offer(struct repl *repl)
     hide_prompt(line);
     repl_offer_at_prompt(repl);
     execute_ahead(line);
-    if (line->left || repl->front.left || repl->end.quit) {
-        ev_break(repl->loop, EVBREAK_ALL);
-    } else {
-        show_prompt(line);
-    }
+    prompt_again(line);
 }
 
 void line_leave(struct repl *repl)
@@ -727,19 +649,17 @@ static void start_terminal(struct line *line)
     rl_basic_word_break_characters = " \t\n";
     rl_completer_quote_characters = "";
     line_keys_take();
-    rl_redisplay_function = redisplay_line; /* not earlier, or readline ignores bracketed paste */
+    rl_redisplay_function = line_redisplay; /* not earlier, or readline ignores bracketed paste */
     rl_bind_keyseq("\\C-xa", panes_key);
     rl_bind_keyseq("\\C-x\\C-a", panes_key);
     line_history_load(repl);
     take_width(line);
     ev_signal_init(&line->winch, on_winch, SIGWINCH);
-    line->winch.data = line;
-    ev_signal_start(repl->loop, &line->winch);
     ev_signal_init(&line->cont, on_cont, SIGCONT);
-    line->cont.data = line;
-    ev_signal_start(repl->loop, &line->cont);
     ev_signal_init(&line->suspend, on_suspend, SIGTSTP);
-    line->suspend.data = line;
+    line->winch.data = line->cont.data = line->suspend.data = line;
+    ev_signal_start(repl->loop, &line->winch);
+    ev_signal_start(repl->loop, &line->cont);
     ev_signal_start(repl->loop, &line->suspend);
     repl_set_ask(repl, line_ask, line);
     repl->front.ask_in_line = true;
@@ -780,7 +700,7 @@ int repl_run_prompt(struct repl *repl)
         start_terminal(&line);
     }
     ev_io_start(repl->loop, &line.input);
-    while (!repl->end.quit && !line.left && !repl->front.left) {
+    while (!is_over(&line)) {
         ev_run(repl->loop, EVRUN_ONCE);
         gd_debugger_reap(repl->debugger);
     }
@@ -792,7 +712,7 @@ int repl_run_prompt(struct repl *repl)
     repl_set_writer(repl, NULL, NULL);
     active = NULL;
     gd_buf_deinit(&line.pending);
-    gd_buf_deinit(&line.pasted);
+    line_paste_stop();
     gd_buf_deinit(&line.ahead);
     return GD_OK;
 }

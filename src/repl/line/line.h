@@ -32,8 +32,13 @@ void line_redraw_key(bool on);
 char *line_take(struct gd_buf *ahead, const char *ends);
 /* Removes control characters from an answer. True: it had a C-l, and the screen was cleared. */
 bool line_answer_redraws(char *answer);
-/* Called from a readline key: the terminal sends pasted text until its end mark. */
+/* Called from a readline key: the terminal sends pasted text until its end mark (line_paste.c). */
 void line_paste_begin(void);
+bool line_is_pasting(void);
+void line_paste_read(void); /* reads what there is of it; inserts it at its end */
+void line_paste_stop(void); /* drops it */
+/* For rl_redisplay_function: line_mend first. */
+void line_redisplay(void);
 /* Ends readline's prompt and everything in progress there: a search, a count, a changed history
  * line. */
 void line_put_away(void);

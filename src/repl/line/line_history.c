@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The typed lines: readline's list, its file, and the REPL's own list. */
+#include "engine/state_dir.h"
 #include "repl/core/repl_impl.h"
 #include "repl/line/line.h"
 
@@ -10,31 +11,15 @@
 #include <readline/history.h>
 #include <readline/readline.h>
 
-/* $XDG_STATE_HOME/gradb/history; creates its directories. False: there is no home directory. */
+#define FILE_NAME "/history"
+
+/* False: there is no state directory. */
 static bool history_path(char *out, size_t size)
 {
-    const char *state = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
-    int len;
-
-    if (state && state[0] == '/') {
-        len = snprintf(out, size, "%s", state);
-    } else if (home && home[0] == '/') {
-        len = snprintf(out, size, "%s/.local/state", home);
-    } else {
+    if (gd_state_directory(out, size - sizeof(FILE_NAME), NULL) != GD_OK) {
         return false;
     }
-    if (len < 0 || (size_t)len + sizeof("/gradb/history") > size) {
-        return false;
-    }
-    snprintf(out + len, size - (size_t)len, "/gradb/history");
-    for (char *p = out + 1; *p != '\0'; p++) {
-        if (*p == '/') {
-            *p = '\0';
-            mkdir(out, 0700);
-            *p = '/';
-        }
-    }
+    snprintf(out + strlen(out), sizeof(FILE_NAME), FILE_NAME);
     return true;
 }
 

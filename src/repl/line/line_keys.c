@@ -97,6 +97,17 @@ static int vi_yank_pop_key(int count, int key)
 
 /* ---- the bindings ---- */
 
+rl_command_func_t *line_key_find(const struct line_key *all, size_t count,
+                                 rl_command_func_t *theirs)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].theirs && all[i].theirs == theirs) {
+            return all[i].ours;
+        }
+    }
+    return NULL;
+}
+
 static int read_again_key(int count, int key)
 {
     int rc = rl_re_read_init_file(count, key);
@@ -104,7 +115,6 @@ static int read_again_key(int count, int key)
     return rc;
 }
 
-/* readline's own function blocks until the paste ends, and the training process would wait. */
 static int paste_key(int count, int key)
 {
     (void)count;
@@ -115,18 +125,7 @@ static int paste_key(int count, int key)
 
 static rl_command_func_t *instead_of(rl_command_func_t *function)
 {
-    rl_command_func_t *move = line_moves_instead(function);
-
-    if (!move) {
-        move = line_search_instead(function);
-    }
-    if (move) {
-        return move;
-    }
-    const struct {
-        rl_command_func_t *theirs;
-        rl_command_func_t *ours;
-    } all[] = {
+    const struct line_key all[] = {
         {rl_abort, stop_key},
         {rl_start_kbd_macro, macro_begin_key},
         {rl_end_kbd_macro, macro_end_key},
@@ -138,12 +137,10 @@ static rl_command_func_t *instead_of(rl_command_func_t *function)
         {rl_bracketed_paste_begin, paste_key},
     };
 
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i].theirs && all[i].theirs == function) {
-            return all[i].ours;
-        }
-    }
-    return function;
+    rl_command_func_t *ours = line_key_find(all, sizeof(all) / sizeof(all[0]), function);
+    ours = ours ? ours : line_moves_instead(function);
+    ours = ours ? ours : line_search_instead(function);
+    return ours ? ours : function;
 }
 
 /* falls_back: readline tries a shorter sequence when this one is unbound, like vi's Escape before

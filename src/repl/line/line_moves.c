@@ -236,10 +236,7 @@ static int bell_key(int count, int key)
 
 rl_command_func_t *line_moves_instead(rl_command_func_t *theirs)
 {
-    const struct {
-        rl_command_func_t *theirs;
-        rl_command_func_t *ours;
-    } all[] = {
+    const struct line_key all[] = {
         {rl_get_previous_history, previous_key},
         {rl_get_next_history, next_key},
         {rl_beginning_of_history, first_key},
@@ -250,10 +247,5 @@ rl_command_func_t *line_moves_instead(rl_command_func_t *theirs)
         {rl_arrow_keys, bell_key}, /* reads the rest of a sequence that has its own bindings */
     };
 
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i].theirs && all[i].theirs == theirs) {
-            return all[i].ours;
-        }
-    }
-    return NULL;
+    return line_key_find(all, sizeof(all) / sizeof(all[0]), theirs);
 }

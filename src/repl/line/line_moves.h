@@ -17,9 +17,17 @@
 #define GD_REPL_LINE_MOVES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <readline/readline.h>
 
+/* A readline function and its replacement. */
+struct line_key {
+    rl_command_func_t *theirs; /* NULL: this readline has none */
+    rl_command_func_t *ours;
+};
+rl_command_func_t *line_key_find(const struct line_key *all, size_t count,
+                                 rl_command_func_t *theirs);
 /* Our replacement for a readline function; NULL: none. */
 rl_command_func_t *line_moves_instead(rl_command_func_t *theirs);
 rl_command_func_t *line_search_instead(rl_command_func_t *theirs);

@@ -553,10 +553,7 @@ static int part_newer_key(int count, int key)
 
 rl_command_func_t *line_search_instead(rl_command_func_t *theirs)
 {
-    const struct {
-        rl_command_func_t *theirs;
-        rl_command_func_t *ours;
-    } all[] = {
+    const struct line_key all[] = {
         {rl_reverse_search_history, backward_key},
         {rl_forward_search_history, forward_key},
         {rl_noninc_reverse_search, whole_backward_key},
@@ -571,10 +568,5 @@ rl_command_func_t *line_search_instead(rl_command_func_t *theirs)
         {rl_history_substr_search_forward, part_newer_key},
     };
 
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i].theirs == theirs) {
-            return all[i].ours;
-        }
-    }
-    return NULL;
+    return line_key_find(all, sizeof(all) / sizeof(all[0]), theirs);
 }

@@ -88,6 +88,7 @@ void out_set_fields(cJSON *object, const struct out_field *fields);
 cJSON *out_object(cJSON *object, const char *key); /* object[key] = {} */
 cJSON *out_list(cJSON *object, const char *key);   /* object[key] = [] */
 cJSON *out_push(cJSON *list);                      /* a new {} at its end */
+void out_move(cJSON *object, cJSON *from);         /* moves all members */
 void out_push_text(cJSON *list, const char *text);
 void out_push_int(cJSON *list, int64_t number);
 

@@ -130,6 +130,14 @@ cJSON *out_push(cJSON *list)
     return push_item(list, cJSON_CreateObject());
 }
 
+void out_move(cJSON *object, cJSON *from)
+{
+    while (from && from->child) {
+        cJSON *item = cJSON_DetachItemViaPointer(from, from->child);
+        out_set(object, OUT_JSON(item->string, item));
+    }
+}
+
 void out_push_text(cJSON *list, const char *text)
 {
     push_item(list, text_item(text));

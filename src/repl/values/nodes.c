@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "engine/graph/selector.h"
 #include "repl/core/command.h"
 #include "repl/values/inspect.h"
@@ -17,16 +18,13 @@ void node_list_deinit(struct node_list *list)
 int node_list_add(void *ctx, gd_node_id node)
 {
     struct node_list *list = ctx;
-    if (list->count == list->room) {
-        size_t room = list->room ? 2 * list->room : 256;
-        gd_node_id *grown = realloc(list->node, room * sizeof(*grown));
-        if (!grown) {
-            list->failed = true;
-            return GD_ENOMEM;
-        }
-        list->node = grown;
-        list->room = room;
+    gd_node_id *more = gd_grow(list->node, list->count, &list->room, sizeof(*more));
+
+    if (!more) {
+        list->failed = true;
+        return GD_ENOMEM;
     }
+    list->node = more;
     list->node[list->count++] = node;
     return 0;
 }

@@ -136,19 +136,18 @@ static void make_offers(struct watch_form *form)
 
 /* ---- fields -------------------------------------------------------------------------------- */
 
-static void add_field(struct watch_form *form, struct tui_form *to, const char *label,
-                      const char *const *choices, bool open, const char *text)
+static void add_field(struct tui_form *to, const char *label, const char *const *choices, bool open,
+                      const char *text, const char *help)
 {
-    size_t index = tui_form_count(to);
-    struct form_field field = {.label = label, .choices = choices, .open = open};
+    struct form_field field = {.label = label, .choices = choices, .open = open, .help = help};
 
-    if (index < MAX_FIELDS) {
+    if (tui_form_count(to) < MAX_FIELDS) {
         snprintf(field.text, sizeof(field.text), "%s", text);
-        field.help = form->help[index][0] != '\0' ? form->help[index] : NULL;
         tui_form_add(to, &field);
     }
 }
 
+/* Room for the help of the next field. */
 static char *help_of_next(struct watch_form *form, const struct tui_form *to)
 {
     size_t index = tui_form_count(to);
@@ -170,7 +169,7 @@ static void add_condition(struct watch_form *form, struct tui_form *to)
                  condition->ascend_only ? "; only on Ascend" : "",
                  condition->initial_only ? "; only before the first step" : "");
     }
-    add_field(form, to, "condition", form->choice, false, text);
+    add_field(to, "condition", form->choice, false, text, help);
 }
 
 /* "0 to 100; 100 when no test is given" */
@@ -230,9 +229,9 @@ static void add_params(struct watch_form *form, struct tui_form *to,
     form->params = tui_form_count(to);
     memset(form->param, 0, sizeof(form->param));
     if (!condition) {
-        snprintf(help_of_next(form, to), HELP_SIZE, "statistics and metrics: max > 1e4 || nan > 0");
-        add_field(form, to, "expression", NULL, false,
-                  watch && watch->expr ? gd_expr_text(watch->expr) : "");
+        add_field(to, "expression", NULL, false,
+                  watch && watch->expr ? gd_expr_text(watch->expr) : "",
+                  "statistics and metrics: max > 1e4 || nan > 0");
         return;
     }
     size_t count = 0;
@@ -242,9 +241,10 @@ static void add_params(struct watch_form *form, struct tui_form *to,
             continue;
         }
         form->param[count++] = param;
-        param_help(condition, param, help_of_next(form, to));
+        char *help = help_of_next(form, to);
+        param_help(condition, param, help);
         param_text(watch, param, text, sizeof(text));
-        add_field(form, to, param->name, param->type == GD_PARAM_BOOL ? truths : NULL, false, text);
+        add_field(to, param->name, param->type == GD_PARAM_BOOL ? truths : NULL, false, text, help);
     }
 }
 
@@ -255,21 +255,17 @@ struct kept { /* survives the choice of another condition */
 static void add_rest(struct watch_form *form, struct tui_form *to, const struct kept *kept)
 {
     form->where = tui_form_count(to);
-    snprintf(help_of_next(form, to), HELP_SIZE, "%s",
-             is_scalar(form) ? "a metric, or tensors with one element"
-                             : "a selector: weights, fc1, *bias, type:ReLU");
-    add_field(form, to, "on", form->offer, true, kept->where);
-    snprintf(help_of_next(form, to), HELP_SIZE, "a further condition: step > 10");
-    add_field(form, to, "if", NULL, false, kept->guard);
+    add_field(to, "on", form->offer, true, kept->where,
+              is_scalar(form) ? "a metric, or tensors with one element"
+                              : "a selector: weights, fc1, *bias, type:ReLU");
+    add_field(to, "if", NULL, false, kept->guard, "a further condition: step > 10");
     if (form->number != 0) {
         return;
     }
-    snprintf(help_of_next(form, to), HELP_SIZE,
-             "exact: after the operator; step: at the end of the step; auto: set watch-when");
-    add_field(form, to, "when", whens, false, kept->when);
-    snprintf(help_of_next(form, to), HELP_SIZE,
-             "watch stops the training; trace only reports; twatch stops once");
-    add_field(form, to, "action", actions, false, kept->action);
+    add_field(to, "when", whens, false, kept->when,
+              "exact: after the operator; step: at the end of the step; auto: set watch-when");
+    add_field(to, "action", actions, false, kept->action,
+              "watch stops the training; trace only reports; twatch stops once");
 }
 
 static void build_fields(struct watch_form *form, struct tui_form *to, const struct kept *kept,

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: advice
- * Say what a condition means and where to look.
- */
+/* Commands: advice */
 #include <string.h>
 
 #include "repl/commands/breakpoints/advice.h"
 #include "repl/commands/breakpoints/hit.h"
-#include "repl/core/command.h"
 #include "repl/core/hits.h"
 #include "repl/core/watch.h"
-#include "repl/values/inspect.h"
 
 void watch_fold(struct command_call *call, const char *text, int indent)
 {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: break, tbreak
- * Set breakpoints; with `if`, a watchpoint.
- */
+/* Commands: break, tbreak. With "if", a watchpoint. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +7,6 @@
 #include "engine/watch/expression.h"
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/breakpoints/break.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch.h"
 #include "repl/core/watch_args.h"

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: catch, tcatch
- * Stop at events of the training.
- */
+/* Commands: catch, tcatch */
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/ranks.h"
 #include "repl/commands/breakpoints/overflow.h"
-#include "repl/core/command.h"
 #include "repl/core/everyone.h"
 #include "repl/core/watch.h"
 #include "repl/core/watch_args.h"

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: condition
- * Set or remove the guard of a watchpoint or breakpoint.
- */
-#include "repl/core/command.h"
+/* Commands: condition */
 #include "repl/core/watch.h"
 #include "repl/core/watch_args.h"
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: delete
- * Delete breakpoints and watchpoints.
- */
+/* Commands: delete */
 #include <string.h>
 
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/breakpoints/stop_numbers.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int delete_one(struct command_call *call, int number, void *ctx, struct gd_err *err)

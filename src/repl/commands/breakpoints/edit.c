@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: edit
- * Change a watchpoint's condition, parameters or nodes.
- */
+/* Commands: edit */
 #include <string.h>
 
-#include "repl/core/command.h"
 #include "repl/core/watch.h"
 #include "repl/core/watch_args.h"
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: enable, disable
- * Enable or disable breakpoints and watchpoints.
- */
+/* Commands: enable, disable */
 #include <string.h>
 
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/breakpoints/stop_numbers.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 struct enable_how {

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: exclude
- * Name nodes where non-finite values are expected.
- */
+/* Commands: exclude */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/graph/selector.h"
-#include "repl/core/command.h"
 #include "repl/core/watch.h"
 #include "repl/core/watch_args.h"
 #include "repl/values/inspect.h"

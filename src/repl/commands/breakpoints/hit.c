@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: hit, next-hit, previous-hit
- * Go from hit to hit.
- */
+/* Commands: hit, next-hit, previous-hit */
 #include <math.h>
 #include <string.h>
 
 #include "repl/commands/breakpoints/advice.h"
 #include "repl/commands/breakpoints/hit.h"
-#include "repl/core/command.h"
 #include "repl/core/hits.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
@@ -55,11 +51,10 @@ void hit_print_params(struct command_call *call, const struct gd_hit *hit, int i
     }
 }
 
-cJSON *hit_record(struct command_call *call, const struct gd_hit *hit)
+void hit_record(struct command_call *call, cJSON *object, const struct gd_hit *hit)
 {
-    cJSON *object = repl_hit_json(call->session, hit, false);
+    repl_hit_record(object, call->session, hit);
     out_set(object, OUT_INT("number", hits_number(call->session, hit)));
-    return object;
 }
 
 /* "model.c:42 <tab> y = x * w;": the node's innermost frame in the user's own code. */
@@ -102,12 +97,7 @@ static void show_hit(struct command_call *call, const struct gd_hit *hit)
     struct gd_session *session = call->session;
     struct gd_node_info info;
     cJSON *record = out_record(call->out, "hit");
-    cJSON *object = hit_record(call, hit);
-    while (object->child) { /* move its members to the record */
-        cJSON *item = cJSON_DetachItemViaPointer(object, object->child);
-        out_set(record, OUT_JSON(item->string, item));
-    }
-    cJSON_Delete(object);
+    hit_record(call, record, hit);
     out_printf(call->out, "Hit %llu of %llu, step %lld: %s %d, %s\n",
                (unsigned long long)hits_number(session, hit),
                (unsigned long long)(session->hits_dropped + session->hit_count),

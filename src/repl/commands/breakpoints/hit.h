@@ -25,7 +25,7 @@ int hits_weight(const struct gd_session *session, const struct gd_hit *hit);
 
 /* One line per parameter of the condition, "max_gt: set 5, actual 7.2". */
 void hit_print_params(struct command_call *call, const struct gd_hit *hit, int indent);
-/* repl_hit_json with the hit's number. */
-cJSON *hit_record(struct command_call *call, const struct gd_hit *hit);
+/* repl_hit_record with the hit's number. */
+void hit_record(struct command_call *call, cJSON *object, const struct gd_hit *hit);
 
 #endif

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "repl/commands/breakpoints/hit.h"
-#include "repl/core/command.h"
 #include "repl/core/hits.h"
 #include "repl/core/repl_impl.h"
 

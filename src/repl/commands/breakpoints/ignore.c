@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: ignore
- * Let a breakpoint or watchpoint pass a number of times.
- */
+/* Commands: ignore */
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/breakpoints/break.h"
 #include "repl/commands/breakpoints/stop_numbers.h"
-#include "repl/core/command.h"
 #include "repl/core/watch.h"
 #include "repl/values/inspect.h"
 

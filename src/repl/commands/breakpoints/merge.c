@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: merge
- * Merge the parts of a scan.
- */
+/* Commands: merge */
 #include "dump/scan/scan.h"
 #include "repl/commands/breakpoints/scan_report.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/checked.h"
 #include "repl/values/inspect.h"

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: overflow
- * Look for operators with finite inputs and an output that is not finite.
- */
+/* Commands: overflow */
 #include "repl/commands/breakpoints/overflow.h"
 #include "base/buf.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 /* `first`, then the words of the line from number `from` on. */

@@ -21,14 +21,10 @@ int overflow_ask(struct command_call *call, const char *name, const char *args, 
 /* Asks every process of the training; *ret is the selected one's reply. */
 int overflow_ask_all(struct command_call *call, const char *args, cJSON **ret, struct gd_err *err);
 
-const char *overflow_text(const cJSON *object, const char *name); /* "" when there is none */
-double overflow_number(const cJSON *object, const char *name);    /* 0 when there is none */
 /* Tensors of a reply: "11 -inf of 64; 0 ... 1". In the arena. */
 const char *overflow_tensors(struct command_call *call, const cJSON *list);
 /* Appends the word as the training process reads it back. */
 void overflow_add_word(struct gd_buf *out, const char *word);
-/* Moves the members of the reply to the record. */
-void overflow_take_members(cJSON *record, cJSON *reply);
 
 enum overflow_listing { OVERFLOWS_NONE, OVERFLOWS_FOUND, OVERFLOWS_ALL };
 void overflow_show(struct command_call *call, cJSON *reply, enum overflow_listing listing);

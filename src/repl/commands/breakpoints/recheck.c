@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: recheck
- * Check the watchpoints again at this stop.
- */
+/* Commands: recheck */
 #include <stdlib.h>
 
 #include "engine/watch/watchpoint.h"
 #include "repl/core/await.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/checked.h"
 #include "repl/values/inspect.h"

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: recommend
- * Offer and set the recommended watchpoints.
- */
+/* Commands: recommend */
 #include <string.h>
 
 #include "engine/expected.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch.h"
 #include "repl/values/inspect.h"

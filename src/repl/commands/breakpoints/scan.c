@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: scan
- * Evaluate the watchpoints on all values of a dump.
- */
+/* Commands: scan */
 #include <stdlib.h>
 #include <string.h>
 
 #include "dump/scan/scan.h"
 #include "repl/commands/breakpoints/scan_report.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/checked.h"
 #include "repl/values/inspect.h"

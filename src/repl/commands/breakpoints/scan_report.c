@@ -2,7 +2,6 @@
 /* What scan and merge share: progress and the report. */
 #include "repl/commands/breakpoints/scan_report.h"
 #include "dump/scan/scan.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
 #include "repl/values/checked.h"

@@ -5,7 +5,6 @@
 
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/breakpoints/stop_numbers.h"
-#include "repl/core/command.h"
 
 int stop_range_parse(struct command_call *call, const char *text, struct stop_range *ret,
                      struct gd_err *err)

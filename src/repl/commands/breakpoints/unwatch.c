@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: unwatch
- * Delete watchpoints.
- */
-#include "repl/core/command.h"
+/* Commands: unwatch */
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch.h"
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: why
- * Find where a bad value came from.
- */
+/* Commands: why */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +7,6 @@
 #include "engine/why/why.h"
 #include "repl/commands/breakpoints/why_question.h"
 #include "repl/core/await.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/checked.h"
 #include "repl/values/inspect.h"

@@ -7,8 +7,6 @@
 #include "engine/why/why.h"
 #include "repl/commands/breakpoints/hit.h"
 #include "repl/commands/breakpoints/why_question.h"
-#include "repl/core/await.h"
-#include "repl/core/command.h"
 #include "repl/core/hits.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"

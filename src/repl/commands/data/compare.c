@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: compare
- * Compare a tensor with its previous value or with another tensor.
- */
+/* Commands: compare */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "repl/commands/data/compare.h"
 #include "repl/compare/compare_files.h"
-#include "repl/core/command.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
@@ -38,11 +34,7 @@ static int compare_tensors(struct command_call *call, const struct compare_sides
         rc = repl_work_end(&work, GD_OK, err);
     }
     if (rc == GD_OK) {
-        if (out_is_json(call->out)) {
-            compare_record(call, sides, rule, &tally, worst, count, &a, &b);
-        } else {
-            compare_print(call, sides, rule, &tally, worst, count, &a, &b);
-        }
+        compare_show(call, sides, rule, &tally, worst, count, &a, &b);
     }
     free(worst);
     return rc;

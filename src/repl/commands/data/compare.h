@@ -41,16 +41,10 @@ struct compare_tally { /* statistics of the differences, small ones counted as 0
 void compare_elements(const struct compare_sides *sides, const struct compare_rule *rule,
                       struct repl_work *work, struct compare_tally *tally,
                       struct compare_differing *worst, size_t *worst_count);
-double element_difference(const struct gd_tensor *tensor, const unsigned char *x,
-                          const unsigned char *y);
 
-void compare_print(struct command_call *call, const struct compare_sides *sides,
-                   const struct compare_rule *rule, const struct compare_tally *tally,
-                   const struct compare_differing *worst, size_t worst_count,
-                   const struct gd_stats *a, const struct gd_stats *b);
-void compare_record(struct command_call *call, const struct compare_sides *sides,
-                    const struct compare_rule *rule, const struct compare_tally *tally,
-                    const struct compare_differing *worst, size_t worst_count,
-                    const struct gd_stats *a, const struct gd_stats *b);
+void compare_show(struct command_call *call, const struct compare_sides *sides,
+                  const struct compare_rule *rule, const struct compare_tally *tally,
+                  const struct compare_differing *worst, size_t worst_count,
+                  const struct gd_stats *a, const struct gd_stats *b);
 
 #endif

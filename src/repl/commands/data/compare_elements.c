@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "repl/commands/data/compare.h"
-#include "repl/core/command.h"
 #include "repl/core/work.h"
 
 #define PIECE ((int64_t)1 << 16) /* elements between two checks for Ctrl-C */
@@ -29,7 +28,8 @@ static double difference_of_wide(enum gd_dtype dtype, const unsigned char *x,
 }
 
 /* a - b; for complex numbers its magnitude. */
-double element_difference(const struct gd_tensor *a, const unsigned char *x, const unsigned char *y)
+static double element_difference(const struct gd_tensor *a, const unsigned char *x,
+                                 const unsigned char *y)
 {
     enum gd_dtype dtype = a->dtype;
 

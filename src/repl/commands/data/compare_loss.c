@@ -5,7 +5,6 @@
 
 #include "compare/losslog.h"
 #include "repl/compare/compare_files.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 static void log_row(struct command_call *call, struct out_table *table, const char *path,
@@ -59,39 +58,23 @@ static void log_advice(struct command_call *call, const char *path, const struct
     }
 }
 
-static void difference_record(struct command_call *call, const struct gd_loss_log *left,
-                              const struct gd_loss_log *right, const struct gd_loss_difference *d)
+static cJSON *difference_record(struct command_call *call, const struct gd_loss_log *logs,
+                                const struct gd_loss_difference *d)
 {
-    cJSON *object = out_record(call->out, "loss");
+    cJSON *record = out_record(call->out, "loss");
 
-    out_set(object, OUT_INT("pairs", d->pairs), OUT_INT("same_nonfinite", d->nonfinite),
-            OUT_INT("unmatched_a", left->count - d->pairs),
-            OUT_INT("unmatched_b", right->count - d->pairs), OUT_BOOL("by_step", d->by_step),
+    out_set(record, OUT_INT("pairs", d->pairs), OUT_INT("same_nonfinite", d->nonfinite),
+            OUT_INT("unmatched_a", logs[0].count - d->pairs),
+            OUT_INT("unmatched_b", logs[1].count - d->pairs), OUT_BOOL("by_step", d->by_step),
             OUT_REAL("max_abs", d->max_abs), OUT_REAL("max_rel", d->max_rel),
             OUT_BOOL("differ", d->differs));
     if (d->differs) {
-        out_set(object, OUT_INT("first_a", d->first_a), OUT_INT("first_b", d->first_b),
-                OUT_IF(right->loss[d->first_b].step >= 0,
-                       OUT_INT("first_step", right->loss[d->first_b].step)),
-                OUT_IF(right->loss[d->first_b].epoch >= 0,
-                       OUT_INT("first_epoch", right->loss[d->first_b].epoch)));
+        const struct gd_loss *first = &logs[1].loss[d->first_b];
+        out_set(record, OUT_INT("first_a", d->first_a), OUT_INT("first_b", d->first_b),
+                OUT_IF(first->step >= 0, OUT_INT("first_step", first->step)),
+                OUT_IF(first->epoch >= 0, OUT_INT("first_epoch", first->epoch)));
     }
-}
-
-static void show_agreement(struct command_call *call, const struct gd_loss_log *logs,
-                           const struct gd_loss_difference *d, double tolerance)
-{
-    size_t left = logs[0].count - d->pairs, right = logs[1].count - d->pairs;
-
-    out_printf(call->out, "The losses agree within %g in %s", tolerance,
-               inspect_plural(call, d->pairs, "pair"));
-    if (d->nonfinite > 0) {
-        out_printf(call->out, ", %zu of them NaN or infinite on both sides", d->nonfinite);
-    }
-    if (left + right > 0) {
-        out_printf(call->out, "; without a counterpart: %zu and %zu", left, right);
-    }
-    out_printf(call->out, ".\n");
+    return record;
 }
 
 static int show_difference(struct command_call *call, const struct gd_loss_log *logs,
@@ -105,26 +88,33 @@ static int show_difference(struct command_call *call, const struct gd_loss_log *
                        "compare loss: the logs have no step in common (%zu and %zu losses)",
                        logs[0].count, logs[1].count);
     }
-    if (out_is_json(call->out)) {
-        difference_record(call, &logs[0], &logs[1], &d);
+    cJSON *record = difference_record(call, logs, &d);
+    out_say(call->out, record,
+            "{pairs} pairs by {order}: max |l-r| {max_abs:g10}, max |l-r|/l {max_rel:g10}\n",
+            OUT_TEXT("order", d.by_step ? "step" : "order"));
+    if (!d.differs) {
+        size_t alone_a = logs[0].count - d.pairs, alone_b = logs[1].count - d.pairs;
+        out_say(call->out, record,
+                "The losses agree within {tolerance:g6} in {pairs|pair}"
+                "[, {same_nonfinite} of them NaN or infinite on both sides]"
+                "[; without a counterpart: {alone}].\n",
+                OUT_REAL("tolerance", tolerance),
+                OUT_TEXT("alone", alone_a + alone_b > 0
+                                      ? inspect_printf(call, "%zu and %zu", alone_a, alone_b)
+                                      : ""));
+        return GD_OK;
     }
-    out_printf(call->out, "%zu pairs by %s: max |l-r| %.10g, max |l-r|/l %.10g\n", d.pairs,
-               d.by_step ? "step" : "order", d.max_abs, d.max_rel);
-    if (d.differs) {
-        out_printf(call->out,
-                   "They first differ by more than %g of the larger at %s: %.10g and %.10g\n",
-                   tolerance, place_text(call, &logs[1], d.first_b), logs[0].loss[d.first_a].value,
-                   logs[1].loss[d.first_b].value);
-        out_printf(call->out,
-                   d.first_b == 0
-                       ? "The first loss already differs. Check input, weights and seed, then run "
-                         "first-divergence on the forward pass.\n"
-                       : "The first losses agree: compare gradients and weights after the "
-                         "first step.\n");
-        repl_add_status(call->repl, STATUS_DIFFERS);
-    } else {
-        show_agreement(call, logs, &d, tolerance);
-    }
+    out_printf(call->out,
+               "They first differ by more than %g of the larger at %s: %.10g and %.10g\n",
+               tolerance, place_text(call, &logs[1], d.first_b), logs[0].loss[d.first_a].value,
+               logs[1].loss[d.first_b].value);
+    out_printf(call->out,
+               d.first_b == 0
+                   ? "The first loss already differs. Check input, weights and seed, then run "
+                     "first-divergence on the forward pass.\n"
+                   : "The first losses agree: compare gradients and weights after the "
+                     "first step.\n");
+    repl_add_status(call->repl, STATUS_DIFFERS);
     return GD_OK;
 }
 

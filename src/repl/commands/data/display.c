@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: display, undisplay
- * Show expressions at every stop; `info display` lists them.
- */
+/* Commands: display, undisplay. Also "info display". */
 #include <stdlib.h>
 #include <string.h>
 
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
@@ -45,34 +41,12 @@ static struct display_list *find_list(struct repl *repl)
 
 /* ---- showing ------------------------------------------------------------------------------- */
 
-static const struct gd_scalar *find_scalar(const struct gd_session *session, const char *name)
-{
-    for (int i = 0; i < session->scalar_count; i++) {
-        if (strcmp(session->scalar[i].name, name) == 0) {
-            return &session->scalar[i];
-        }
-    }
-    return NULL;
-}
-
-static void show_scalar(struct command_call *call, const struct display *display,
-                        const struct gd_scalar *scalar, cJSON *record)
-{
-    if (record) {
-        out_set(record, OUT_TEXT("name", scalar->name), OUT_REAL("value", scalar->value),
-                OUT_INT("step", scalar->step));
-    } else {
-        out_printf(call->out, "%d: %s = %s\n", display->number, out_safe(call, scalar->name),
-                   repl_scalar_text(call->arena, scalar->value, 9));
-    }
-}
-
 static void show_value(struct command_call *call, const struct display *display,
                        struct value *value, const struct gd_format *format, cJSON *record)
 {
     bool values =
         value->tensor && (format->letter != 0 || gd_tensor_count(value->tensor) <= DISPLAY_VALUES);
-    if (record) {
+    if (out_is_json(call->out)) {
         value_record(call, value, values ? format : NULL, record);
         return;
     }
@@ -86,14 +60,13 @@ static void show_value(struct command_call *call, const struct display *display,
 /* An expression without a value shows the reason; the others are shown all the same. */
 static int show_one(struct command_call *call, const struct display *display, cJSON *record)
 {
+    const struct gd_scalar *scalar = NULL;
     struct gd_err err = {0};
     struct gd_format format;
     struct value value;
-    out_set(record, OUT_IF(record, OUT_INT("number", display->number)));
+    out_set(record, OUT_INT("number", display->number));
     int rc = value_format(call, display->letters, &format, &err);
-    if (rc == GD_OK) {
-        rc = value_parse(call, display->text, &value, &err);
-    }
+    rc = rc != GD_OK ? rc : value_parse(call, display->text, &value, &err);
     if (rc == GD_OK) {
         value.which = display->which;
         rc = value_fetch(call, &value, VALUE_SHOW, &err);
@@ -102,38 +75,29 @@ static int show_one(struct command_call *call, const struct display *display, cJ
         }
         value_deinit(&value);
     } else if (call->session) {
-        const struct gd_scalar *scalar = find_scalar(call->session, display->text);
-        if (scalar) {
-            show_scalar(call, display, scalar, record);
-            return GD_OK;
-        }
+        scalar = gd_session_scalar(call->session, display->text);
     }
-    if (rc != GD_OK && record) {
+    if (scalar) {
+        out_set(record, OUT_TEXT("name", scalar->name), OUT_REAL("value", scalar->value),
+                OUT_INT("step", scalar->step));
+        out_say(call->out, record, "{number}: {name} = {text}\n",
+                OUT_TEXT("text", repl_scalar_text(call->arena, scalar->value, 9)));
+        return GD_OK;
+    }
+    if (rc != GD_OK) {
         out_set(record, OUT_TEXT("name", display->text), OUT_TEXT("error", err.text));
-    } else if (rc != GD_OK) {
-        out_printf(call->out, "%d: %s: %s\n", display->number, out_safe(call, display->text),
-                   out_safe(call, err.text));
+        out_say(call->out, record, "{number}: {name}: {error}\n");
     }
     return rc;
 }
 
 static void show_all(struct command_call *call, const struct display_list *list)
 {
-    cJSON *records = NULL;
-    if (out_is_json(call->out)) {
-        records = out_list(out_record(call->out, "display"), "displays");
-    }
-    for (int i = 0; i < list->count; i++) {
-        cJSON *record = NULL;
-        if (list->item[i].disabled) {
-            continue;
-        }
-        if (records) {
-            record = cJSON_CreateObject();
-            cJSON_AddItemToArray(records, record);
-        }
-        if (show_one(call, &list->item[i], record) == GD_EINTR) {
-            break;
+    cJSON *records = out_list(out_record(call->out, "display"), "displays");
+    int rc = GD_OK;
+    for (int i = 0; i < list->count && rc != GD_EINTR; i++) {
+        if (!list->item[i].disabled) {
+            rc = show_one(call, &list->item[i], out_push(records));
         }
     }
 }
@@ -180,8 +144,7 @@ static int add_display(struct command_call *call, const char *text, enum value_w
     *item = (struct display){.number = ++list->last_number, .text = copy, .which = which};
     memcpy(item->letters, call->format, strlen(call->format) + 1);
     if (call->session && call->session->state != GD_RUNNING) {
-        cJSON *record = out_is_json(call->out) ? out_record(call->out, "displayed") : NULL;
-        show_one(call, item, record);
+        show_one(call, item, out_record(call->out, "displayed"));
     } else {
         out_printf(call->out, "%d: %s\n", item->number, out_safe(call, text));
     }

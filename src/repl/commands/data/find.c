@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: find
- * Find the elements of a tensor that meet a condition.
- */
+/* Commands: find */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/core/command.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: first-divergence
- * Find the first tensor that differs between two sessions.
- */
+/* Commands: first-divergence */
 #include <stdlib.h>
 #include <string.h>
 
 #include "compare/divergence.h"
 #include "repl/compare/compare_files.h"
-#include "repl/core/command.h"
 #include "repl/core/work.h"
 #include "repl/values/checked.h"
 #include "repl/values/inspect.h"

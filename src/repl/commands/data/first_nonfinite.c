@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: first-nonfinite
- * Find the first value that is not finite.
- */
+/* Commands: first-nonfinite */
 #include <stdlib.h>
 
 #include "compare/nonfinite.h"
 #include "dump/dump_target.h"
 #include "engine/ranks.h"
 #include "repl/compare/compare_files.h"
-#include "repl/core/command.h"
 #include "repl/core/work.h"
 #include "repl/values/checked.h"
 #include "repl/values/inspect.h"

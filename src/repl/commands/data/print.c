@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: print
- * Show values of tensors.
- */
+/* Commands: print */
 #include <string.h>
 
-#include "repl/core/command.h"
 #include "repl/values/dump_notes.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
@@ -18,13 +14,9 @@ struct print_job {
     cJSON *list;  /* JSON: list for the records of several tensors; NULL: there is one */
 };
 
-static cJSON *next_record(struct command_call *call, const struct print_job *job)
+static cJSON *next_record(struct command_call *call, const struct print_job *job, const char *type)
 {
-    if (!job->list) {
-        return out_record(call->out, "tensor");
-    }
-    cJSON *record = out_push(job->list);
-    return record;
+    return job->list ? out_push(job->list) : out_record(call->out, type);
 }
 
 /* Copies a slice, so that the history does not keep a large tensor alive. */
@@ -57,7 +49,7 @@ static int show_value(struct command_call *call, const struct print_job *job, st
     }
     value_know_change(call, value);
     if (out_is_json(call->out)) {
-        cJSON *record = next_record(call, job);
+        cJSON *record = next_record(call, job, "tensor");
         out_set(record, OUT_IF(of_dump, OUT_TEXT("stored", of_dump)),
                 OUT_IF(number > 0, OUT_INT("history", number)));
         value_record(call, value, job->summary ? NULL : &job->format, record);
@@ -97,7 +89,7 @@ static int print_slots(struct command_call *call, const struct print_job *job, s
             return gd_fail(err, rc, "interrupted");
         }
         if (out_is_json(call->out)) {
-            cJSON *record = next_record(call, job);
+            cJSON *record = next_record(call, job, "tensor");
             if (rc == GD_OK) {
                 value_record(call, &one, NULL, record);
             } else {
@@ -119,18 +111,14 @@ static bool print_scalar(struct command_call *call, const struct print_job *job,
     const struct gd_session *session = call->session;
     for (int i = 0; session && i < session->scalar_count; i++) {
         const struct gd_scalar *scalar = &session->scalar[i];
-        if (strcmp(scalar->name, name) != 0) {
-            continue;
-        }
-        if (out_is_json(call->out)) {
-            cJSON *record = job->list ? next_record(call, job) : out_record(call->out, "scalar");
+        if (strcmp(scalar->name, name) == 0) {
+            cJSON *record = next_record(call, job, "scalar");
             out_set(record, OUT_TEXT("name", scalar->name), OUT_REAL("value", scalar->value),
                     OUT_INT("step", scalar->step));
-        } else {
-            out_printf(call->out, "%s = %s (step %lld)\n", out_safe(call, scalar->name),
-                       repl_scalar_text(call->arena, scalar->value, 9), (long long)scalar->step);
+            out_say(call->out, record, "{name} = {text} (step {step})\n",
+                    OUT_TEXT("text", repl_scalar_text(call->arena, scalar->value, 9)));
+            return true;
         }
-        return true;
     }
     return false;
 }

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: save
- * Save tensors, watchpoints, breakpoints or an overflow to a file.
- */
+/* Commands: save */
 #include <string.h>
 
 #include "repl/commands/data/save.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 /* Takes the file name, the last word, from call->argv. A single word is a tensor. */

@@ -8,7 +8,6 @@
 #include "engine/graph/selector.h"
 #include "engine/utf8.h"
 #include "repl/commands/data/save_impl.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 

@@ -3,7 +3,6 @@
 #include "base/buf.h"
 #include "repl/commands/breakpoints/overflow.h"
 #include "repl/commands/data/save.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 int save_overflow(struct command_call *call, const char *which, const char *folder,
@@ -21,11 +20,10 @@ int save_overflow(struct command_call *call, const char *which, const char *fold
     rc = overflow_ask(call, OVERFLOW_COMMAND, gd_buf_text(&words), &reply, err);
     gd_buf_deinit(&words);
     if (rc == GD_OK) {
-        const char *path = overflow_text(reply, "saved");
         cJSON *record = out_record(call->out, "saved");
-        out_set(record, OUT_TEXT("file", path), OUT_INT("count", 1));
-        out_printf(call->out, "Saved to %s; \"python -m gradb.rerun %s\" repeats the call.\n",
-                   out_safe(call, path), out_safe(call, path));
+        out_set(record, OUT_TEXT("file", out_text_of(reply, "saved")), OUT_INT("count", 1));
+        out_say(call->out, record,
+                "Saved to {file}; \"python -m gradb.rerun {file}\" repeats the call.\n");
     }
     cJSON_Delete(reply);
     return rc;

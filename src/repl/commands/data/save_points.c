@@ -5,7 +5,6 @@
 
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/data/save.h"
-#include "repl/core/command.h"
 #include "repl/core/newfile.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"

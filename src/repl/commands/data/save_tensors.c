@@ -8,7 +8,6 @@
 #include "dump/files/tensor_writer.h"
 #include "repl/commands/data/save.h"
 #include "repl/commands/data/save_impl.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
@@ -34,59 +33,46 @@ static int check_types(const struct saving *s, struct gd_err *err)
 
 static void report_cleaned(struct saving *s)
 {
-    struct command_call *call = s->call;
-    if (s->cleaned) {
-        out_printf(call->out, "%s renamed, as the name is not safe in a file: %s is %s%s\n",
-                   inspect_plural(call, s->cleaned, "tensor"), out_safe(call, s->dirty),
-                   out_safe(call, s->clean), s->cleaned > 1 ? ", ..." : "");
-    }
+    out_say(s->call->out, NULL,
+            "[{cleaned|tensor} renamed, as the name is not safe in a file: {dirty} is "
+            "{clean}[{?several}, ...]\n]",
+            OUT_INT("cleaned", s->cleaned), OUT_TEXT("dirty", s->dirty),
+            OUT_TEXT("clean", s->clean), OUT_BOOL("several", s->cleaned > 1));
 }
 
 static void report_one(struct saving *s, const char *path)
 {
     struct command_call *call = s->call;
     struct value *value = &s->item[0].value;
-    if (out_is_json(call->out)) {
-        cJSON *record = out_record(call->out, "saved");
-        out_set(record, OUT_TEXT("file", path));
-        value_record(call, value, NULL, record);
-        return;
-    }
-    out_printf(call->out, "Saved %s, %s %s, to %s%s\n", value_title(call, value),
-               gd_dtype_name(value->dtype), inspect_shape(call, &value->shape),
-               out_safe(call, path), s->as_bits ? " (as the bits: numpy has no bfloat16)" : "");
+    cJSON *record = out_record(call->out, "saved");
+    out_set(record, OUT_TEXT("file", path));
+    value_record(call, value, NULL, record);
+    out_say(call->out, record,
+            "Saved {title}, {dtype} {shape:shape}, to {file}"
+            "[{?as_bits} (as the bits: numpy has no bfloat16)]\n",
+            OUT_TEXT("title", value_title(call, value)), OUT_BOOL("as_bits", s->as_bits));
     report_cleaned(s);
 }
 
 static void report_many(struct saving *s, const char *path)
 {
     struct command_call *call = s->call;
-    if (out_is_json(call->out)) {
-        cJSON *record = out_record(call->out, "saved");
-        out_set(record, OUT_TEXT("file", path), OUT_INT("count", s->written),
-                OUT_INT("bytes", s->done), OUT_INT("missing", s->missing),
-                OUT_INT("renamed", s->renamed), OUT_INT("of_other_steps", s->old),
-                OUT_INT("cleaned", s->cleaned));
-        return;
-    }
-    out_printf(call->out, "Saved %s, %s, to %s%s\n", inspect_plural(call, s->written, "tensor"),
-               inspect_bytes(call, s->done), out_safe(call, path),
-               s->as_bits ? " (bfloat16 as its bits: numpy has no such type)" : "");
-    if (s->renamed) {
-        out_printf(call->out, "%s renamed: a number was appended to a duplicate name\n",
-                   inspect_plural(call, s->renamed, "tensor"));
-    }
-    if (s->old) {
-        out_printf(call->out, "%s %s not of step %lld, at which the session is stopped\n",
-                   inspect_plural(call, s->old, "tensor"), s->old == 1 ? "is" : "are",
-                   (long long)call->session->stop.step);
-    }
+    cJSON *record = out_record(call->out, "saved");
+    out_set(record, OUT_TEXT("file", path), OUT_INT("count", s->written), OUT_INT("bytes", s->done),
+            OUT_INT("missing", s->missing), OUT_INT("renamed", s->renamed),
+            OUT_INT("of_other_steps", s->old), OUT_INT("cleaned", s->cleaned));
+    out_say(call->out, record,
+            "Saved {count|tensor}, {bytes:bytes}, to {file}"
+            "[{?as_bits} (bfloat16 as its bits: numpy has no such type)]\n"
+            "[{renamed|tensor} renamed: a number was appended to a duplicate name\n]"
+            "[{of_other_steps|tensor} {are} not of step {step}, at which the session is stopped\n]",
+            OUT_BOOL("as_bits", s->as_bits), OUT_TEXT("are", s->old == 1 ? "is" : "are"),
+            OUT_TEXT("step", s->old
+                                 ? inspect_printf(call, "%lld", (long long)call->session->stop.step)
+                                 : ""));
     report_cleaned(s);
-    if (s->missing) {
-        out_printf(call->out, "%s %s no value; the first: %s\n",
-                   inspect_plural(call, s->missing, "tensor"), s->missing == 1 ? "has" : "have",
-                   s->why);
-    }
+    out_say(call->out, record, "[{missing|tensor} {have} no value; the first: {why}\n]",
+            OUT_TEXT("have", s->missing == 1 ? "has" : "have"), OUT_TEXT("why", s->why));
 }
 
 /* The last part of the name without characters unsuitable for a file: "fc1.weight_0_3". */

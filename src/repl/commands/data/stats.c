@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: stats
- * Show the statistics of a tensor.
- */
+/* Commands: stats */
 #include <math.h>
 
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 

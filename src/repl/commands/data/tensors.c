@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: tensors
- * List the tensors of the graph.
- */
+/* Commands: tensors */
 #include <stdlib.h>
 
 #include "engine/graph/selector.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: whatis
- * Show the type and shape of a tensor.
- */
-#include "repl/core/command.h"
+/* Commands: whatis */
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: x
- * Examine elements of a tensor in memory order.
- */
+/* Commands: x */
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: check
- * Check the parameters of one or two checkpoints.
- */
+/* Commands: check */
 #include <string.h>
 
-#include "dump/hash_index.h"
+#include "engine/hash_index.h"
 #include "repl/compare/compare_files.h"
-#include "repl/core/command.h"
 #include "repl/core/work.h"
 #include "repl/values/checked.h"
 #include "repl/values/inspect.h"
@@ -327,31 +323,22 @@ static int check_two(struct checking *c, const struct compare_options *options, 
 
 /* ---- the sums -------------------------------------------------------------------------------- */
 
-static void add_totals(struct checking *c, int i)
+static void show_side(struct checking *c, int i)
 {
     struct command_call *call = c->call;
     const struct totals *t = &c->totals[i];
+    cJSON *object = out_object(out_record(call->out, "parameters"), i ? "totals_b" : "totals_a");
 
-    if (out_is_json(call->out)) {
-        cJSON *object =
-            out_object(out_record(call->out, "parameters"), i ? "totals_b" : "totals_a");
-
-        out_set(object, OUT_TEXT("path", c->side[i].label), OUT_INT("parameters", t->parameters),
-                OUT_INT("trainable", t->trainable), OUT_INT("trainable_assumed", t->assumed),
-                OUT_INT("buffers", t->buffers), OUT_INT("optimizer_states", t->states),
-                OUT_INT("elements", t->elements), OUT_INT("bytes", t->bytes),
-                OUT_INT("unmatched", c->unmatched[i]));
-        return;
-    }
-    out_printf(call->out, "%s: %s, %zu trainable%s, %zu buffers, %zu optimizer states; %s, %s",
-               out_safe(call, c->side[i].label), inspect_plural(call, t->parameters, "parameter"),
-               t->trainable, t->assumed ? " (assumed if the file does not say)" : "", t->buffers,
-               t->states, inspect_plural(call, t->elements, "element"),
-               inspect_bytes(call, t->bytes));
-    if (c->sides == 2) {
-        out_printf(call->out, "; %zu without a counterpart", c->unmatched[i]);
-    }
-    out_printf(call->out, "\n");
+    out_set(object, OUT_TEXT("path", c->side[i].label), OUT_INT("parameters", t->parameters),
+            OUT_INT("trainable", t->trainable), OUT_INT("trainable_assumed", t->assumed),
+            OUT_INT("buffers", t->buffers), OUT_INT("optimizer_states", t->states),
+            OUT_INT("elements", t->elements), OUT_INT("bytes", t->bytes),
+            OUT_INT("unmatched", c->unmatched[i]));
+    out_say(call->out, object,
+            "{path}: {parameters|parameter}, {trainable} trainable"
+            "[{?trainable_assumed} (assumed if the file does not say)], {buffers} buffers, "
+            "{optimizer_states} optimizer states; {elements|element}, {bytes:bytes}");
+    out_say(call->out, object, c->sides == 2 ? "; {unmatched} without a counterpart\n" : "\n");
 }
 
 static int show_totals(struct checking *c, struct gd_err *err)
@@ -365,20 +352,16 @@ static int show_totals(struct checking *c, struct gd_err *err)
         return rc;
     }
     for (int i = 0; i < c->sides; i++) {
-        add_totals(c, i);
+        show_side(c, i);
     }
+    cJSON *record = out_record(call->out, "parameters");
     out_printf(call->out, "%s\n", inspect_checked_text(call, &c->checked, noun, verb));
-    if (out_is_json(call->out)) {
-        inspect_add_checked(out_record(call->out, "parameters"), &c->checked);
-    }
+    inspect_add_checked(record, &c->checked);
     if (c->sides == 2) {
-        out_set(out_record(call->out, "parameters"),
-                OUT_IF(out_is_json(call->out), OUT_INT("never_updated", c->never_updated)));
-        if (c->never_updated) {
-            out_printf(call->out,
-                       "%s equal in both: if these are two checkpoints of one run, never updated\n",
-                       inspect_plural(call, c->never_updated, "parameter"));
-        }
+        out_set(record, OUT_INT("never_updated", c->never_updated));
+        out_say(call->out, record,
+                "[{never_updated|parameter} equal in both: if these are two checkpoints of one "
+                "run, never updated\n]");
         if (c->unmatched[0] || c->unmatched[1] || c->shapes) {
             repl_add_status(call->repl, STATUS_DIFFERS);
         }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: check-config
- * Check a dump configuration file.
- */
+/* Commands: check-config */
 #include "repl/commands/files/dump_live_impl.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 
@@ -18,19 +14,14 @@ struct config_report {
 static void tell_mistake(void *ctx, unsigned long line, const char *text)
 {
     struct config_report *t = ctx;
-    const char *safe = out_safe(t->call, text);
+    cJSON *item = t->list ? out_push(t->list) : NULL;
 
     if (t->first[0] == '\0') {
-        snprintf(t->first, sizeof(t->first), "%.200s", safe);
+        snprintf(t->first, sizeof(t->first), "%.200s", out_safe(t->call, text));
     }
-    if (t->list) {
-        cJSON *item = out_push(t->list);
-        out_set(item, OUT_INT("line", line), OUT_TEXT("text", text));
-    } else if (line > 0) {
-        out_printf(t->call->out, "%s:%lu: %s\n", out_safe(t->call, t->path), line, safe);
-    } else {
-        out_printf(t->call->out, "%s: %s\n", out_safe(t->call, t->path), safe);
-    }
+    out_set(item, OUT_INT("line", line), OUT_TEXT("text", text));
+    out_say(t->call->out, NULL, "{path}[:{line}]: {text}\n", OUT_TEXT("path", t->path),
+            OUT_INT("line", line), OUT_TEXT("text", text));
 }
 
 /* Reports valid keys that "dump" ignores. */
@@ -80,10 +71,9 @@ static int run_check_config(struct command_call *call, struct gd_err *err)
         return rc;
     }
     t.path = call->argv[0];
-    if (out_is_json(call->out)) {
-        out_set(out_record(call->out, "check-config"), OUT_TEXT("file", t.path));
-        t.list = out_list(out_record(call->out, "check-config"), "mistakes");
-    }
+    cJSON *record = out_record(call->out, "check-config");
+    out_set(record, OUT_TEXT("file", t.path));
+    t.list = out_list(record, "mistakes");
     rc = gd_dump_config_read(t.path, tell_mistake, &t, &bad, &config, err);
     if (rc == GD_OK && bad > 0) {
         out_printf(call->out, "%s.\n", inspect_plural(call, bad, "mistake"));
@@ -92,8 +82,7 @@ static int run_check_config(struct command_call *call, struct gd_err *err)
         out_printf(call->out, "%s: keys and values are valid (%s).\n", out_safe(call, t.path),
                    config->is_acl ? "a CANN configuration" : "a MindSpore data_dump.json");
         tell_unused_keys(call, config);
-        out_set(out_record(call->out, "check-config"),
-                OUT_TEXT("unused", gd_buf_text(&config->unused)));
+        out_set(record, OUT_TEXT("unused", gd_buf_text(&config->unused)));
     }
     gd_dump_config_free(config);
     return rc;

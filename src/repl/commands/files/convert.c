@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: convert
- * Convert a dump to another format.
- */
+/* Commands: convert */
 #include <string.h>
 #include <unistd.h>
 
 #include "dump/cann/cann_convert.h"
 #include "dump/cann/cann_types.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
@@ -18,7 +14,7 @@
 struct told {
     struct command_call *call;
     struct repl_work *work;
-    cJSON *list; /* of the record; NULL: text */
+    cJSON *list; /* of the record */
     uint64_t count;
 };
 
@@ -33,16 +29,10 @@ static void left_out(void *ctx, const char *path, const char *why)
 {
     struct told *told = ctx;
 
-    if (told->count++ >= MAX_TOLD) {
-        return;
-    }
-    if (told->list) {
+    if (told->count++ < MAX_TOLD) {
         cJSON *item = out_push(told->list);
-
         out_set(item, OUT_TEXT("path", path), OUT_TEXT("reason", why));
-    } else {
-        out_printf(told->call->out, "warning: %s: %s\n", out_safe(told->call, path),
-                   out_safe(told->call, why));
+        out_say(told->call->out, item, "warning: {path}: {reason}\n");
     }
 }
 
@@ -93,27 +83,6 @@ static int take_options(struct command_call *call, struct gd_cann_convert_option
                : GD_OK;
 }
 
-static void report_files(struct command_call *call, const struct gd_cann_converted *done,
-                         const char *to, cJSON *record)
-{
-    out_set(record, OUT_TEXT("directory", to), OUT_INT("files", done->files),
-            OUT_INT("tensors", done->tensors), OUT_INT("records", done->records),
-            OUT_INT("buffers", done->buffers), OUT_INT("left_out", done->left_out));
-    if (done->left_out > MAX_TOLD) {
-        out_printf(call->out, "(%s more)\n",
-                   inspect_plural(call, done->left_out - MAX_TOLD, "warning"));
-    }
-    out_printf(call->out, "%s", inspect_plural(call, done->tensors, "tensor"));
-    if (done->records > 0) {
-        out_printf(call->out, ", %s", inspect_plural(call, done->records, "overflow record"));
-    }
-    if (done->buffers > 0) {
-        out_printf(call->out, ", %s", inspect_plural(call, done->buffers, "buffer"));
-    }
-    out_printf(call->out, " of %s written to %s.\n", inspect_plural(call, done->files, "dump file"),
-               out_safe(call, to));
-}
-
 static int convert_to(struct command_call *call, const char *from, const char *to,
                       struct gd_folder *folder, struct gd_cann_convert_options *options,
                       struct gd_err *err)
@@ -121,22 +90,25 @@ static int convert_to(struct command_call *call, const char *from, const char *t
     cJSON *record = out_record(call->out, "converted");
     struct gd_cann_converted done;
     struct repl_work work;
-    struct told told = {.call = call, .work = &work};
-    int rc;
+    struct told told = {.call = call, .work = &work, .list = out_list(record, "warnings")};
 
-    if (out_is_json(call->out)) {
-        told.list = out_list(record, "warnings");
-    }
     options->go_on = go_on;
     options->left_out = left_out;
     options->ctx = &told;
     repl_work_begin_count(&work, call, inspect_printf(call, "converting %.100s", from), "files", 0);
-    rc = gd_cann_convert_tree(from, folder, options, &done, err);
+    int rc = gd_cann_convert_tree(from, folder, options, &done, err);
     rc = repl_work_end(&work, rc, err);
-    if (rc == GD_OK) {
-        report_files(call, &done, to, record);
+    if (rc != GD_OK) {
+        return rc;
     }
-    return rc;
+    out_set(record, OUT_TEXT("directory", to), OUT_INT("files", done.files),
+            OUT_INT("tensors", done.tensors), OUT_INT("records", done.records),
+            OUT_INT("buffers", done.buffers), OUT_INT("left_out", done.left_out));
+    out_say(call->out, record,
+            "[({more|warning} more)\n]{tensors|tensor}[, {records|overflow record}]"
+            "[, {buffers|buffer}] of {files|dump file} written to {directory}.\n",
+            OUT_INT("more", done.left_out > MAX_TOLD ? done.left_out - MAX_TOLD : 0));
+    return GD_OK;
 }
 
 static int run_convert(struct command_call *call, struct gd_err *err)

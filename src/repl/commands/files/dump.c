@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: dump
- * Dump tensors of a training that runs.
- */
+/* Commands: dump */
 #include <stdlib.h>
 #include <string.h>
 
 #include "repl/commands/files/dump_live_impl.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 

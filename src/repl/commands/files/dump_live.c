@@ -7,7 +7,6 @@
 #include "engine/graph/selector.h"
 #include "engine/ranks.h"
 #include "repl/commands/files/dump_live_impl.h"
-#include "repl/core/command.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 
@@ -379,9 +378,41 @@ static int dump_process(struct dumping *s, struct gd_err *err)
     return rc;
 }
 
-static void record_step(struct dumping *s, const struct gd_stop *at, uint64_t bytes)
+/* Reports what is missing, and why. */
+static void report_missing(struct dumping *s, const struct gd_stop *at, const cJSON *record)
 {
-    cJSON *record = out_record(s->call->out, "dump");
+    struct command_call *call = s->call;
+    uint64_t count = s->left_out ? s->left_out : s->missing;
+    const char *lacks = count == 1 ? "has no value" : "have no value";
+    const char *limited = count == 1 ? "is skipped" : "are skipped";
+    bool is_planned = s->d->steps.all || s->d->steps.count > 0;
+
+    out_say(call->out, record,
+            "[{earlier|tensor} {have} no value of this step[{!whole} yet]: skipped, as their "
+            "values are of the previous step\n]"
+            "[{lacking|tensor} {lack}; the first: {why}\n]",
+            OUT_TEXT("have", s->earlier == 1 ? "has" : "have"),
+            OUT_INT("lacking", s->missing > 0 ? count : 0),
+            OUT_TEXT("lack", s->left_out ? limited : lacks), OUT_TEXT("why", s->why));
+    if (s->missing > s->left_out && !is_planned &&
+        call->session->target->capabilities & GD_CAN_CAPTURE) {
+        out_printf(call->out,
+                   "To dump values that are freed before the end of a step, announce the step: "
+                   "dump DIR --steps %lld\n",
+                   (long long)at->step + 1);
+    }
+    out_say(call->out, record,
+            s->elsewhere == 1
+                ? "1 rank is stopped at another step and is not dumped\n"
+                : "[{elsewhere|rank} are stopped at another step and are not dumped\n]");
+}
+
+static void report_step(struct dumping *s, const struct gd_stop *at, uint64_t bytes)
+{
+    static const char *const what[] = {"{tensors|tensor}", "statistics of {rows|tensor}",
+                                       "{tensors|tensor}, statistics of {rows|tensor}"};
+    struct repl_out *out = s->call->out;
+    cJSON *record = out_record(out, "dump");
 
     out_set(record, OUT_TEXT("directory", s->d->plan.dir), OUT_INT("step", at->step),
             OUT_BOOL("whole", at->at_step_end),
@@ -390,65 +421,11 @@ static void record_step(struct dumping *s, const struct gd_stop *at, uint64_t by
             OUT_INT("missing", s->missing), OUT_INT("elsewhere", s->elsewhere),
             OUT_INT("left_out", s->left_out), OUT_INT("earlier", s->earlier),
             OUT_INT("bytes", bytes), OUT_INT("total_bytes", s->d->bytes));
-}
-
-/* Reports what is missing, and why. */
-static void report_missing(struct dumping *s, const struct gd_stop *at)
-{
-    struct command_call *call = s->call;
-
-    if (s->earlier > 0) {
-        out_printf(
-            call->out,
-            "%s %s no value of this step%s: skipped, as their values are of the previous step\n",
-            inspect_plural(call, s->earlier, "tensor"), s->earlier == 1 ? "has" : "have",
-            at->at_step_end ? "" : " yet");
-    }
-    if (s->missing > 0) {
-        uint64_t count = s->left_out ? s->left_out : s->missing;
-        const char *lacks = count == 1 ? "has no value" : "have no value";
-        const char *limited = count == 1 ? "is skipped" : "are skipped";
-        out_printf(call->out, "%s %s; the first: %s\n", inspect_plural(call, count, "tensor"),
-                   s->left_out ? limited : lacks, s->why);
-    }
-    bool is_planned = s->d->steps.all || s->d->steps.count > 0;
-    if (s->missing > s->left_out && !is_planned &&
-        call->session->target->capabilities & GD_CAN_CAPTURE) {
-        out_printf(call->out,
-                   "To dump values that are freed before the end of a step, announce the step: "
-                   "dump DIR --steps %lld\n",
-                   (long long)at->step + 1);
-    }
-    if (s->elsewhere > 0) {
-        out_printf(call->out, "%s %s at another step, and %s not dumped\n",
-                   inspect_plural(call, s->elsewhere, "rank"),
-                   s->elsewhere == 1 ? "stands" : "stand", s->elsewhere == 1 ? "is" : "are");
-    }
-}
-
-static void report_step(struct dumping *s, const struct gd_stop *at, uint64_t bytes)
-{
-    struct command_call *call = s->call;
-
-    if (out_is_json(call->out)) {
-        record_step(s, at, bytes);
-        return;
-    }
-    out_printf(call->out, "Dumped step %lld", (long long)at->step);
-    if (!at->at_step_end) {
-        out_printf(call->out, " up to %s",
-                   at->node_name[0] ? out_safe(call, at->node_name) : "the current node");
-    }
-    out_printf(call->out, ": ");
-    if (s->d->plan.data != GD_DUMP_STATISTIC) {
-        out_printf(call->out, "%s, ", inspect_plural(call, s->tensors, "tensor"));
-    }
-    if (s->d->plan.data != GD_DUMP_TENSOR) {
-        out_printf(call->out, "statistics of %s, ", inspect_plural(call, s->rows, "tensor"));
-    }
-    out_printf(call->out, "%s, to %s\n", inspect_bytes(call, bytes),
-               out_safe(call, s->d->plan.dir));
-    report_missing(s, at);
+    out_say(out, record, "Dumped step {step}[{!whole} up to {place}]: ",
+            OUT_TEXT("place", at->node_name[0] ? at->node_name : "the current node"));
+    out_say(out, record, what[s->d->plan.data]);
+    out_say(out, record, ", {bytes:bytes}, to {directory}\n");
+    report_missing(s, at, record);
 }
 
 /* All processes that are stopped at the same place as the selected one. */

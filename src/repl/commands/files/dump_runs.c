@@ -5,7 +5,6 @@
 #include "engine/ranks.h"
 #include "repl/commands/files/dump_live.h"
 #include "repl/commands/files/dump_live_impl.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 /* ---- before a run ---------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 
 #include "engine/graph/selector.h"
 #include "repl/commands/files/dump_live_impl.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 

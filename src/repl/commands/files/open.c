@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: open
- * Open a dump, a checkpoint or a record.
- */
+/* Commands: open */
 #include <string.h>
 
 #include "dump/detect.h"
 #include "dump/dump_target.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 
 #define ALARM_ROWS 10
-
-static bool go_on(void *ctx, uint64_t done)
-{
-    return repl_work_at(ctx, done);
-}
 
 /* Takes "--format NAME" or "--format=NAME" out of call->argv; false: NAME is missing. */
 static bool take_option(struct command_call *call, const char *option, const char **ret)
@@ -77,104 +68,90 @@ static const char *steps_text(struct command_call *call, const struct gd_catalog
                           (long long)steps[count - 1].step);
 }
 
-/* The alarms of all ranks, printed or as a list of texts. */
-static void tell_alarms(struct command_call *call, const struct gd_dump *dump, cJSON *texts)
+/* The alarms of all ranks as texts. */
+static cJSON *list_alarms(struct command_call *call, const struct gd_dump *dump)
 {
-    size_t seen = 0;
+    cJSON *texts = cJSON_CreateArray();
 
     for (size_t i = 0; i < gd_dump_count(dump); i++) {
         size_t count;
         const struct gd_catalog_fact *facts = gd_catalog_facts(gd_dump_at(dump, i), &count);
 
         for (size_t k = 0; k < count; k++) {
-            if (!gd_catalog_fact_is_alarm(&facts[k]) || (++seen > ALARM_ROWS && !texts)) {
-                continue;
-            }
-            const char *text = inspect_printf(call, "%s: %s", out_safe(call, facts[k].name),
-                                              out_safe(call, facts[k].value));
-            if (texts) {
-                out_push_text(texts, text);
-            } else {
-                out_printf(call->out, "%s\n", text);
+            if (gd_catalog_fact_is_alarm(&facts[k])) {
+                out_push_text(texts, inspect_printf(call, "%s: %s", out_safe(call, facts[k].name),
+                                                    out_safe(call, facts[k].value)));
             }
         }
     }
-    if (!texts && seen > ALARM_ROWS) {
-        out_printf(call->out, "(%zu more of this kind: info target)\n", seen - ALARM_ROWS);
+    return texts;
+}
+
+static void show_alarms(struct command_call *call, const cJSON *alarms)
+{
+    const cJSON *alarm;
+    int shown = 0, count = cJSON_GetArraySize(alarms);
+
+    cJSON_ArrayForEach(alarm, alarms)
+    {
+        if (shown++ < ALARM_ROWS) {
+            out_say(call->out, alarm, "{}\n");
+        }
+    }
+    if (count > ALARM_ROWS) {
+        out_printf(call->out, "(%d more of this kind: info target)\n", count - ALARM_ROWS);
     }
 }
 
-static void tell_dump(struct command_call *call, const struct gd_session *session,
-                      const struct gd_dump *dump, const struct gd_graph_counts *counts)
+static void show_dump(struct command_call *call, cJSON *record, const struct gd_dump *dump)
 {
-    size_t left;
-    uint64_t more;
-
-    gd_dump_left(dump, &left, &more);
-    out_printf(call->out, "Session %d, %s: %s, ", session->number,
-               out_safe(call, session->peer.program), formats_text(call, dump));
-    if (gd_dump_count(dump) > 1) {
-        out_printf(call->out, "%zu ranks, ", gd_dump_count(dump));
-    }
-    out_printf(call->out, "%s, %s.\n", inspect_plural(call, counts->nodes, "node"),
-               steps_text(call, gd_catalog_of(session)));
-    if (left + more > 0) {
-        out_printf(call->out, "%s skipped: see \"info formats\".\n",
-                   inspect_plural(call, left + more, "file"));
-    }
-    tell_alarms(call, dump, NULL);
-}
-
-static void add_dump(struct command_call *call, cJSON *record, const struct gd_dump *dump,
-                     const struct gd_catalog *catalog)
-{
+    const struct gd_catalog *catalog = gd_catalog_of(call->session);
     const struct gd_findings *findings = gd_dump_findings(dump);
-    cJSON *formats = out_list(record, "formats"), *alarms = cJSON_CreateArray();
-    size_t count;
+    cJSON *formats = out_list(record, "formats"), *alarms = list_alarms(call, dump);
+    size_t steps, left;
     uint64_t more;
 
-    (void)call;
     for (size_t i = 0; i < findings->count; i++) {
         if (i == 0 || findings->item[i].format != findings->item[i - 1].format) {
             out_push_text(formats, findings->item[i].format->name);
         }
     }
-    out_set(record, OUT_INT("ranks", gd_dump_count(dump)));
-    gd_catalog_steps(catalog, &count);
-    out_set(record, OUT_INT("steps", count));
-    gd_dump_left(dump, &count, &more);
-    out_set(record, OUT_INT("left_out", count + more));
-    tell_alarms(call, dump, alarms);
-    if (cJSON_GetArraySize(alarms) > 0) {
-        out_set(record, OUT_JSON("alarms", alarms));
-    } else {
+    gd_catalog_steps(catalog, &steps);
+    gd_dump_left(dump, &left, &more);
+    out_set(record, OUT_INT("ranks", gd_dump_count(dump)), OUT_INT("steps", steps),
+            OUT_INT("left_out", left + more),
+            OUT_IF(cJSON_GetArraySize(alarms) > 0, OUT_JSON("alarms", alarms)));
+    out_say(call->out, record,
+            "Session {session}, {program}: {titles}, [{?several}{ranks} ranks, ]{nodes|node}, "
+            "{when}.\n"
+            "[{left_out|file} skipped: see \"info formats\".\n]",
+            OUT_TEXT("titles", formats_text(call, dump)),
+            OUT_BOOL("several", gd_dump_count(dump) > 1),
+            OUT_TEXT("when", steps_text(call, catalog)));
+    show_alarms(call, alarms);
+    if (cJSON_GetArraySize(alarms) == 0) {
         cJSON_Delete(alarms);
     }
 }
 
-static void tell_opened(struct command_call *call, const struct gd_session *session)
+static void show_opened(struct command_call *call)
 {
+    const struct gd_session *session = call->session;
     const struct gd_dump *dump = gd_dump_of(session);
+    cJSON *record = out_record(call->out, "open");
     struct gd_graph_counts counts;
 
     gd_graph_counts(session->graph, &counts);
-    if (out_is_json(call->out)) {
-        cJSON *record = out_record(call->out, "open");
-
-        out_set(record, OUT_INT("session", session->number),
-                OUT_TEXT("kind", session->target->ops->kind),
-                OUT_TEXT("program", session->peer.program), OUT_INT("step", session->stop.step),
-                OUT_INT("nodes", counts.nodes), OUT_TEXT("end", session->end_text));
-        if (dump) {
-            add_dump(call, record, dump, gd_catalog_of(session));
-        }
-    } else if (dump) {
-        tell_dump(call, session, dump, &counts);
+    out_set(record, OUT_INT("session", session->number),
+            OUT_TEXT("kind", session->target->ops->kind),
+            OUT_TEXT("program", session->peer.program), OUT_INT("step", session->stop.step),
+            OUT_INT("nodes", counts.nodes), OUT_TEXT("end", session->end_text));
+    if (dump) {
+        show_dump(call, record, dump);
     } else {
-        out_printf(call->out, "Training process %d%s%s: %s, %s. Use \"info history\".\n",
-                   session->number, session->peer.program[0] ? ", " : "",
-                   out_safe(call, session->peer.program), session->end_text,
-                   inspect_plural(call, counts.nodes, "node"));
+        out_say(call->out, record,
+                "Training process {session}[, {program}]: {end}, {nodes|node}. Use \"info "
+                "history\".\n");
     }
 }
 
@@ -188,14 +165,14 @@ static int open_one(struct command_call *call, const char *path,
 
     repl_work_begin_count(&work, call, inspect_printf(call, "looking through %.100s", path),
                           "entries", 0);
-    watched.go_on = go_on;
+    watched.go_on = repl_work_at;
     watched.ctx = &work;
     rc = call->debugger->open_file(call->debugger, inspect_home_path(call, path), &watched,
                                    &session, err);
     rc = repl_work_end(&work, rc, err);
     if (rc == GD_OK) {
         call->session = session;
-        tell_opened(call, session);
+        show_opened(call);
     }
     return rc;
 }

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: source
- * Run the commands of a file.
- */
-#include "repl/core/command.h"
+/* Commands: source */
 #include "repl/core/repl_impl.h"
 
 static int run_source(struct command_call *call, struct gd_err *err)

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: annotate
- * Show a source file with the number of nodes that each line created.
- */
+/* Commands: annotate */
 #include <stdlib.h>
 
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
 #include "repl/values/srcfile.h"

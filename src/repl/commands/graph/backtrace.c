@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: backtrace
- * Show the call stack that created a node; also `info stack`.
- */
+/* Commands: backtrace. Also "info stack". */
 #include <string.h>
 
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/stacks.h"
 

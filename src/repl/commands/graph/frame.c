@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: frame, up, down
- * Choose a frame of the node's stack; also `info frame`.
- */
+/* Commands: frame, up, down. Also "info frame". */
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/stacks.h"
 

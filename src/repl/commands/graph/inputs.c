@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: inputs, outputs
- * Follow the edges of a node.
- */
-#include "repl/core/command.h"
+/* Commands: inputs, outputs */
 #include "repl/values/inspect.h"
 #include "repl/values/tree.h"
 

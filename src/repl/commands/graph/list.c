@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: list
- * Show source lines.
- */
+/* Commands: list */
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
 #include "repl/values/srcfile.h"

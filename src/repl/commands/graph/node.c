@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: node
- * Choose the current node.
- */
-#include "repl/core/command.h"
+/* Commands: node */
 #include "repl/values/inspect.h"
 
 static int run_node(struct command_call *call, struct gd_err *err)

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: node-info
- * Show all that is known of a node; also `info node`.
- */
+/* Commands: node-info. Also "info node". */
 #include <string.h>
 
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/core/watch.h"
 #include "repl/values/dump_notes.h"
 #include "repl/values/inspect.h"
@@ -31,9 +27,8 @@ static void show_outputs(struct command_call *call, cJSON *record, gd_node_id no
         out_set(item, OUT_TEXT("dtype", gd_dtype_name(output.dtype)),
                 OUT_JSON("shape", inspect_shape_json(&output.shape)),
                 OUT_IF(given, OUT_TEXT("slot", name)));
-        out_say(call->out, item, "  {what:-6} :{name:-3} {dtype} {shape}[, {size}]\n",
+        out_say(call->out, item, "  {what:-6} :{name:-3} {dtype} {shape:shape}[, {size}]\n",
                 OUT_TEXT("what", name[0] == 'i' ? "given" : "output"), OUT_TEXT("name", name),
-                OUT_TEXT("shape", inspect_shape(call, &output.shape)),
                 OUT_TEXT("size", sized ? inspect_bytes(call, bytes) : ""));
     }
 }

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: scope
- * List the contents of a scope.
- */
+/* Commands: scope */
 #include <string.h>
 
-#include "repl/core/command.h"
 #include "repl/core/watch.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: search, /
- * Search nodes by name, type or source line.
- */
+/* Commands: search, / */
 #include <string.h>
 
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
 

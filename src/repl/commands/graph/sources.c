@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: sources
- * List the source files of the graph; also `info source`.
- */
+/* Commands: sources. Also "info source". */
 #include <stdlib.h>
 #include <string.h>
 
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 struct file_count {

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: tensor-graph
- * Show the values around a tensor.
- */
+/* Commands: tensor-graph */
 #include <string.h>
 
-#include "repl/core/command.h"
 #include "repl/core/watch.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: checkpoint
- * Ask the training process for a checkpoint.
- */
+/* Commands: checkpoint */
 #include "repl/commands/running/running.h"
-#include "repl/core/command.h"
 
 static int run_checkpoint(struct command_call *call, struct gd_err *err)
 {

@@ -4,7 +4,6 @@
 
 #include "engine/ranks.h"
 #include "repl/commands/running/running.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 int run_for_other_ranks(struct command_call *call, struct gd_session *session,

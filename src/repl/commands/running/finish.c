@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: finish
- * Run to the end of the step.
- */
+/* Commands: finish */
 #include "repl/commands/running/running.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int run_finish(struct command_call *call, struct gd_err *err)

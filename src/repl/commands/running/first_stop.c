@@ -2,7 +2,6 @@
 /* Waiting for the first stop of a session that has just connected, with all ranks of its job. */
 #include "repl/commands/running/first_stop.h"
 #include "engine/ranks.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 struct gd_session *first_stop_session(const struct first_stop *first)

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: goto
- * Go to a step that can be shown again.
- */
+/* Commands: goto */
 #include "repl/commands/running/running.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int run_goto(struct command_call *call, struct gd_err *err)

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: interrupt
- * Stop a running training.
- */
+/* Commands: interrupt */
 #include "engine/ranks.h"
 #include "repl/commands/files/dump_live.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int run_interrupt(struct command_call *call, struct gd_err *err)

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: kill
- * End the training process.
- */
+/* Commands: kill */
 #include <stdlib.h>
 
 #include "repl/commands/running/running.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: listen
- * Wait for training processes that connect by themselves.
- */
+/* Commands: listen */
 #include <string.h>
 
 #include "repl/commands/running/first_stop.h"
 #include "repl/commands/running/listening.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static bool has_connected(void *ctx)

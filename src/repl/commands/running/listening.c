@@ -10,7 +10,6 @@
 
 #include "base/owner.h"
 #include "repl/commands/running/listening.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 void repl_set_listen(struct repl *repl, const char *address)

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: lockstep
- * Run two sessions step by step and compare them.
- */
+/* Commands: lockstep */
 #include <string.h>
 
 #include "engine/graph/selector.h"
 #include "engine/ranks.h"
 #include "repl/compare/lockstep_impl.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: next
- * Run to the next operator.
- */
+/* Commands: next */
 #include "repl/commands/running/running.h"
-#include "repl/core/command.h"
-#include "repl/core/repl_impl.h"
 
 const struct command cmd_next = {
     .name = "next",

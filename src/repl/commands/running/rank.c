@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: rank
- * Choose a rank of the job, or run a command for each.
- */
+/* Commands: rank */
 #include <string.h>
 
 #include "engine/ranks.h"
 #include "repl/commands/running/running.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 #define MAX_PROCESSES 65536

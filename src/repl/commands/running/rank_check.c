@@ -6,7 +6,6 @@
 #include "repl/commands/running/running.h"
 #include "repl/compare/compare_files.h"
 #include "repl/core/await.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 #define CHECK_ROWS 40 /* differing tensors that are shown; the rest is counted */

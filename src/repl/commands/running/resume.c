@@ -4,7 +4,6 @@
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/files/dump_live.h"
 #include "repl/commands/running/running.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 void repl_state_record(struct command_call *call)

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: run
- * Start a training program and wait for its first stop.
- */
+/* Commands: run */
 #include <string.h>
 
 #include "repl/commands/running/first_stop.h"
 #include "repl/commands/running/listening.h"
-#include "repl/core/command.h"
 #include "repl/core/parse.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: run-to
- * Run to an operator.
- */
+/* Commands: run-to */
 #include "repl/commands/running/running.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/nodes.h"
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: session
- * Choose one of all training processes.
- */
+/* Commands: session */
 #include "repl/commands/running/running.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 void session_print(struct command_call *call, const struct gd_session *session)

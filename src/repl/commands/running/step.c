@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: step, reverse-step
- * Run to the end of a step, or go back to an earlier one.
- */
+/* Commands: step, reverse-step */
 #include "repl/commands/running/running.h"
-#include "repl/core/command.h"
-#include "repl/core/repl_impl.h"
 
 const struct command cmd_step = {
     .name = "step",

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: bind
- * Bind a key to a command; `help keys` lists the keys.
- */
+/* Commands: bind. Also "help keys". */
 #include <string.h>
 #include <strings.h>
 
 #include "repl/commands/screen/panes.h"
 #include "repl/commands/support/help.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 struct key_list {

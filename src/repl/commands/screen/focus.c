@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: focus
- * Choose the pane that has the keys.
- */
+/* Commands: focus */
 #include "repl/commands/screen/panes.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int run_focus(struct command_call *call, struct gd_err *err)

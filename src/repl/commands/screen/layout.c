@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: layout
- * Choose the panes that are shown.
- */
+/* Commands: layout */
 #include "repl/commands/screen/panes.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int run_layout(struct command_call *call, struct gd_err *err)

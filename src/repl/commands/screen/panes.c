@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 const char *const pane_names[] = {"graph",  "node",   "console", "watch", "hits", "stack",

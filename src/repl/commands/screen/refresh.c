@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: refresh
- * Draw the panes again.
- */
+/* Commands: refresh */
 #include <string.h>
 
 #include "repl/commands/screen/panes.h"
-#include "repl/core/command.h"
 #include "repl/core/interrupt.h"
 #include "repl/core/repl_impl.h"
-#include "repl/core/work.h"
 
 struct graph_wait {
     struct gd_debugger *debugger;

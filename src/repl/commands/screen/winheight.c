@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: winheight
- * Set the height of the console.
- */
+/* Commands: winheight */
 #include <string.h>
 #include <strings.h>
 
 #include "repl/commands/screen/panes.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 #define MAX_HEIGHT 1000

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: agent
- * Run a command of the training process.
- */
+/* Commands: agent */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "repl/core/agent.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: info
- * The table of the subjects of `info`; each is in a file of its own.
- */
+/* Commands: info. Each subject is in a file of its own. */
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 
 static const struct command info_subs[] = {
     {
@@ -305,15 +301,11 @@ static const struct command info_subs[] = {
 
 static int run_info(struct command_call *call, struct gd_err *err)
 {
+    cJSON *list = out_list(out_record(call->out, "info"), "subjects");
+
     (void)err;
-    if (out_is_json(call->out)) {
-        cJSON *list = out_list(out_record(call->out, "info"), "subjects");
-        for (const struct command *sub = info_subs; sub->name; sub++) {
-            out_push_text(list, sub->name);
-        }
-        return GD_OK;
-    }
     for (const struct command *sub = info_subs; sub->name; sub++) {
+        out_push_text(list, sub->name);
         out_printf(call->out, "info %-12s %s\n", sub->name, sub->summary);
     }
     return GD_OK;

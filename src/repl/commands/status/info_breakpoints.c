@@ -3,7 +3,6 @@
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/breakpoints/break.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch.h"
 

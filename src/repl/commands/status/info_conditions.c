@@ -3,8 +3,6 @@
 #include "engine/watch/condition.h"
 #include "repl/commands/breakpoints/advice.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
-#include "repl/values/inspect.h"
 
 static const char *range_text(const struct gd_condition_param *param)
 {

@@ -2,7 +2,6 @@
 /* `info dump`. */
 #include "repl/commands/files/dump_live_impl.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 

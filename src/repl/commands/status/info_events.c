@@ -2,7 +2,6 @@
 /* `info events`. */
 #include "dump/catalog.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 #define EVENT_ROWS 40

@@ -5,17 +5,11 @@
 #include "dump/detect.h"
 #include "dump/dump_target.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 
 #define LEFT_ROWS 20
-
-static bool go_on(void *ctx, uint64_t done)
-{
-    return repl_work_at(ctx, done);
-}
 
 static void list_known(struct command_call *call)
 {
@@ -80,37 +74,21 @@ static void list_left(struct command_call *call, const struct gd_dump *dump, boo
 static void tell_listing(struct command_call *call, const struct gd_dump *dump)
 {
     const struct gd_listing *listing = gd_dump_listing(dump);
+    cJSON *record = out_record(call->out, "info_formats");
 
-    if (out_is_json(call->out)) {
-        cJSON *record = out_record(call->out, "info_formats");
-
-        out_set(record, OUT_INT("entries", listing->count), OUT_INT("links", listing->links),
-                OUT_INT("others", listing->others), OUT_INT("too_deep", listing->too_deep),
-                OUT_INT("unreadable", listing->unreadable));
-        return;
-    }
-    out_printf(call->out, "%s examined", inspect_plural(call, listing->count, "name"));
-    if (listing->links) {
-        out_printf(call->out, ", %s not followed", inspect_plural(call, listing->links, "link"));
-    }
-    if (listing->others) {
-        out_printf(call->out, ", %s not regular files", inspect_number(call, listing->others));
-    }
-    if (listing->too_deep) {
-        out_printf(call->out, ", %s below %d levels", inspect_number(call, listing->too_deep),
-                   GD_LISTING_DEPTH);
-    }
-    if (listing->unreadable) {
-        out_printf(call->out, ", %s unreadable", inspect_number(call, listing->unreadable));
-    }
-    out_printf(call->out, ".\n");
+    out_set(record, OUT_INT("entries", listing->count), OUT_INT("links", listing->links),
+            OUT_INT("others", listing->others), OUT_INT("too_deep", listing->too_deep),
+            OUT_INT("unreadable", listing->unreadable));
+    out_say(call->out, record,
+            "{entries|name} examined[, {links|link} not followed][, {others:n} not regular files]"
+            "[, {too_deep:n} below {depth} levels][, {unreadable:n} unreadable].\n",
+            OUT_INT("depth", GD_LISTING_DEPTH));
 }
 
 /* Operators whose files have other names than the graph's nodes. */
 static void tell_joined(struct command_call *call, const struct gd_dump *dump)
 {
-    cJSON *record = out_is_json(call->out) ? out_record(call->out, "info_formats") : NULL;
-    cJSON *list = record ? out_list(record, "joined") : NULL;
+    cJSON *list = out_list(out_record(call->out, "info_formats"), "joined");
 
     for (size_t i = 0; i < gd_dump_count(dump); i++) {
         const struct gd_catalog *catalog = gd_dump_at(dump, i);
@@ -118,18 +96,14 @@ static void tell_joined(struct command_call *call, const struct gd_dump *dump)
         const struct gd_catalog_fact *facts = gd_catalog_facts(catalog, &count);
 
         for (size_t k = 0; k < count; k++) {
-            if (strcmp(facts[k].name, GD_FACT_JOINED) != 0) {
-                continue;
-            }
-            const char *text = inspect_printf(call, "rank %d: %s: %s", gd_catalog_rank(catalog),
-                                              facts[k].name, out_safe(call, facts[k].value));
-            if (list) {
-                out_push_text(list, text);
-            } else {
-                out_printf(call->out, "%s\n", text);
+            if (strcmp(facts[k].name, GD_FACT_JOINED) == 0) {
+                out_push_text(list,
+                              inspect_printf(call, "rank %d: %s: %s", gd_catalog_rank(catalog),
+                                             facts[k].name, out_safe(call, facts[k].value)));
             }
         }
     }
+    out_say_each(call->out, list, "{}\n");
 }
 
 static void tell_formats(struct command_call *call, const struct gd_dump *dump, bool all)
@@ -144,7 +118,7 @@ static void tell_formats(struct command_call *call, const struct gd_dump *dump, 
 static int look_through(struct command_call *call, const char *path, bool all, struct gd_err *err)
 {
     struct gd_detect_options options = {.max_graph = call->debugger->settings.max_graph_memory,
-                                        .go_on = go_on};
+                                        .go_on = repl_work_at};
     struct repl_work work;
     struct gd_dump *dump;
     int rc = repl_check_seal(call->repl, err);

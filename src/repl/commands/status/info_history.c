@@ -8,7 +8,6 @@
 #include "engine/history/history.h"
 #include "engine/statistic.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 #include "repl/values/spark.h"
@@ -122,11 +121,6 @@ static int need_history(struct command_call *call, const struct gd_history **ret
                        : "the history is empty: it records what a watchpoint or `trace` covers");
 }
 
-static bool go_on(void *ctx, uint64_t steps)
-{
-    return repl_work_at(ctx, steps);
-}
-
 /* Reads a tensor's past from a dump, on demand. */
 static int read_past(struct command_call *call, const struct gd_tensor_ref *ref, struct gd_err *err)
 {
@@ -137,7 +131,7 @@ static int read_past(struct command_call *call, const struct gd_tensor_ref *ref,
         return GD_OK;
     }
     repl_work_begin_count(&work, call, "statistics of all steps", "steps", 0);
-    rc = gd_session_recall(call->session, ref, go_on, &work, err);
+    rc = gd_session_recall(call->session, ref, repl_work_at, &work, err);
     return repl_work_end(&work, rc, err);
 }
 
@@ -344,7 +338,7 @@ static void print_first_bad(struct command_call *call, const struct track *track
                track->count);
 }
 
-static void add_track_record(struct command_call *call, const struct track *track)
+static void show_head_of(struct command_call *call, const struct track *track, size_t rows)
 {
     cJSON *record = out_record(call->out, "history");
     size_t first = first_bad(track);
@@ -353,12 +347,11 @@ static void add_track_record(struct command_call *call, const struct track *trac
             OUT_BOOL("scalar", track->tensor.is_scalar),
             OUT_TEXT("dtype", gd_dtype_name(track->tensor.dtype)),
             OUT_JSON("shape", inspect_shape_json(&track->tensor.shape)),
-            OUT_INT("kept", track->count), OUT_INT("seen", track->tensor.seen));
-    if (first < track->count) {
-        out_set(record, OUT_INT("first_nonfinite_step", track->records[first].step));
-    } else {
-        out_set(record, OUT_TEXT("first_nonfinite_step", NULL));
-    }
+            OUT_INT("kept", track->count), OUT_INT("seen", track->tensor.seen),
+            first < track->count ? OUT_INT("first_nonfinite_step", track->records[first].step)
+                                 : OUT_TEXT("first_nonfinite_step", NULL));
+    out_say(call->out, record, "{name}: {kept|step} recorded[, the last {rows}]\n",
+            OUT_INT("rows", track->count > rows ? rows : 0));
 }
 
 static int show_track(struct command_call *call, const struct gd_history *history, uint32_t index,
@@ -371,16 +364,7 @@ static int show_track(struct command_call *call, const struct gd_history *histor
         return rc;
     }
     default_figures(track.tensor.is_scalar, figures);
-    if (out_is_json(call->out)) {
-        add_track_record(call, &track);
-    } else {
-        out_printf(call->out, "%s: %s recorded", track_label(call, &track),
-                   inspect_plural(call, track.count, "step"));
-        if (track.count > rows) {
-            out_printf(call->out, ", the last %zu", rows);
-        }
-        out_printf(call->out, "\n");
-    }
+    show_head_of(call, &track, rows);
     print_steps(call, &track, figures, rows);
     if (!out_is_json(call->out)) {
         print_sparks(call, &track, figures);
@@ -404,8 +388,8 @@ static const char *time_text(struct command_call *call, double seconds)
     return inspect_printf(call, "%s", text);
 }
 
-static void add_head_record(struct command_call *call, const struct gd_history *history,
-                            const struct gd_history_head *head)
+static void show_head(struct command_call *call, const struct gd_history *history,
+                      const struct gd_history_head *head)
 {
     cJSON *record = out_record(call->out, "history");
 
@@ -415,35 +399,23 @@ static void add_head_record(struct command_call *call, const struct gd_history *
             OUT_INT("records", head->records), OUT_INT("steps", head->steps),
             OUT_INT("first_step", head->first_step), OUT_INT("last_step", head->last_step),
             OUT_INT("generation", head->generation), OUT_INT("damaged", head->damaged));
-}
-
-static void print_head(struct command_call *call, const struct gd_history *history,
-                       const struct gd_history_head *head)
-{
-    out_printf(call->out, "%s, %s, since %s\n", out_safe(call, gd_history_path(history)),
-               inspect_bytes(call, head->bytes), time_text(call, head->started));
-    out_printf(call->out, "%s of %s", inspect_plural(call, head->tensors, "tensor"),
-               inspect_number(call, head->capacity));
+    out_say(call->out, record,
+            "{file}, {bytes:bytes}, since {time}\n{tensors|tensor} of {capacity:n}",
+            OUT_TEXT("time", time_text(call, head->started)));
     if (head->last_step >= 0) {
-        out_printf(call->out, ", steps %lld to %lld", (long long)head->first_step,
-                   (long long)head->last_step);
+        out_say(call->out, record, ", steps {first_step} to {last_step}");
     }
-    out_printf(call->out, "; room for %s steps each\n", inspect_number(call, head->steps));
-    if (head->left_out) {
-        out_printf(call->out, "%s did not fit: `set history-bytes` before the first watchpoint\n",
-                   inspect_plural(call, head->left_out, "tensor"));
-    }
-    if (head->generation) {
-        out_printf(call->out, "The steps restarted %s; earlier records are not shown.\n",
-                   head->generation == 1 ? "once"
-                                         : inspect_printf(call, "%u times", head->generation));
-    }
-    if (head->damaged) {
-        out_printf(call->out, "%s damaged and skipped.\n",
-                   head->damaged == 1 ? "1 part of the file is"
-                                      : inspect_printf(call, "%s parts of the file are",
-                                                       inspect_number(call, head->damaged)));
-    }
+    out_say(call->out, record,
+            "; room for {steps:n} steps each\n"
+            "[{left_out|tensor} did not fit: `set history-bytes` before the first watchpoint\n]"
+            "[The steps restarted {restarts}; earlier records are not shown.\n]",
+            OUT_TEXT("restarts", head->generation == 0 ? ""
+                                 : head->generation == 1
+                                     ? "once"
+                                     : inspect_printf(call, "%u times", head->generation)));
+    out_say(call->out, record,
+            head->damaged == 1 ? "1 part of the file is damaged and skipped.\n"
+                               : "[{damaged:n} parts of the file are damaged and skipped.\n]");
 }
 
 static void list_row(struct command_call *call, struct out_table *table, const struct track *track)
@@ -533,10 +505,6 @@ int info_history(struct command_call *call, struct gd_err *err)
         return show_track(call, history, index, &figures, all ? MAX_RECORDS : (size_t)rows, err);
     }
     gd_history_head(history, &head);
-    if (out_is_json(call->out)) {
-        add_head_record(call, history, &head);
-    } else {
-        print_head(call, history, &head);
-    }
+    show_head(call, history, &head);
     return list_tensors(call, history, head.tensors, all, err);
 }

@@ -6,7 +6,6 @@
 #include "engine/ranks.h"
 #include "repl/commands/breakpoints/hit.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/core/hits.h"
 #include "repl/core/watch.h"
 #include "repl/values/inspect.h"
@@ -221,14 +220,11 @@ static int info_all_ranks(struct command_call *call, bool all, int only, struct 
     }
     for (size_t i = first; i < count; i++) {
         call->session = hits[i].session;
-        if (out_is_json(call->out)) {
-            cJSON *object = hit_record(call, hits[i].hit);
-            out_set(object, OUT_INT("rank", call->session->peer.rank));
-            cJSON_AddItemToArray(list, object);
-        } else {
-            out_printf(call->out, "[rank %d] ", call->session->peer.rank);
-            print_hit(call, hits[i].hit, 1);
-        }
+        cJSON *object = out_push(list);
+        hit_record(call, object, hits[i].hit);
+        out_set(object, OUT_INT("rank", call->session->peer.rank));
+        out_printf(call->out, "[rank %d] ", call->session->peer.rank);
+        print_hit(call, hits[i].hit, 1);
     }
     call->session = selected;
     free(hits);
@@ -271,13 +267,10 @@ int info_hits(struct command_call *call, struct gd_err *err)
                    inspect_number(call, session->hits_dropped));
     }
     for (size_t i = first; i < count; i++) {
-        if (out_is_json(call->out)) {
-            cJSON_AddItemToArray(list, hit_record(call, &session->hits[order[i]]));
-        } else {
-            size_t tensors = all || only ? 1 : count_alike(session, order, first, i, count);
-            if (tensors > 0) {
-                print_hit(call, &session->hits[order[i]], tensors);
-            }
+        size_t tensors = all || only ? 1 : count_alike(session, order, first, i, count);
+        hit_record(call, out_push(list), &session->hits[order[i]]);
+        if (tensors > 0) {
+            print_hit(call, &session->hits[order[i]], tensors);
         }
     }
     print_hidden(call, only);

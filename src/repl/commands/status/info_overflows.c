@@ -3,7 +3,6 @@
 #include "dump/dump_target.h"
 #include "repl/commands/breakpoints/overflow.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 int info_overflows(struct command_call *call, struct gd_err *err)

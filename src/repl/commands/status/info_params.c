@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `info params`. */
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
 
@@ -45,30 +44,21 @@ static void put_param(struct out_table *table, const struct param *param)
             OUT_IF(param->sized, OUT_INT("bytes", param->bytes)));
 }
 
-static void param_totals(struct command_call *call, const struct param_total total[2],
-                         uint64_t hidden)
+static void show_totals(struct command_call *call, const struct param_total total[2],
+                        uint64_t hidden)
 {
-    if (out_is_json(call->out)) {
-        static const char *const names[] = {"weights", "others"};
-        cJSON *record = out_record(call->out, "params");
-        out_set(record, OUT_INT("more", hidden));
-        for (int i = 0; i < 2; i++) {
-            cJSON *item = out_object(record, names[i]);
-            out_set(item, OUT_INT("tensors", total[i].tensors),
-                    OUT_INT("elements", total[i].elements), OUT_INT("bytes", total[i].bytes));
-        }
-        return;
-    }
-    if (hidden > 0) {
-        out_printf(call->out, "... %s more (info params -a)\n", inspect_number(call, hidden));
-    }
-    static const char *const titles[] = {"weight", "other parameter"};
+    static const char *const names[] = {"weights", "others"};
+    static const char *const templates[] = {
+        "[{tensors|weight}: {elements|element}, {bytes:bytes}\n]",
+        "[{tensors|other parameter}: {elements|element}, {bytes:bytes}\n]"};
+    cJSON *record = out_record(call->out, "params");
+    out_set(record, OUT_INT("more", hidden));
+    out_say(call->out, record, "[... {more:n} more (info params -a)\n]");
     for (int i = 0; i < 2; i++) {
-        if (total[i].tensors > 0) {
-            out_printf(call->out, "%s: %s, %s\n", inspect_plural(call, total[i].tensors, titles[i]),
-                       inspect_plural(call, total[i].elements, "element"),
-                       inspect_bytes(call, total[i].bytes));
-        }
+        cJSON *item = out_object(record, names[i]);
+        out_set(item, OUT_INT("tensors", total[i].tensors), OUT_INT("elements", total[i].elements),
+                OUT_INT("bytes", total[i].bytes));
+        out_say(call->out, item, templates[i]);
     }
     if (total[0].tensors + total[1].tensors == 0) {
         out_printf(call->out, "The graph has no parameters.\n");
@@ -112,7 +102,7 @@ int info_params(struct command_call *call, struct gd_err *err)
         }
     }
     out_table_end(table);
-    param_totals(call, total, all || rows < NODES_SHOWN ? 0 : rows - NODES_SHOWN);
+    show_totals(call, total, all || rows < NODES_SHOWN ? 0 : rows - NODES_SHOWN);
     bool failed = list.failed;
     node_list_deinit(&list);
     return failed ? gd_fail(err, GD_ENOMEM, "out of memory") : GD_OK;

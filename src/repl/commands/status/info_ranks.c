@@ -5,7 +5,6 @@
 
 #include "engine/ranks.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 /* The program without its path, and shortened. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `info scalars`. */
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 
 int info_scalars(struct command_call *call, struct gd_err *err)
 {

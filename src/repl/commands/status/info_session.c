@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"
 #include "repl/launch/launch_output.h"

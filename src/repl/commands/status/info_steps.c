@@ -2,7 +2,6 @@
 /* `info steps`. */
 #include "dump/dump_target.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 #define STEP_ROWS 40

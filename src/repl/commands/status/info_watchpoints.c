@@ -4,7 +4,6 @@
 
 #include "repl/commands/breakpoints/advice.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch.h"
 #include "repl/values/inspect.h"

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: alias
- * Define another name for a command.
- */
+/* Commands: alias */
 #include <stdlib.h>
 #include <string.h>
 
 #include "repl/commands/support/user_names.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int list_aliases(struct command_call *call)

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: apropos
- * Search the help.
- */
+/* Commands: apropos */
 #include <string.h>
 
 #include "repl/commands/support/help.h"
-#include "repl/core/command.h"
 
 static bool is_about(const struct command *command, const char *word)
 {

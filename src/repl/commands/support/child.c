@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "repl/commands/support/child.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 /* In the child process. */

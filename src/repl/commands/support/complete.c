@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: complete
- * List the completions of a line.
- */
+/* Commands: complete */
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int run_complete(struct command_call *call, struct gd_err *err)

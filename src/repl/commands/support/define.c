@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: define
- * Define a command from several others.
- */
+/* Commands: define */
 #include "repl/commands/support/user_names.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int run_define(struct command_call *call, struct gd_err *err)

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: disconnect
- * Leave the terminal; the session keeps running.
- */
-#include "repl/core/command.h"
+/* Commands: disconnect */
 #include "repl/core/repl_impl.h"
 
 static int run_disconnect(struct command_call *call, struct gd_err *err)

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: document
- * Write the help of a user-defined command.
- */
-#include "repl/core/command.h"
+/* Commands: document */
 #include "repl/core/repl_impl.h"
 
 static int run_document(struct command_call *call, struct gd_err *err)

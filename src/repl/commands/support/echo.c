@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: echo
- * Print a text.
- */
+/* Commands: echo */
 #include "repl/core/command.h"
 #include "repl/core/parse.h"
 

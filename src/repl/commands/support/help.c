@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: help
- * Explain commands, settings and topics.
- */
+/* Commands: help */
 #include <string.h>
 
 #include "repl/commands/support/help.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/settings_table.h"
 

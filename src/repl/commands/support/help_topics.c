@@ -3,7 +3,6 @@
  * What `help` explains that is not a command, and the names in its examples: they are those of a
  * PyTorch program, and are replaced where the session shows a program of another framework.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: history
- * Show the lines that were typed.
- */
-#include "repl/core/command.h"
+/* Commands: history */
 #include "repl/core/repl_impl.h"
 
 static int run_history(struct command_call *call, struct gd_err *err)

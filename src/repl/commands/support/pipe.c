@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: pipe
- * Feed a command's output to a program.
- */
+/* Commands: pipe */
 #include <errno.h>
 #include <ev.h>
 #include <fcntl.h>
@@ -11,7 +8,6 @@
 #include <unistd.h>
 
 #include "repl/commands/support/child.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/line/tty_out.h"
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: quit
- * Leave gradb.
- */
-#include "repl/core/command.h"
+/* Commands: quit */
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"
 

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: set
- * Change a setting.
- */
+/* Commands: set */
 #include <string.h>
 
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/files/dump_live.h"
 #include "repl/commands/support/show.h"
-#include "repl/core/command.h"
 #include "repl/core/settings_table.h"
 
 /* Removes quotes around a whole value, which may contain blanks or be empty. */

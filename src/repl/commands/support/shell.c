@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: shell
- * Run a command of the system's shell.
- */
+/* Commands: shell */
 #include <signal.h>
 
 #include "repl/commands/support/child.h"
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 static int run_shell(struct command_call *call, struct gd_err *err)

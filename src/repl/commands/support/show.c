@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: show
- * Show settings; also `info settings`.
- */
+/* Commands: show. Also "info settings". */
 #include <string.h>
 
 #include "repl/commands/status/info.h"
 #include "repl/commands/support/show.h"
-#include "repl/core/command.h"
 #include "repl/core/settings_table.h"
 
 void setting_record(const struct setting *setting, const struct gd_settings *settings,

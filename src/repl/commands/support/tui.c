@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Commands: tui
- * Open or close the panes.
- */
+/* Commands: tui */
 #include <string.h>
 
-#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/line/line.h"
 

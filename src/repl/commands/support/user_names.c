@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "repl/commands/support/user_names.h"
-#include "repl/core/command.h"
 
 int user_name_check(const char *what, const char *name, struct gd_err *err)
 {

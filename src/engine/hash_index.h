@@ -3,8 +3,8 @@
  * A hash index: finds the numbers stored under a hash. The caller keeps the items and compares
  * them. Each table has its own random seed, so that a hostile file cannot fill one bucket.
  */
-#ifndef GD_DUMP_HASH_INDEX_H
-#define GD_DUMP_HASH_INDEX_H
+#ifndef GD_ENGINE_HASH_INDEX_H
+#define GD_ENGINE_HASH_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>

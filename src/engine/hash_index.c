@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "dump/hash_index.h"
+#include "engine/hash_index.h"
 
 #include <stdlib.h>
 #include <string.h>
