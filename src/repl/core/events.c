@@ -127,7 +127,7 @@ static void say_end(struct repl_out *out, const struct gd_event *event)
     event_add_session(record, session);
     out_set(record, OUT_INT("step", gd_session_step(session)), OUT_TEXT("text", session->end_text),
             OUT_BOOL("failed", session->failed));
-    out_say(out, record, "{prefix}{what}[{!repeats}: {text}].\n",
+    out_say(out, record, "{prefix}{what}[{!repeats}[: {text}]].\n",
             OUT_TEXT("prefix", event_prefix(out->repl, session, prefix)),
             OUT_TEXT("what", !lost ? "The training ended"
                              : repl_lost_runs(out->repl, session)

@@ -119,8 +119,9 @@ double out_number_of(const cJSON *object, const char *key);
  *     ;        separator of a list's members; starts with ' ', ',' or ';'
  *   [text]     a section: left out unless every field in it is set. Sections nest; each is judged
  *              by its own fields. Not set: no such member, null, "", 0, false, an empty list.
- *   {?key}     prints nothing; its section is left out unless the field is set
- *   {!key}     prints nothing; its section is left out if the field is set
+ *   {?key}     prints nothing; its section is left out unless the field is set, whatever its other
+ *              fields are: "[{?ranked}, rank {rank}]" prints rank 0, too
+ *   {!key}     prints nothing; the same if the field is not set
  *   \\c        the character c
  *
  * FIELD...: fields for the text only (no OUT_JSON); they hide the object's. The object may be NULL.

@@ -270,11 +270,12 @@ static const char *parse_forms(const char *at, struct form *form)
 }
 
 /* Adds the field at *at, after its brace. False: it is not set, or its condition does not hold. */
-static bool add_field(struct template *t, const char **at)
+static bool add_field(struct template *t, const char **at, bool *is_condition)
 {
     char key[MAX_KEY];
     struct form form;
     char condition = **at == '?' || **at == '!' ? *(*at)++ : '\0';
+    *is_condition = condition != '\0';
     size_t len = strcspn(*at, "|:}");
 
     snprintf(key, sizeof(key), "%.*s", (int)len, *at);
@@ -292,16 +293,17 @@ static bool add_field(struct template *t, const char **at)
     return is_set(item);
 }
 
-/* Adds text up to the end, or up to the bracket that closes a section. False: a field was not
- * set. */
+/* Adds text up to the end, or up to the bracket that closes a section. False: leave it out. */
 static bool add_text(struct template *t, const char **at, bool is_section)
 {
-    bool complete = true;
+    bool all_set = true, has_condition = false, holds = true, is_condition;
 
     while (**at != '\0') {
         char c = *(*at)++;
         if (c == '{') {
-            complete = add_field(t, at) && complete;
+            bool is_good = add_field(t, at, &is_condition);
+            has_condition = has_condition || is_condition;
+            *(is_condition ? &holds : &all_set) &= is_good;
         } else if (c == '[') {
             size_t start = t->text.len;
             if (!add_text(t, at, true) && t->text.len > start) {
@@ -315,7 +317,7 @@ static bool add_text(struct template *t, const char **at, bool is_section)
             gd_buf_putc(&t->text, c);
         }
     }
-    return complete;
+    return has_condition ? holds : all_set;
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */

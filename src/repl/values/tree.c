@@ -195,8 +195,8 @@ static cJSON *show_scope(struct scope_walk *walk, gd_scope_id scope,
             OUT_TEXT("watched", watch_state_name(gd_watch_scope_state(call->session, scope))));
     print_branches(call, &walk->branches);
     out_say(call->out, item,
-            "{name}/  {nodes|node}[{?below}, {direct:n} directly]"
-            "[{?closed}, {below|scope} below]{mark}\n",
+            "{name}/  {nodes|node}[{?below}[, {direct:n} directly]]"
+            "[{?closed}[, {below|scope} below]]{mark}\n",
             OUT_TEXT("name", walk->branches.depth == 0 ? info->name : info->leaf),
             OUT_INT("below", child_scopes(call->session->graph, info)), OUT_BOOL("closed", !open),
             OUT_TEXT("mark", watch_scope_mark(call, scope)));

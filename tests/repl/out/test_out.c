@@ -173,6 +173,7 @@ static void templates_leave_out_sections(void **state)
     say_fields("a[, {steps}][, {none}][, {left_out}][, {null}]", "a, 12345");
     say_fields("a[, {steps}[ of {none}][ by {name}]]", "a, 12345 by a\\tb");
     say_fields("[{?yes}on][{!yes}off][{?none}many][{!none}none]", "onnone");
+    say_fields("[{?yes}rank {none}][{?no}rank {one}][{?yes}, [{left_out}]]", "rank 0, ");
     say_fields("\\[rank {one}] [{?no}\\]]", "[rank 7] ");
     written_is("");
 }

@@ -126,7 +126,7 @@ static void show_input(struct command_call *call, const struct gd_why *why,
     inspect_add_node(call, item, edge->node);
     out_set(item, OUT_INT("slot", edge->slot),
             OUT_IF(stats, OUT_JSON("stats", value_stats_record(stats))));
-    out_say(call->out, item, "  reads {node}:{slot}\n        {values}[{?noted}, {note}]\n",
+    out_say(call->out, item, "  reads {node}:{slot}\n        {values}[{?noted}[, {note}]]\n",
             OUT_TEXT("values", why_figures(call, output.dtype, &output.shape, stats)),
             OUT_BOOL("noted", !stats && seen), OUT_TEXT("note", seen ? seen->note : ""));
 }

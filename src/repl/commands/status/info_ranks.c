@@ -56,7 +56,7 @@ int info_ranks(struct command_call *call, struct gd_err *err)
         {"device", "Device", false},
         {"state", "State", false},
         {"step", "Step", true},
-        {"node", "Node", false, "[{?here}{node}]"},
+        {"node", "Node", false, "[{?here}[{node}]]"},
         {"hits", "Hits", true},
         {"program", "Program", false, "{name}"},
     };
