@@ -346,11 +346,6 @@ static int finish_table(void *ctx, size_t i, const struct gd_run_pair *result, s
     return compare_rows_add(c->rows, &row, err);
 }
 
-static bool go_on(void *ctx, uint64_t bytes)
-{
-    return repl_work_at(ctx, bytes);
-}
-
 static int match_tables(struct comparing *c, struct repl_work *work, struct gd_matching *ret,
                         struct gd_err *err)
 {
@@ -378,7 +373,7 @@ static int compare_tables(struct comparing *c, struct gd_err *err)
     struct gd_run_options options = {.profile = c->options->profile,
                                      .view = c->options->shown.view,
                                      .view_options = gd_tool_defaults(c->options->shown.view),
-                                     .go_on = go_on};
+                                     .go_on = repl_work_at};
     struct gd_matching matching = {0};
     struct repl_work work;
     size_t first = c->rows->count;
@@ -412,7 +407,7 @@ static int compare_all(struct comparing *c, struct gd_err *err)
 {
     struct compare_step *steps;
     size_t count;
-    int rc = compare_steps(c->call, c->side_a, c->side_b, c->options, &steps, &count, err);
+    int rc = compare_steps(c->side_a, c->side_b, c->options, &steps, &count, err);
 
     for (size_t i = 0; rc == GD_OK && i < count; i++) {
         struct gd_table a, b;

@@ -50,9 +50,8 @@ struct compare_step {
     size_t rank_a, rank_b;
     int64_t a, b;
 };
-int compare_steps(struct command_call *call, const struct side *a, const struct side *b,
-                  const struct compare_options *options, struct compare_step **ret, size_t *count,
-                  struct gd_err *err);
+int compare_steps(const struct side *a, const struct side *b, const struct compare_options *options,
+                  struct compare_step **ret, size_t *count, struct gd_err *err);
 /* How many wanted steps (of a rank) only one side has. */
 size_t compare_steps_left_out(const struct side *a, const struct side *b,
                               const struct compare_options *options,

@@ -6,20 +6,33 @@
 #include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
+static cJSON *index_list(const struct gd_shape *shape, int64_t flat)
+{
+    cJSON *list = cJSON_CreateArray();
+
+    for (int axis = shape->rank - 1; axis >= 0; axis--) {
+        cJSON_InsertItemInArray(list, 0, cJSON_CreateNumber((double)(flat % shape->dim[axis])));
+        flat /= shape->dim[axis];
+    }
+    return list;
+}
+
 static void show_worst(struct command_call *call, const struct compare_row *row,
                        const struct gd_metrics *metrics)
 {
-    static const struct out_column columns[] = {{"index", "Largest differences", false},
-                                                {"a", "A", true, ":g6"},
-                                                {"b", "B", true, ":g6"},
-                                                {"distance", "|a-b|", true, ":g6"}};
+    static const struct out_column columns[] = {
+        {"index", "Largest differences", false, "\\[{index}\\]"},
+        {"a", "A", true, ":g6"},
+        {"b", "B", true, ":g6"},
+        {"distance", "|a-b|", true, ":g6"}};
     struct out_table *table = out_table_begin(call->out, "worst", columns, 4);
 
     for (int i = 0; i < metrics->worst_count; i++) {
         const struct gd_worst *one = &metrics->worst[i];
-        out_put(table, OUT_TEXT("index", inspect_index(call, &row->shape_a, one->at)),
-                OUT_REAL("a", one->a), OUT_REAL("b", one->b),
-                OUT_REAL("distance", fabs(one->a - one->b)));
+
+        out_put(table, OUT_JSON("index", index_list(&row->shape_a, one->at)), OUT_REAL("a", one->a),
+                OUT_REAL("b", one->b));
+        out_put_text(table, OUT_REAL("distance", fabs(one->a - one->b)));
     }
     out_table_end(table);
 }
@@ -43,53 +56,24 @@ static const char *ulp_text(struct command_call *call, const struct gd_metrics *
     return text;
 }
 
-static void add_records(struct command_call *call, const struct compare_row *row,
-                        const struct gd_metrics *metrics)
-{
-    cJSON *record = out_record(call->out, "compare"), *list;
-    int used = GD_ULP_BUCKETS;
-
-    list = out_list(record, "worst");
-    for (int i = 0; i < metrics->worst_count; i++) {
-        const struct gd_worst *one = &metrics->worst[i];
-        cJSON *object = cJSON_CreateObject(), *index = out_list(object, "index");
-        int64_t flat = one->at;
-
-        for (int axis = row->shape_a.rank - 1; axis >= 0; axis--) {
-            cJSON_InsertItemInArray(index, 0,
-                                    cJSON_CreateNumber((double)(flat % row->shape_a.dim[axis])));
-            flat /= row->shape_a.dim[axis];
-        }
-        out_set(object, OUT_REAL("a", one->a), OUT_REAL("b", one->b));
-        cJSON_AddItemToArray(list, object);
-    }
-    while (used > 0 && metrics->ulp[used - 1] == 0) {
-        used--;
-    }
-    list = out_list(record, "ulp");
-    for (int i = 0; i < used; i++) {
-        out_push_int(list, (int64_t)metrics->ulp[i]);
-    }
-}
-
 void compare_pair_show(struct command_call *call, const struct compare_rows *rows)
 {
     const struct compare_row *row = &rows->row[0];
     const struct gd_metrics *metrics = &rows->last;
-    const char *ulps;
+    int used = GD_ULP_BUCKETS;
 
     if (!row->has_metrics || row->verdict == GD_V_SAME) {
         return;
     }
-    if (out_is_json(call->out)) {
-        add_records(call, row, metrics);
-        return;
+    cJSON *record = out_record(call->out, "compare");
+    show_worst(call, row, metrics);
+    while (used > 0 && metrics->ulp[used - 1] == 0) {
+        used--;
     }
-    if (metrics->worst_count > 0) {
-        show_worst(call, row, metrics);
+    cJSON *list = out_list(record, "ulp");
+    for (int i = 0; i < used; i++) {
+        out_push_int(list, (int64_t)metrics->ulp[i]);
     }
-    ulps = ulp_text(call, metrics);
-    if (ulps[0]) {
-        out_printf(call->out, "Difference in units of the last place: %s\n", ulps);
-    }
+    out_say(call->out, NULL, "[Difference in units of the last place: {ulps}\n]",
+            OUT_TEXT("ulps", ulp_text(call, metrics)));
 }

@@ -114,15 +114,13 @@ static int steps_of_each(const struct side *a, const struct side *b,
     return rc == GD_OK ? add_step(ret, count, step, err) : rc;
 }
 
-int compare_steps(struct command_call *call, const struct side *a, const struct side *b,
-                  const struct compare_options *options, struct compare_step **ret, size_t *count,
-                  struct gd_err *err)
+int compare_steps(const struct side *a, const struct side *b, const struct compare_options *options,
+                  struct compare_step **ret, size_t *count, struct gd_err *err)
 {
     size_t ranks_a = a->catalog_count ? a->catalog_count : 1;
     size_t ranks_b = b->catalog_count ? b->catalog_count : 1;
     int rc = GD_OK;
 
-    (void)call;
     *ret = NULL;
     *count = 0;
     if (options->step_b != INT64_MIN) {

@@ -16,14 +16,6 @@
 
 #define MAX_RANKS 64
 
-static const char *with_home(struct command_call *call, const char *path)
-{
-    const char *home = getenv("HOME");
-
-    return strncmp(path, "~/", 2) == 0 && home ? inspect_printf(call, "%s%s", home, path + 1)
-                                               : path;
-}
-
 static bool path_exists(const char *path)
 {
     struct stat there;
@@ -69,7 +61,7 @@ bool side_is_meant(struct command_call *call, const char *word)
 {
     struct tensor_arg arg;
     struct gd_err err;
-    const char *path = with_home(call, word);
+    const char *path = inspect_home_path(call, word);
 
     if (word[0] == '@') {
         return true;
@@ -88,11 +80,6 @@ bool side_is_meant(struct command_call *call, const char *word)
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
-
-static bool go_on(void *ctx, uint64_t done)
-{
-    return repl_work_at(ctx, done);
-}
 
 static int open_session(struct command_call *call, const char *word, struct side *side,
                         struct gd_err *err)
@@ -153,7 +140,7 @@ static void take_catalogs(struct side *side)
 static int open_directory(struct command_call *call, struct side *side, struct gd_err *err)
 {
     struct gd_detect_options options = {.max_graph = call->debugger->settings.max_graph_memory,
-                                        .go_on = go_on};
+                                        .go_on = repl_work_at};
     struct gd_err why = {.text = ""};
     struct repl_work work;
     int rc;
@@ -191,7 +178,7 @@ static int open_file(struct command_call *call, struct side *side, struct gd_err
 
 int side_open(struct command_call *call, const char *word, struct side *ret, struct gd_err *err)
 {
-    const char *path = with_home(call, word), *entry;
+    const char *path = inspect_home_path(call, word), *entry;
     struct stat there;
 
     *ret = (struct side){.label = word, .entry = ""};
@@ -333,7 +320,7 @@ static int load_directory(struct command_call *call, struct side *side, struct g
 
     repl_work_begin_count(&work, call, inspect_printf(call, "looking through %.100s", side->path),
                           "files", 0);
-    rc = gd_table_of_directory(table, side->path, go_on, &work, err);
+    rc = gd_table_of_directory(table, side->path, repl_work_at, &work, err);
     rc = repl_work_end(&work, rc, err);
     if (rc == GD_OK && table->item_count == 0) {
         return gd_fail(err, GD_ENODATA,

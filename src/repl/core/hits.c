@@ -206,9 +206,7 @@ const char *hits_where(struct command_call *call, const struct gd_hit *hit)
     struct gd_buf text = GD_BUF_INIT(4096);
 
     hits_add_where(hit, &text);
-    const char *where = inspect_printf(call, "%s", gd_buf_text(&text));
-    gd_buf_deinit(&text);
-    return where;
+    return inspect_take(call, &text);
 }
 
 /* Expressions have no value to compare with. */

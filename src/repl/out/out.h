@@ -144,6 +144,7 @@ int out_width(const struct repl_out *out); /* columns */
 const char *out_sgr(const struct repl_out *out, const char *sgr);
 #define OUT_RESET "0"
 
+bool out_is_utf8(const char *text);
 /* Escapes control characters and invalid UTF-8 (\\x1b); without `utf8`, everything but ASCII. */
 void out_add_safe(struct gd_buf *out, const char *text, bool utf8);
 /* "12,345"; "1.25 s", "3 min 20 s", "unknown" when it is negative or nan. */

@@ -11,7 +11,7 @@
 
 #define EXACT_DOUBLE 1e15 /* cJSON prints smaller whole numbers in full */
 
-static bool is_utf8(const char *text)
+bool out_is_utf8(const char *text)
 {
     uint32_t code;
 
@@ -39,7 +39,7 @@ static cJSON *text_item(const char *text)
     if (!text) {
         return cJSON_CreateNull();
     }
-    if (is_utf8(text)) {
+    if (out_is_utf8(text)) {
         return cJSON_CreateString(text);
     }
     char *escaped = escape_text(text);

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "engine/format.h"
-#include "engine/utf8.h"
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
@@ -153,24 +152,12 @@ const char *inspect_printf(struct command_call *call, const char *format, ...)
     return text ? text : "";
 }
 
-static bool is_utf8(const char *text)
-{
-    uint32_t code;
-    for (size_t len; *text != '\0'; text += len) {
-        len = gd_utf8_decode(text, &code);
-        if (len == 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 const char *inspect_name(struct command_call *call, const char *text)
 {
-    return out_is_json(call->out) && is_utf8(text) ? text : out_safe(call, text);
+    return out_is_json(call->out) && out_is_utf8(text) ? text : out_safe(call, text);
 }
 
-static const char *copy_of(struct command_call *call, struct gd_buf *text)
+const char *inspect_take(struct command_call *call, struct gd_buf *text)
 {
     const char *copy = gd_arena_strdup(call->arena, gd_buf_text(text));
     gd_buf_deinit(text);
@@ -185,7 +172,7 @@ const char *inspect_number(struct command_call *call, uint64_t value)
     } else {
         out_add_number(&text, value);
     }
-    return copy_of(call, &text);
+    return inspect_take(call, &text);
 }
 
 const char *inspect_plural(struct command_call *call, uint64_t value, const char *noun)
@@ -239,7 +226,7 @@ const char *inspect_duration(struct command_call *call, double seconds)
 {
     struct gd_buf text = GD_BUF_INIT(64);
     out_add_duration(&text, seconds);
-    return copy_of(call, &text);
+    return inspect_take(call, &text);
 }
 
 const char *inspect_double(struct command_call *call, double value)

@@ -36,7 +36,8 @@ int inspect_node(struct command_call *call, const char *text, gd_node_id *ret, s
 /* ---- cells --------------------------------------------------------------------------------- */
 
 const char *inspect_printf(struct command_call *call, const char *format, ...)
-    __attribute__((format(printf, 2, 3))); /* "" without memory */
+    __attribute__((format(printf, 2, 3)));                                /* "" without memory */
+const char *inspect_take(struct command_call *call, struct gd_buf *text); /* frees the buffer */
 /* As out_safe; in JSON mode the text itself when it is valid UTF-8, for cJSON escapes the rest. */
 const char *inspect_name(struct command_call *call, const char *text);
 /* "12,345"; in JSON mode "12345". */

@@ -29,6 +29,12 @@ static void print_branches(struct command_call *call, const struct branches *bra
     }
 }
 
+static void tell_cut(struct command_call *call, cJSON *record)
+{
+    out_set(record, OUT_BOOL("truncated", true));
+    out_printf(call->out, "... more than %d lines: -a shows all, -d sets the depth\n", LINES_SHOWN);
+}
+
 /* ---- edges --------------------------------------------------------------------------------- */
 
 struct edge_walk {
@@ -145,20 +151,17 @@ int tree_show_edges(struct command_call *call, gd_node_id node, const struct tre
 {
     struct edge_walk walk = {.call = call, .options = options};
     size_t nodes = gd_graph_node_limit(call->session->graph);
-    walk.opened = calloc(nodes / 8 + 1, 1);
+    walk.opened = gd_arena_zalloc(call->arena, nodes / 8 + 1);
     if (!walk.opened) {
         return gd_fail_nomem(err);
     }
     cJSON *record = out_record(call->out, options->outputs ? "outputs" : "inputs");
     walk_edges(&walk, node, NULL, out_list(record, "tree"));
     if (walk.cut) {
-        out_set(record, OUT_BOOL("truncated", true));
-        out_printf(call->out, "... more than %d lines: -a shows all, -d sets the depth\n",
-                   LINES_SHOWN);
+        tell_cut(call, record);
     } else if (walk.lines == 1) {
         out_printf(call->out, "It has no %s.\n", options->outputs ? "consumers" : "inputs");
     }
-    free(walk.opened);
     return GD_OK;
 }
 
@@ -236,8 +239,6 @@ void tree_show_scopes(struct command_call *call, gd_scope_id scope, int64_t dept
     cJSON *record = out_record(call->out, "scopes");
     walk_scopes(&walk, scope, out_list(record, "tree"));
     if (walk.cut) {
-        out_set(record, OUT_BOOL("truncated", true));
-        out_printf(call->out, "... more than %d lines: -a shows all, -d sets the depth\n",
-                   LINES_SHOWN);
+        tell_cut(call, record);
     }
 }

@@ -19,12 +19,8 @@
 const char *value_slice_text(struct command_call *call, const struct gd_slice *slice)
 {
     struct gd_buf buf = GD_BUF_INIT(4096);
-    const char *text = "";
-    if (gd_slice_text(slice, &buf) == GD_OK) {
-        text = inspect_printf(call, "%s", gd_buf_text(&buf));
-    }
-    gd_buf_deinit(&buf);
-    return text;
+    gd_slice_text(slice, &buf);
+    return inspect_take(call, &buf);
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -240,33 +236,18 @@ static cJSON *axis_record(const struct gd_tensor *tensor, int axis, const unsign
     return list;
 }
 
-/* An empty tensor has no memory to walk: its text is "[]". */
-static cJSON *values_record(const struct gd_tensor *tensor)
-{
-    return gd_tensor_count(tensor) == 0 ? cJSON_CreateArray()
-                                        : axis_record(tensor, 0, tensor->data);
-}
-
 /* null: missing in the dump, so that even their existence is unknown */
 static void add_known(cJSON *object, const char *key, const struct gd_stats *stats, unsigned bit,
                       uint64_t count)
 {
     bool bound = count > 0 && (bit & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF));
 
-    if ((stats->unknown & bit) && !bound) {
-        out_set(object, OUT_TEXT(key, NULL));
-    } else {
-        out_set(object, OUT_INT(key, count));
-    }
+    out_set(object, (stats->unknown & bit) && !bound ? OUT_TEXT(key, NULL) : OUT_INT(key, count));
 }
 
 static void add_finite(cJSON *object, const char *key, bool any, double value)
 {
-    if (any) {
-        out_set(object, OUT_REAL(key, value));
-    } else {
-        out_set(object, OUT_TEXT(key, NULL));
-    }
+    out_set(object, any ? OUT_REAL(key, value) : OUT_TEXT(key, NULL));
 }
 
 cJSON *value_stats_record(const struct gd_stats *stats)
@@ -357,7 +338,11 @@ void value_record(struct command_call *call, const struct value *value,
     bool fits = value->tensor &&
                 (format->all || gd_tensor_count(value->tensor) <= format->threshold) &&
                 gd_tensor_count(value->tensor) <= RECORD_MAX && gd_dtype_size(value->dtype) > 0;
-    out_set(object, OUT_JSON("values", fits ? values_record(value->tensor) : cJSON_CreateNull()));
+    cJSON *values = !fits ? cJSON_CreateNull()
+                    : gd_tensor_count(value->tensor) == 0 /* no memory to walk */
+                        ? cJSON_CreateArray()
+                        : axis_record(value->tensor, 0, value->tensor->data);
+    out_set(object, OUT_JSON("values", values));
     if (!fits) {
         out_set(object, OUT_BOOL("truncated", true),
                 OUT_IF(value->note, OUT_TEXT("note", value->note)));

@@ -16,20 +16,17 @@
 
 static void take_text(const cJSON *object, const char *name, char *ret, size_t size)
 {
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(object, name));
-    snprintf(ret, size, "%s", text ? text : "");
+    snprintf(ret, size, "%s", out_text_of(object, name));
 }
 
 static int64_t take_count(const cJSON *object, const char *name)
 {
-    const cJSON *item = cJSON_GetObjectItem(object, name);
-    double value = cJSON_IsNumber(item) ? item->valuedouble : 0;
+    double value = out_number_of(object, name);
     return value > -1e15 && value < 1e15 ? (int64_t)value : 0;
 }
 
 static void take_trained(const cJSON *trained, struct gd_why_facts *ret)
 {
-    const cJSON *rate = cJSON_GetObjectItem(trained, "lr");
     take_text(trained, "parameter", ret->parameter, sizeof(ret->parameter));
     ret->of_parameter = ret->parameter[0] != '\0';
     ret->frozen = cJSON_IsTrue(cJSON_GetObjectItem(trained, "frozen"));
@@ -38,8 +35,8 @@ static void take_trained(const cJSON *trained, struct gd_why_facts *ret)
     ret->optimizers = (int)take_count(trained, "optimizers");
     ret->has_stepped = cJSON_IsNumber(cJSON_GetObjectItem(trained, "stepped"));
     ret->stepped = take_count(trained, "stepped");
-    ret->has_rate = cJSON_IsNumber(rate);
-    ret->rate = ret->has_rate ? rate->valuedouble : 0;
+    ret->has_rate = cJSON_IsNumber(cJSON_GetObjectItem(trained, "lr"));
+    ret->rate = out_number_of(trained, "lr");
 }
 
 static void take_raised(const cJSON *raised, struct gd_why_facts *ret)
@@ -95,9 +92,8 @@ static void take_audit(const cJSON *reply, struct gd_why_facts *ret)
 
 static void take_scaling(const cJSON *reply, struct gd_why_facts *ret)
 {
-    const cJSON *scale = cJSON_GetObjectItem(reply, "scale");
     const cJSON *skipped = cJSON_GetObjectItem(reply, "skipped");
-    ret->scale = cJSON_IsNumber(scale) ? scale->valuedouble : 0;
+    ret->scale = out_number_of(reply, "scale");
     ret->skipped = take_count(skipped, "step");
     take_text(skipped, "optimizer", ret->skipped_of, sizeof(ret->skipped_of));
 }

@@ -30,11 +30,6 @@ struct picture {
     size_t left_out;
 };
 
-static const char *mark_path(const struct gd_why_node *node)
-{
-    return node->verdict == GD_WHY_BAD ? "BAD" : node->verdict == GD_WHY_GOOD ? "ok" : "?";
-}
-
 static void find_path(struct picture *p)
 {
     const struct gd_why *why = p->why;
@@ -216,10 +211,13 @@ static void print_node(struct picture *p, size_t i, int used)
 
 static void print_mark(struct picture *p, size_t i)
 {
-    struct command_call *call = p->call;
-    bool bad = p->why->nodes[i].verdict == GD_WHY_BAD;
-    out_printf(call->out, "%s%-4s%s", bad ? out_sgr(call->out, "31") : "",
-               mark_path(&p->why->nodes[i]), bad ? out_sgr(call->out, OUT_RESET) : "");
+    struct repl_out *out = p->call->out;
+    enum gd_why_verdict verdict = p->why->nodes[i].verdict;
+    if (verdict == GD_WHY_BAD) {
+        out_printf(out, "%sBAD %s", out_sgr(out, "31"), out_sgr(out, OUT_RESET));
+    } else {
+        out_printf(out, "%-4s", verdict == GD_WHY_GOOD ? "ok" : "?");
+    }
 }
 
 static void print_hidden(struct picture *p, size_t i)
@@ -346,14 +344,11 @@ int why_show_tree(struct command_call *call, const struct gd_why *why, bool all,
     for (size_t i = 0; i < why->count; i++) {
         deepest = why->nodes[i].depth > deepest ? why->nodes[i].depth : deepest;
     }
-    p.shown = calloc(why->count + 1, 4 * sizeof(bool));
     p.depths = (size_t)deepest + 2;
-    p.more_at = calloc(p.depths, sizeof(int));
-    p.shift = calloc(why->count + 1, sizeof(int));
+    p.shown = gd_arena_zalloc(call->arena, (why->count + 1) * 4 * sizeof(bool));
+    p.more_at = gd_arena_zalloc(call->arena, p.depths * sizeof(int));
+    p.shift = gd_arena_zalloc(call->arena, (why->count + 1) * sizeof(int));
     if (!p.shown || !p.more_at || !p.shift) {
-        free(p.shown);
-        free(p.more_at);
-        free(p.shift);
         return gd_fail_nomem(err);
     }
     p.more = p.shown + why->count + 1;
@@ -361,8 +356,5 @@ int why_show_tree(struct command_call *call, const struct gd_why *why, bool all,
     p.hidden = p.on_path + why->count + 1;
     find_path(&p);
     print_tree(&p);
-    free(p.shown);
-    free(p.more_at);
-    free(p.shift);
     return GD_OK;
 }

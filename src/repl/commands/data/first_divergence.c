@@ -356,7 +356,7 @@ static int look_everywhere(struct looking *l, struct gd_err *err)
     struct compare_step *steps;
     struct found first = {.any = false}, last = {.any = false};
     size_t count, at_step = 0;
-    int rc = compare_steps(l->call, &l->a, &l->b, &l->options, &steps, &count, err);
+    int rc = compare_steps(&l->a, &l->b, &l->options, &steps, &count, err);
 
     for (size_t i = 0; rc == GD_OK && i < count; i++) {
         struct found f = {.any = false, .rank = -1, .step = -1};
