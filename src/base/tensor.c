@@ -79,15 +79,8 @@ int gd_shape_bytes(const struct gd_shape *shape, enum gd_dtype dtype, size_t *re
 
 bool gd_shape_equal(const struct gd_shape *a, const struct gd_shape *b)
 {
-    if (a->rank != b->rank) {
-        return false;
-    }
-    for (int i = 0; i < a->rank; i++) {
-        if (a->dim[i] != b->dim[i]) {
-            return false;
-        }
-    }
-    return true;
+    return a->rank == b->rank &&
+           (a->rank <= 0 || memcmp(a->dim, b->dim, (size_t)a->rank * sizeof(a->dim[0])) == 0);
 }
 
 void gd_shape_strides(const struct gd_shape *shape, size_t item, int64_t stride[GD_MAX_RANK])
@@ -167,14 +160,9 @@ static struct gd_tensor_memory *create_memory(void *data, size_t bytes, gd_tenso
 {
     struct gd_tensor_memory *memory = calloc(1, sizeof(*memory));
 
-    if (!memory) {
-        return NULL;
+    if (memory) {
+        *memory = (struct gd_tensor_memory){1, data, bytes, free_fn, ctx};
     }
-    memory->refs = 1;
-    memory->data = data;
-    memory->bytes = bytes;
-    memory->free_fn = free_fn;
-    memory->ctx = ctx;
     return memory;
 }
 
@@ -199,9 +187,7 @@ static struct gd_tensor *new_tensor(enum gd_dtype dtype, const struct gd_shape *
     tensor->refs = 1;
     tensor->dtype = dtype;
     tensor->shape.rank = shape->rank;
-    for (int i = 0; i < shape->rank; i++) {
-        tensor->shape.dim[i] = shape->dim[i];
-    }
+    memcpy(tensor->shape.dim, shape->dim, (size_t)shape->rank * sizeof(shape->dim[0]));
     gd_shape_strides(&tensor->shape, gd_dtype_size(dtype), tensor->stride);
     return tensor;
 }
@@ -325,9 +311,7 @@ int gd_tensor_view(const struct gd_tensor *base, const struct gd_shape *shape,
     if (!tensor) {
         return gd_fail_nomem(err);
     }
-    for (int i = 0; i < shape->rank; i++) {
-        tensor->stride[i] = stride[i];
-    }
+    memcpy(tensor->stride, stride, (size_t)shape->rank * sizeof(stride[0]));
     if (bytes) {
         __atomic_add_fetch(&base->memory->refs, 1, __ATOMIC_RELAXED);
         tensor->memory = base->memory;
@@ -387,7 +371,7 @@ bool gd_tensor_is_contiguous(const struct gd_tensor *tensor)
 
 int gd_tensor_contiguous(struct gd_tensor *tensor, struct gd_tensor **ret, struct gd_err *err)
 {
-    struct gd_tensor *copy;
+    struct gd_tensor *copy = NULL;
 
     if (gd_tensor_is_contiguous(tensor)) {
         *ret = gd_tensor_ref(tensor);
@@ -403,36 +387,24 @@ int gd_tensor_contiguous(struct gd_tensor *tensor, struct gd_tensor **ret, struc
     return GD_OK;
 }
 
+static inline __attribute__((always_inline)) void
+copy_items(unsigned char *out, const unsigned char *in, int64_t count, int64_t stride, size_t item)
+{
+    for (int64_t i = 0; i < count; i++) {
+        memcpy(out + (size_t)i * item, in + i * stride, item);
+    }
+}
+
 /* One run along the innermost axis. Spelled-out sizes become plain moves. */
 static void copy_apart(unsigned char *out, const unsigned char *in, int64_t count, int64_t stride,
                        size_t item)
 {
     switch (item) {
-    case 1:
-        for (int64_t i = 0; i < count; i++) {
-            out[i] = in[i * stride];
-        }
-        break;
-    case 2:
-        for (int64_t i = 0; i < count; i++) {
-            memcpy(out + i * 2, in + i * stride, 2);
-        }
-        break;
-    case 4:
-        for (int64_t i = 0; i < count; i++) {
-            memcpy(out + i * 4, in + i * stride, 4);
-        }
-        break;
-    case 8:
-        for (int64_t i = 0; i < count; i++) {
-            memcpy(out + i * 8, in + i * stride, 8);
-        }
-        break;
-    default:
-        for (int64_t i = 0; i < count; i++) {
-            memcpy(out + (size_t)i * item, in + i * stride, item);
-        }
-        break;
+    case 1: copy_items(out, in, count, stride, 1); break;
+    case 2: copy_items(out, in, count, stride, 2); break;
+    case 4: copy_items(out, in, count, stride, 4); break;
+    case 8: copy_items(out, in, count, stride, 8); break;
+    default: copy_items(out, in, count, stride, item); break;
     }
 }
 

@@ -355,22 +355,17 @@ const gd_node_id *gd_graph_execution(const struct gd_graph *graph, uint32_t *cou
     return lazy->execution;
 }
 
-static bool does_run(const struct gd_node_info *info)
-{
-    return info->kind != GD_NODE_WEIGHT && info->kind != GD_NODE_PARAMETER &&
-           info->kind != GD_NODE_CONSTANT;
-}
-
 static bool make_positions(const struct gd_graph *graph)
 {
     struct graph_lazy *lazy = graph->lazy;
     uint32_t count, next = 0;
     const gd_node_id *node = gd_graph_execution(graph, &count);
-    struct gd_node_info info;
 
     lazy->position = node ? malloc(((size_t)graph->node_count + 1) * sizeof(uint32_t)) : NULL;
     for (uint32_t i = 0; lazy->position && i < count; i++) {
-        bool runs = gd_graph_node(graph, node[i], &info) && does_run(&info);
+        unsigned kind = graph->node[node[i]].kind;
+        bool runs = kind != GD_NODE_WEIGHT && kind != GD_NODE_PARAMETER && kind != GD_NODE_CONSTANT;
+
         lazy->position[node[i]] = runs ? next++ : GD_NO_ORDER;
     }
     lazy->memory += (uint64_t)graph->node_count * sizeof(uint32_t);
@@ -379,13 +374,13 @@ static bool make_positions(const struct gd_graph *graph)
 
 uint32_t gd_graph_order(const struct gd_graph *graph, gd_node_id node)
 {
-    struct gd_node_info info;
+    const struct graph_node *rec = graph_live(graph, node);
 
-    if (!gd_graph_node(graph, node, &info)) {
+    if (!rec) {
         return GD_NO_ORDER;
     }
     if (graph->has_order || (!graph->lazy->position && !make_positions(graph))) {
-        return info.order;
+        return rec->order;
     }
     return graph->lazy->position[node];
 }

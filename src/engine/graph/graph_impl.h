@@ -211,7 +211,8 @@ struct gd_graph {
     struct graph_lazy *lazy;
 };
 
-/* ---- memory (graph.c) ---------------------------------------------------------------------- */
+/* ---- memory (graph_memory.c)
+ * ---------------------------------------------------------------------- */
 
 int graph_take(struct gd_graph *graph, size_t bytes, struct gd_err *err); /* GD_ELIMIT */
 void graph_give(struct gd_graph *graph, size_t bytes);

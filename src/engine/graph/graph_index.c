@@ -108,6 +108,11 @@ void graph_table_remove(struct graph_table *table, uint32_t hash, uint32_t id)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
+const char *graph_wire_name(const struct graph_node *node)
+{
+    return node->extra && node->extra->wire_name ? node->extra->wire_name : node->name;
+}
+
 static bool is_name(const char *have, const char *name, size_t len)
 {
     return strncmp(have, name, len) == 0 && have[len] == '\0';

@@ -65,33 +65,6 @@ void gd_history_close(struct gd_history *history)
     free(history);
 }
 
-int gd_history_create(const char *path, uint64_t bytes, const struct gd_peer *peer,
-                      struct gd_history **ret, struct gd_err *err)
-{
-    struct gd_history *history = history_new();
-
-    if (!history) {
-        return gd_fail_nomem(err);
-    }
-    if (peer) {
-        history->peer = *peer;
-    }
-    history->started = (double)time(NULL);
-    int rc = history_plan(bytes, &history->layout, err);
-    if (rc == GD_OK) {
-        rc = history_reserve(history, history->layout.records, err);
-    }
-    if (rc == GD_OK) {
-        rc = history_make_file(history, path, err);
-    }
-    if (rc != GD_OK) {
-        gd_history_close(history);
-        return rc;
-    }
-    *ret = history;
-    return GD_OK;
-}
-
 const char *gd_history_path(const struct gd_history *history)
 {
     return history->path;

@@ -22,7 +22,7 @@
 #define NAME_PREFIX "history-"
 #define NAME_SUFFIX ".gdhist"
 
-int history_plan(uint64_t bytes, struct history_layout *ret, struct gd_err *err)
+static int history_plan(uint64_t bytes, struct history_layout *ret, struct gd_err *err)
 {
     const uint64_t each = HISTORY_ENTRY + HISTORY_TEXT;
     struct history_layout l = {.bytes = bytes, .table = HISTORY_HEADER};
@@ -267,7 +267,9 @@ static int make_memory(struct gd_history *history, struct gd_err *err)
     return GD_OK;
 }
 
-int history_make_file(struct gd_history *history, const char *path, struct gd_err *err)
+/* Creates and maps the file of history->layout. path NULL: in the state directory. Sets path, fd
+ * and map. */
+static int history_make_file(struct gd_history *history, const char *path, struct gd_err *err)
 {
     char name[4096] = "";
 
@@ -288,5 +290,32 @@ int history_make_file(struct gd_history *history, const char *path, struct gd_er
         return rc;
     }
     history_put_head(history->map, history);
+    return GD_OK;
+}
+
+int gd_history_create(const char *path, uint64_t bytes, const struct gd_peer *peer,
+                      struct gd_history **ret, struct gd_err *err)
+{
+    struct gd_history *history = history_new();
+
+    if (!history) {
+        return gd_fail_nomem(err);
+    }
+    if (peer) {
+        history->peer = *peer;
+    }
+    history->started = (double)time(NULL);
+    int rc = history_plan(bytes, &history->layout, err);
+    if (rc == GD_OK) {
+        rc = history_reserve(history, history->layout.records, err);
+    }
+    if (rc == GD_OK) {
+        rc = history_make_file(history, path, err);
+    }
+    if (rc != GD_OK) {
+        gd_history_close(history);
+        return rc;
+    }
+    *ret = history;
     return GD_OK;
 }

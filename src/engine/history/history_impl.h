@@ -97,13 +97,6 @@ int history_put_entry(unsigned char *entry, unsigned char *text, uint64_t text_a
 bool history_get_entry(const unsigned char *entry, const unsigned char *text, uint64_t text_bytes,
                        struct gd_arena *arena, struct gd_history_tensor *ret);
 
-/* ---- files ----------------------------------------------------------------------------------- */
-
-int history_plan(uint64_t bytes, struct history_layout *ret, struct gd_err *err);
-/* Creates and maps the file of history->layout. path NULL: in the state directory. Sets path, fd
- * and map. */
-int history_make_file(struct gd_history *history, const char *path, struct gd_err *err);
-
 /* ---- books ----------------------------------------------------------------------------------- */
 
 struct gd_history *history_new(void);

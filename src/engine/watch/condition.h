@@ -26,17 +26,17 @@ enum gd_param_range {
 const char *gd_param_range_text(enum gd_param_range range);
 
 struct gd_condition_param {
-    const char *name; /* a test's ends in its comparison: _gt _lt _ge _le */
-    enum gd_param_type type;
-    enum gd_param_range range;
-    bool has_default;
-    double value;                /* the default */
-    bool hidden;                 /* always sent with its default; cannot be set */
-    bool support;                /* not a test: it belongs to one that needs it */
-    bool two_sided;              /* a test: the magnitude is compared */
-    bool needs_range;            /* needs range_start_inclusive and range_end_inclusive */
+    const char *name;            /* a test's ends in its comparison: _gt _lt _ge _le */
     enum gd_statistic statistic; /* of a test: what it compares; else GD_STAT_NONE */
     enum gd_comparison op;
+    enum gd_param_range range;
+    enum gd_param_type type;
+    bool has_default;
+    double value;     /* the default */
+    bool hidden;      /* always sent with its default; cannot be set */
+    bool support;     /* not a test: it belongs to one that needs it */
+    bool two_sided;   /* a test: the magnitude is compared */
+    bool needs_range; /* needs range_start_inclusive and range_end_inclusive */
 };
 
 enum gd_condition_class {

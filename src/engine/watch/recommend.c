@@ -12,12 +12,13 @@
 #define SIGMOID_START 9.21359998566181e-08
 #define SIGMOID_END   0.9999999078640001
 
+#define ENTRY_VALUES 3
+
 struct entry {
     const char *name, *condition, *where;
-    struct gd_condition_value value[3];
-    size_t value_count;
-    const char *guard; /* NULL: none */
-    uint32_t steps;    /* in a row */
+    struct gd_condition_value value[ENTRY_VALUES]; /* as many as have a name */
+    const char *guard;                             /* NULL: none */
+    uint32_t steps;                                /* in a row */
 };
 
 #define LOSS     "loss" /* the metric */
@@ -26,49 +27,42 @@ struct entry {
 
 /* MindInsight's set, for a process that evaluates watchpoints itself. */
 static const struct entry mindinsight[] = {
-    {.name = "recommend_weight_initialization_watchpoint",
-     .condition = "WI",
-     .where = MATRICES,
-     .value = {{"zero_percentage_ge", GD_PARAM_FLOAT, 100}},
-     .value_count = 1},
-    {.name = "recommend_weight_change_too_large_watchpoint",
-     .condition = "WCL",
-     .where = MATRICES,
-     .value = {{"abs_mean_update_ratio_gt", GD_PARAM_FLOAT, 1}},
-     .value_count = 1},
-    {.name = "recommend_gradient_vanishing_watchpoint",
-     .condition = "GV",
-     .where = "gradients",
-     .value = {{"abs_mean_lt", GD_PARAM_FLOAT, 1e-9}},
-     .value_count = 1},
-    {.name = "recommend_operator_overflow_watchpoint", .condition = "OO", .where = "all"},
-    {.name = "recommend_tensor_overflow_watchpoint", .condition = "TO", .where = "all"},
-    {.name = "recommend_tensor_all_zero_watchpoint",
-     .condition = "TZ",
-     .where = "all",
-     .value = {{"zero_percentage_ge", GD_PARAM_FLOAT, 100}},
-     .value_count = 1},
-    {.name = "recommend_tanh_activation_range_watchpoint",
-     .condition = "AR",
-     .where = "type:tanh",
-     .value = {{"range_percentage_lt", GD_PARAM_FLOAT, 0.1},
-               {"range_start_inclusive", GD_PARAM_FLOAT, -TANH_END},
-               {"range_end_inclusive", GD_PARAM_FLOAT, TANH_END}},
-     .value_count = 3},
-    {.name = "recommend_sigmoid_activation_range_watchpoint",
-     .condition = "AR",
-     .where = "type:sigmoid",
-     .value = {{"range_percentage_lt", GD_PARAM_FLOAT, 0.1},
-               {"range_start_inclusive", GD_PARAM_FLOAT, SIGMOID_START},
-               {"range_end_inclusive", GD_PARAM_FLOAT, SIGMOID_END}},
-     .value_count = 3},
-    {.name = "recommend_relu_activation_range_watchpoint",
-     .condition = "AR",
-     .where = "type:relu, type:reluv2",
-     .value = {{"range_percentage_gt", GD_PARAM_FLOAT, 99.9},
-               {"range_start_inclusive", GD_PARAM_FLOAT, -1},
-               {"range_end_inclusive", GD_PARAM_FLOAT, 0}},
-     .value_count = 3},
+    {"recommend_weight_initialization_watchpoint",
+     "WI",
+     MATRICES,
+     {{"zero_percentage_ge", GD_PARAM_FLOAT, 100}}},
+    {"recommend_weight_change_too_large_watchpoint",
+     "WCL",
+     MATRICES,
+     {{"abs_mean_update_ratio_gt", GD_PARAM_FLOAT, 1}}},
+    {"recommend_gradient_vanishing_watchpoint",
+     "GV",
+     "gradients",
+     {{"abs_mean_lt", GD_PARAM_FLOAT, 1e-9}}},
+    {"recommend_operator_overflow_watchpoint", "OO", "all"},
+    {"recommend_tensor_overflow_watchpoint", "TO", "all"},
+    {"recommend_tensor_all_zero_watchpoint",
+     "TZ",
+     "all",
+     {{"zero_percentage_ge", GD_PARAM_FLOAT, 100}}},
+    {"recommend_tanh_activation_range_watchpoint",
+     "AR",
+     "type:tanh",
+     {{"range_percentage_lt", GD_PARAM_FLOAT, 0.1},
+      {"range_start_inclusive", GD_PARAM_FLOAT, -TANH_END},
+      {"range_end_inclusive", GD_PARAM_FLOAT, TANH_END}}},
+    {"recommend_sigmoid_activation_range_watchpoint",
+     "AR",
+     "type:sigmoid",
+     {{"range_percentage_lt", GD_PARAM_FLOAT, 0.1},
+      {"range_start_inclusive", GD_PARAM_FLOAT, SIGMOID_START},
+      {"range_end_inclusive", GD_PARAM_FLOAT, SIGMOID_END}}},
+    {"recommend_relu_activation_range_watchpoint",
+     "AR",
+     "type:relu, type:reluv2",
+     {{"range_percentage_gt", GD_PARAM_FLOAT, 99.9},
+      {"range_start_inclusive", GD_PARAM_FLOAT, -1},
+      {"range_end_inclusive", GD_PARAM_FLOAT, 0}}},
 };
 
 /* A tensor of zeros in one step proves nothing: an initial hidden state, a layer that starts at 0,
@@ -88,55 +82,45 @@ static const struct entry mindinsight[] = {
 
 /* For targets where gradb evaluates: nothing in a healthy training fires any of these. */
 static const struct entry own[] = {
-    {.name = "recommend_tensor_overflow_watchpoint", .condition = "TO", .where = "all"},
-    {.name = "recommend_weight_change_too_large_watchpoint",
-     .condition = "WCL",
-     .where = MATRICES,
-     .value = {{"abs_mean_update_ratio_gt", GD_PARAM_FLOAT, 1}},
-     .value_count = 1,
+    {"recommend_tensor_overflow_watchpoint", "TO", "all"},
+    {"recommend_weight_change_too_large_watchpoint",
+     "WCL",
+     MATRICES,
+     {{"abs_mean_update_ratio_gt", GD_PARAM_FLOAT, 1}},
      .steps = LEAPS},
-    {.name = "recommend_weight_all_zero_watchpoint",
-     .condition = "TZ",
-     .where = MATRICES,
-     .value = {{"zero_percentage_ge", GD_PARAM_FLOAT, 100}},
-     .value_count = 1,
+    {"recommend_weight_all_zero_watchpoint",
+     "TZ",
+     MATRICES,
+     {{"zero_percentage_ge", GD_PARAM_FLOAT, 100}},
      .guard = LEARNS,
      .steps = LASTS},
-    {.name = "recommend_gradient_vanishing_watchpoint",
-     .condition = "GV",
-     .where = OF_MATRICES,
-     .value = {{"abs_mean_lt", GD_PARAM_FLOAT, 1e-12}},
-     .value_count = 1,
+    {"recommend_gradient_vanishing_watchpoint",
+     "GV",
+     OF_MATRICES,
+     {{"abs_mean_lt", GD_PARAM_FLOAT, 1e-12}},
      .guard = LEARNS,
      .steps = LASTS},
-    {.name = "recommend_layer_all_zero_watchpoint",
-     .condition = "TZ",
-     .where = LAYERS,
-     .value = {{"zero_percentage_ge", GD_PARAM_FLOAT, 100}},
-     .value_count = 1,
+    {"recommend_layer_all_zero_watchpoint",
+     "TZ",
+     LAYERS,
+     {{"zero_percentage_ge", GD_PARAM_FLOAT, 100}},
      .guard = LEARNS,
      .steps = LASTS},
-    {.name = "recommend_tanh_activation_range_watchpoint",
-     .condition = "AR",
-     .where = "type:tanh except " NOT_A_LAYER,
-     .value = {{"range_percentage_lt", GD_PARAM_FLOAT, 5},
-               {"range_start_inclusive", GD_PARAM_FLOAT, -TANH_END},
-               {"range_end_inclusive", GD_PARAM_FLOAT, TANH_END}},
-     .value_count = 3,
+    {"recommend_tanh_activation_range_watchpoint",
+     "AR",
+     "type:tanh except " NOT_A_LAYER,
+     {{"range_percentage_lt", GD_PARAM_FLOAT, 5},
+      {"range_start_inclusive", GD_PARAM_FLOAT, -TANH_END},
+      {"range_end_inclusive", GD_PARAM_FLOAT, TANH_END}},
      .steps = LASTS},
-    {.name = "recommend_sigmoid_activation_range_watchpoint",
-     .condition = "AR",
-     .where = "type:sigmoid except " NOT_A_LAYER,
-     .value = {{"range_percentage_lt", GD_PARAM_FLOAT, 5},
-               {"range_start_inclusive", GD_PARAM_FLOAT, SIGMOID_START},
-               {"range_end_inclusive", GD_PARAM_FLOAT, SIGMOID_END}},
-     .value_count = 3,
+    {"recommend_sigmoid_activation_range_watchpoint",
+     "AR",
+     "type:sigmoid except " NOT_A_LAYER,
+     {{"range_percentage_lt", GD_PARAM_FLOAT, 5},
+      {"range_start_inclusive", GD_PARAM_FLOAT, SIGMOID_START},
+      {"range_end_inclusive", GD_PARAM_FLOAT, SIGMOID_END}},
      .steps = LASTS},
-    {.name = "recommend_loss_rise_watchpoint",
-     .condition = "LS",
-     .where = LOSS,
-     .value = {{"rise_gt", GD_PARAM_FLOAT, 10}},
-     .value_count = 1},
+    {"recommend_loss_rise_watchpoint", "LS", LOSS, {{"rise_gt", GD_PARAM_FLOAT, 10}}},
 };
 
 static const struct entry *entry_at(const struct gd_session *session, size_t index)
@@ -192,9 +176,11 @@ bool gd_recommendation_at(struct gd_session *session, size_t index, struct gd_re
         struct gd_recommendation it = {.name = entry->name,
                                        .where = entry->where,
                                        .guard = entry->guard,
-                                       .steps = entry->steps,
-                                       .value_count = entry->value_count};
-        memcpy(it.values, entry->value, sizeof(entry->value));
+                                       .steps = entry->steps};
+        while (it.value_count < ENTRY_VALUES && entry->value[it.value_count].name) {
+            it.values[it.value_count] = entry->value[it.value_count];
+            it.value_count++;
+        }
         if (gd_condition_find(entry->condition, &it.condition, NULL) != GD_OK ||
             !gd_watch_can(session, it.condition)) {
             continue;
