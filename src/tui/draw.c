@@ -58,10 +58,10 @@ struct draw {
 };
 
 /* NULL: the terminal lacks it. */
-static const char *find_capability(const char *name)
+static char *find_capability(const char *name)
 {
-    const char *text = tigetstr(name);
-    return text != (const char *)-1 ? text : NULL;
+    char *text = tigetstr(name);
+    return text != (char *)-1 ? text : NULL;
 }
 
 /* Appends a capability without its padding. */
@@ -85,8 +85,7 @@ static void restore_add(struct draw *draw, const char *text)
 /* The sequence that switches mouse reports on or off; in tparm's static buffer. */
 static const char *mouse_mode(bool on)
 {
-    char *mode =
-        (char *)find_capability("XM"); /* tparm is not const-correct, but does not modify it */
+    char *mode = find_capability("XM"); /* tparm does not modify it */
 
     if (mode) {
         return tparm(mode, on ? 1L : 0L);
@@ -213,9 +212,9 @@ static void keep_modes(const struct draw *draw)
  * are on the heap; an empty one is sent as nothing. */
 static void make_empty(const char *capability)
 {
-    char *text = tigetstr(capability);
+    char *text = find_capability(capability);
 
-    if (text && text != (char *)-1) {
+    if (text) {
         text[0] = '\0';
     }
 }
@@ -227,8 +226,8 @@ static void keep_one_screen(void)
 {
     curs_set(0); /* flushes what newterm wrote, including the switch to the alternate screen */
     curs_set(1);
-    const char *back = tigetstr("rmcup");
-    if (back && back != (char *)-1) {
+    const char *back = find_capability("rmcup");
+    if (back) {
         putp(back);
     }
     for (int i = 0; i < LINES; i++) { /* the first picture would overwrite what is visible */

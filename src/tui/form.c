@@ -271,20 +271,9 @@ static void choose_letter(struct tui_form *form, int key)
     }
 }
 
-static void erase_last(struct form_field *field)
-{
-    size_t len = strlen(field->text);
-
-    while (len > 0 && ((unsigned char)field->text[len - 1] & 0xc0) == 0x80) {
-        len--;
-    }
-    field->text[len > 0 ? len - 1 : 0] = '\0';
-}
-
 static void type_key(struct tui_form *form, int key)
 {
     struct form_field *field = &form->field[form->cursor];
-    size_t len = strlen(field->text);
 
     if (field->choices && !field->open) {
         if (key == ' ') {
@@ -294,17 +283,12 @@ static void type_key(struct tui_form *form, int key)
         }
         return;
     }
-    if (key == DRAW_KEY_BACKSPACE || key == 0x7f || key == 8) {
-        erase_last(field);
-    } else if (key == ('u' & 0x1f)) {
+    if (key == ('u' & 0x1f)) {
         field->text[0] = '\0';
-    } else if (key >= ' ' && key < 0x7f && len + 1 < sizeof(field->text)) {
-        field->text[len] = (char)key;
-        field->text[len + 1] = '\0';
-    } else {
-        return;
+        field_changed(form);
+    } else if (tui_text_key(field->text, sizeof(field->text), key)) {
+        field_changed(form);
     }
-    field_changed(form);
 }
 
 static void submit_form(struct tui *tui)

@@ -51,7 +51,8 @@ int tui_form_add(struct tui_form *form, const struct form_field *field);
 size_t tui_form_count(const struct tui_form *form);
 struct form_field *tui_form_field(struct tui_form *form, size_t index);
 
-/* pane_watch_form.c: the form for a new watchpoint (number 0) or an existing one. */
-int tui_watch_form(struct tui *tui, int number, struct gd_err *err);
+/* pane_watch_form.c: opens the form for a new watchpoint (number 0) or an existing one; the console
+ * says why it cannot. */
+void tui_watch_form(struct tui *tui, int number);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tui/panes/detail.h"
+#include "tui/text.h"
 #include "tui/tui_impl.h"
 
 void tui_list_settle(struct tui_list *list)
@@ -29,7 +31,6 @@ void tui_list_draw(struct tui *tui, struct tui_list *list, const struct tui_list
                    void *ctx, const struct draw_rect *rect, bool focused)
 {
     bool bar = list->typing && rect->rows > 1;
-    char line[96];
 
     list->rows = rect->rows - (bar ? 1 : 0);
     tui_list_settle(list);
@@ -42,10 +43,7 @@ void tui_list_draw(struct tui *tui, struct tui_list *list, const struct tui_list
         ops->row(ctx, i, row, rect->col, rect->cols, selected);
     }
     if (bar) {
-        snprintf(line, sizeof(line), "/%s", list->pattern);
-        int row = rect->row + rect->rows - 1;
-        int used = draw_text(tui->draw, row, rect->col, rect->cols, DRAW_BOLD, line);
-        draw_cursor(tui->draw, row, rect->col + (used < rect->cols ? used : rect->cols - 1));
+        tui_draw_typed(tui, rect, list->pattern);
     }
 }
 
@@ -91,8 +89,6 @@ static bool search_from(struct tui_list *list, const struct tui_list_ops *ops, v
 
 bool tui_list_key(struct tui_list *list, const struct tui_list_ops *ops, void *ctx, int key)
 {
-    size_t len = strlen(list->pattern);
-
     if (!list->typing) {
         return false;
     }
@@ -101,14 +97,7 @@ bool tui_list_key(struct tui_list *list, const struct tui_list_ops *ops, void *c
     } else if (key == 0x1b) {
         list->typing = false;
         list->pattern[0] = '\0';
-    } else if (key == DRAW_KEY_BACKSPACE || key == 0x7f || key == 8) {
-        while (len > 0 && ((unsigned char)list->pattern[len - 1] & 0xc0) == 0x80) {
-            len--;
-        }
-        list->pattern[len > 0 ? len - 1 : 0] = '\0';
-    } else if (key >= ' ' && key < 0x7f && len + 1 < sizeof(list->pattern)) {
-        list->pattern[len] = (char)key;
-        list->pattern[len + 1] = '\0';
+    } else if (tui_text_key(list->pattern, sizeof(list->pattern), key)) {
         search_from(list, ops, ctx, list->cursor, false);
     }
     return true;

@@ -7,6 +7,7 @@
 #include <wchar.h>
 
 #include "engine/utf8.h"
+#include "tui/draw.h"
 
 #define BARS_LEAST 8 /* of a histogram */
 
@@ -101,6 +102,32 @@ size_t tui_text_next(const char *text, int columns, bool utf8, size_t *row)
 {
     *row = tui_text_wrap(text, columns, utf8);
     return *row > 0 ? *row + strspn(text + *row, " ") : strlen(text);
+}
+
+void tui_text_erase_last(char *text)
+{
+    size_t len = strlen(text);
+
+    while (len > 0 && ((unsigned char)text[len - 1] & 0xc0) == 0x80) {
+        len--;
+    }
+    text[len > 0 ? len - 1 : 0] = '\0';
+}
+
+bool tui_text_key(char *text, size_t size, int key)
+{
+    size_t len = strlen(text);
+
+    if (key == DRAW_KEY_BACKSPACE || key == 0x7f || key == 8) {
+        tui_text_erase_last(text);
+        return true;
+    }
+    if (key < ' ' || key > '~' || len + 1 >= size) {
+        return false;
+    }
+    text[len] = (char)key;
+    text[len + 1] = '\0';
+    return true;
 }
 
 const char *tui_text_fit_name(const char *name, int columns, bool utf8, char *room, size_t size)

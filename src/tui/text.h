@@ -31,6 +31,11 @@ size_t tui_text_wrap(const char *text, int columns, bool utf8);
 /* The same in *row; returns where the next row begins. */
 size_t tui_text_next(const char *text, int columns, bool utf8, size_t *row);
 
+/* Edits the text of one line with a key: Backspace removes the last character, a printable ASCII
+ * character is appended if it fits. false: the key does neither. */
+bool tui_text_key(char *text, size_t size, int key);
+void tui_text_erase_last(char *text);
+
 /* Shortens a name that does not fit: leading scopes first ("…/fc1/Add:0"), then its beginning.
  * Returns the name itself or `room`. */
 const char *tui_text_fit_name(const char *name, int columns, bool utf8, char *room, size_t size);

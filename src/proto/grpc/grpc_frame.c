@@ -8,15 +8,12 @@
 
 int gd_grpc_encoding_parse(const char *name, enum gd_grpc_encoding *ret)
 {
-    static const struct {
-        const char *name;
-        enum gd_grpc_encoding encoding;
-    } known[] = {
-        {"identity", GD_GRPC_IDENTITY}, {"deflate", GD_GRPC_DEFLATE}, {"gzip", GD_GRPC_GZIP}};
+    static const char *const names[] = {
+        [GD_GRPC_IDENTITY] = "identity", [GD_GRPC_DEFLATE] = "deflate", [GD_GRPC_GZIP] = "gzip"};
 
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-        if (strcmp(name, known[i].name) == 0) {
-            *ret = known[i].encoding;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *ret = (enum gd_grpc_encoding)i;
             return GD_OK;
         }
     }

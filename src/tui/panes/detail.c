@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tui/panes/detail.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "tui/text.h"
@@ -32,6 +33,16 @@ int tui_draw_folded(struct tui *tui, const struct draw_rect *rect, int at, enum 
         text += next;
     }
     return at;
+}
+
+void tui_draw_typed(struct tui *tui, const struct draw_rect *rect, const char *text)
+{
+    int row = rect->row + rect->rows - 1;
+    char line[96];
+
+    snprintf(line, sizeof(line), "/%s", text);
+    int used = draw_text(tui->draw, row, rect->col, rect->cols, DRAW_BOLD, line);
+    draw_cursor(tui->draw, row, rect->col + (used < rect->cols ? used : rect->cols - 1));
 }
 
 void tui_detail_draw(struct tui *tui, const struct draw_rect *rect, const char *text)

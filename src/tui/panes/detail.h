@@ -18,5 +18,7 @@ void tui_detail_draw(struct tui *tui, const struct draw_rect *rect, const char *
  * row. */
 int tui_draw_folded(struct tui *tui, const struct draw_rect *rect, int at, enum draw_style style,
                     const char *text);
+/* Draws "/text" into the last row of the pane, with the cursor after it. */
+void tui_draw_typed(struct tui *tui, const struct draw_rect *rect, const char *text);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tui/text.h"
+
 static struct tensor_pane *state_of(struct tui *tui)
 {
     return tui_state(tui, TUI_TENSOR);
@@ -65,54 +67,46 @@ static void tensor_title(struct tui *tui, char *out, size_t size)
 
 /* ---- keys ---- */
 
-static void move_flat(struct tensor_pane *pane, int64_t by)
+/* Moves along an axis, or along all elements of a wrapped value, up to its end. */
+static void move_along(int64_t *at, int64_t by, int64_t count)
 {
-    int64_t at = pane->at[0] + by;
-    int64_t last = tensor_count(pane) - 1;
-
-    pane->at[0] = at < 0 ? 0 : at > last ? last : at;
+    int64_t to = *at + by < count ? *at + by : count - 1;
+    *at = to > 0 ? to : 0;
 }
 
 static void move_cursor(struct tensor_pane *pane, int64_t rows, int64_t cols)
 {
-    if (pane->axis_y < 0) {
-        if (rows != 0 && (pane->at[0] + rows * pane->per_row < 0 ||
-                          pane->at[0] + rows * pane->per_row >= tensor_count(pane))) {
-            int64_t row = pane->at[0] / pane->per_row;
-            bool there = rows > 0 && row < tensor_grid_rows(pane) - 1;
-            move_flat(pane, there ? tensor_count(pane) : rows < 0 ? -row * pane->per_row : 0);
-            return;
-        }
-        move_flat(pane, rows * pane->per_row + cols);
+    int64_t count = tensor_count(pane);
+    int64_t by = rows * pane->per_row + cols;
+
+    if (pane->axis_y >= 0) {
+        move_along(&pane->at[pane->axis_y], rows, pane->shape.dim[pane->axis_y]);
+        move_along(&pane->at[pane->axis_x], cols, pane->shape.dim[pane->axis_x]);
         return;
     }
-    int axis[2] = {pane->axis_y, pane->axis_x};
-    int64_t by[2] = {rows, cols};
-    for (int i = 0; i < 2; i++) {
-        int64_t at = pane->at[axis[i]] + by[i];
-        int64_t last = pane->shape.dim[axis[i]] - 1;
-        pane->at[axis[i]] = at < 0 ? 0 : at > last ? last : at;
+    if (rows != 0 && (pane->at[0] + by < 0 || pane->at[0] + by >= count)) {
+        int64_t row = pane->at[0] / pane->per_row;
+        bool below = row < tensor_grid_rows(pane) - 1;
+        by = rows < 0 ? -row * pane->per_row : below ? count : 0;
     }
+    move_along(&pane->at[0], by, count);
 }
 
 static void move_to(struct tensor_pane *pane, enum tui_request request)
 {
-    int64_t last = tensor_count(pane) - 1;
+    bool rows = request == TUI_TOP || request == TUI_BOTTOM;
+    bool start = request == TUI_TOP || request == TUI_ROW_START;
+    int axis = rows ? pane->axis_y : pane->axis_x;
 
-    if (pane->axis_y < 0) {
-        int64_t row = pane->at[0] - pane->at[0] % pane->per_row;
-        int64_t at = request == TUI_TOP         ? 0
-                     : request == TUI_BOTTOM    ? last
-                     : request == TUI_ROW_START ? row
-                                                : row + pane->per_row - 1;
-        pane->at[0] = at > last ? last : at;
+    if (pane->axis_y >= 0) {
+        pane->at[axis] = start ? 0 : pane->shape.dim[axis] - 1;
         return;
     }
-    switch (request) {
-    case TUI_TOP: pane->at[pane->axis_y] = 0; break;
-    case TUI_BOTTOM: pane->at[pane->axis_y] = pane->shape.dim[pane->axis_y] - 1; break;
-    case TUI_ROW_START: pane->at[pane->axis_x] = 0; break;
-    default: pane->at[pane->axis_x] = pane->shape.dim[pane->axis_x] - 1; break;
+    int64_t row = rows ? 0 : pane->at[0] - pane->at[0] % pane->per_row;
+    int64_t count = tensor_count(pane);
+    pane->at[0] = row;
+    if (!start) {
+        move_along(&pane->at[0], rows ? count : pane->per_row - 1, count);
     }
 }
 
@@ -290,7 +284,6 @@ static void tensor_request(struct tui *tui, enum tui_request request)
 static bool tensor_key(struct tui *tui, int key)
 {
     struct tensor_pane *pane = state_of(tui);
-    size_t len = strlen(pane->typed);
 
     if (!pane->typing) {
         return false;
@@ -301,11 +294,8 @@ static bool tensor_key(struct tui *tui, int key)
         tensor_typed(pane, pane->typed);
     } else if (key == 0x1b) {
         pane->typing = false;
-    } else if (key == DRAW_KEY_BACKSPACE || key == 0x7f || key == 8) {
-        pane->typed[len > 0 ? len - 1 : 0] = '\0';
-    } else if (key >= ' ' && key < 0x7f && len + 1 < sizeof(pane->typed)) {
-        pane->typed[len] = (char)key;
-        pane->typed[len + 1] = '\0';
+    } else {
+        tui_text_key(pane->typed, sizeof(pane->typed), key);
     }
     return true;
 }

@@ -9,6 +9,7 @@
 
 #include "engine/format.h"
 #include "repl/values/value.h"
+#include "tui/panes/detail.h"
 #include "tui/text.h"
 
 #define MIN_CELL   4
@@ -66,12 +67,26 @@ static int label_cols(const struct tensor_pane *pane)
     return digits_of(last - 1) + 1;
 }
 
+/* The columns from one element to the next. */
+static int cell_width(const struct tensor_pane *pane)
+{
+    return pane->look == TENSOR_NUMBERS ? pane->cell + 1 : HEAT_CELL;
+}
+
+/* The first of `shown` places such that `at` is among them, and none is after the last of `count`.
+ */
+static int64_t scroll_to(int64_t first, int64_t at, int shown, int64_t count)
+{
+    first = first > at ? at : first <= at - shown ? at - shown + 1 : first;
+    first = first > count - shown ? count - shown : first;
+    return first > 0 ? first : 0;
+}
+
 /* How many rows and columns of elements fit; scrolls so that the cursor is visible. */
 static void fit_grid(struct tensor_pane *pane, const struct draw_rect *room)
 {
-    int width = pane->look == TENSOR_NUMBERS ? pane->cell + 1 : HEAT_CELL;
     int64_t row, col;
-    int cols = (room->cols - label_cols(pane)) / width;
+    int cols = (room->cols - label_cols(pane)) / cell_width(pane);
 
     pane->cols = cols > 0 ? cols : 1;
     pane->rows = room->rows > 1 ? room->rows - 1 : 1;
@@ -82,16 +97,8 @@ static void fit_grid(struct tensor_pane *pane, const struct draw_rect *room)
         pane->per_row = 5;
     }
     grid_cursor(pane, &row, &col);
-    int64_t last_top = tensor_grid_rows(pane) - pane->rows;
-    int64_t last_left = grid_cols(pane) - pane->cols;
-    pane->top = pane->top > row ? row : pane->top;
-    pane->top = pane->top <= row - pane->rows ? row - pane->rows + 1 : pane->top;
-    pane->top = pane->top > last_top ? last_top : pane->top;
-    pane->top = pane->top < 0 ? 0 : pane->top;
-    pane->left = pane->left > col ? col : pane->left;
-    pane->left = pane->left <= col - pane->cols ? col - pane->cols + 1 : pane->left;
-    pane->left = pane->left > last_left ? last_left : pane->left;
-    pane->left = pane->left < 0 ? 0 : pane->left;
+    pane->top = scroll_to(pane->top, row, pane->rows, tensor_grid_rows(pane));
+    pane->left = scroll_to(pane->left, col, pane->cols, grid_cols(pane));
 }
 
 /* Requests the pages of the visible window, then those of one window further in each direction. */
@@ -184,8 +191,7 @@ static bool cell_number(struct tensor_pane *pane, int64_t row, int64_t col, doub
 /* Uses the range of the whole value if known, otherwise of the visible part. */
 static void heat_start(struct tensor_pane *pane, struct heat *heat)
 {
-    const struct tensor_figures *figures =
-        &pane->figures[pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT];
+    const struct tensor_figures *figures = tensor_shown(pane);
     bool known = pane->which != TENSOR_DIFFERENCE && figures->has_stats &&
                  figures->stats.max >= figures->stats.min;
     double lo = INFINITY, hi = -INFINITY;
@@ -295,7 +301,6 @@ static void draw_cell(struct tensor_pane *pane, const struct heat *heat, int row
     char value[96], text[128];
 
     cols = cols < room ? cols : room;
-
     if (cell.state != TENSOR_HERE) {
         snprintf(text, sizeof(text), "%*s", cols, cell.state == TENSOR_FAILED ? "?" : "..");
         draw_text(pane->tui->draw, row, col, cols, cursor ? DRAW_REVERSE : DRAW_DIM, text);
@@ -315,29 +320,31 @@ static void draw_cell(struct tensor_pane *pane, const struct heat *heat, int row
 static void draw_column_heads(struct tensor_pane *pane, const struct draw_rect *room, int label)
 {
     bool numbers = pane->look == TENSOR_NUMBERS;
-    int width = numbers ? pane->cell + 1 : HEAT_CELL;
+    int width = cell_width(pane);
     int shown = pane->axis_y < 0 && pane->per_row < pane->cols ? (int)pane->per_row : pane->cols;
     char text[64];
 
     for (int col = 0; col < shown && pane->left + col < grid_cols(pane); col++) {
         int64_t number = pane->left + col;
         int at = label + col * width;
+        if (!numbers && number % 5 != 0) {
+            continue;
+        }
         if (numbers) {
             snprintf(text, sizeof(text), pane->axis_y < 0 ? "%*s+%lld" : "%*s%lld",
                      pane->cell - digits_of(number) - (pane->axis_y < 0 ? 1 : 0), "",
                      (long long)number);
-            draw_text(pane->tui->draw, room->row, room->col + at, room->cols - at, DRAW_DIM, text);
-        } else if (number % 5 == 0) {
+        } else {
             snprintf(text, sizeof(text), "%lld", (long long)number);
-            draw_text(pane->tui->draw, room->row, room->col + at, room->cols - at, DRAW_DIM, text);
         }
+        draw_text(pane->tui->draw, room->row, room->col + at, room->cols - at, DRAW_DIM, text);
     }
 }
 
 static void draw_grid(struct tensor_pane *pane, const struct draw_rect *room, bool focused)
 {
     int label = label_cols(pane);
-    int width = pane->look == TENSOR_NUMBERS ? pane->cell + 1 : HEAT_CELL;
+    int width = cell_width(pane);
     struct heat heat = {.sample = NULL};
     int64_t index[GD_MAX_RANK];
     int64_t cursor_row, cursor_col;
@@ -371,7 +378,7 @@ static void draw_grid(struct tensor_pane *pane, const struct draw_rect *room, bo
 
 bool tensor_place(const struct tensor_pane *pane, int row, int col, int64_t *index)
 {
-    int width = pane->look == TENSOR_NUMBERS ? pane->cell + 1 : HEAT_CELL;
+    int width = cell_width(pane);
     int label = label_cols(pane);
 
     row -= pane->above;
@@ -466,12 +473,12 @@ static bool take_histogram(struct tensor_pane *pane, const struct gd_stats *stat
 {
     bool any = false;
     uint64_t part[TENSOR_BINS];
-    enum gd_iter iter = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
 
     memset(bins, 0, TENSOR_BINS * sizeof(*bins));
     for (int i = 0; i < TENSOR_PAGES; i++) {
         const struct tensor_page *page = &pane->page[i];
-        if (page->state != TENSOR_HERE || page->iter != iter || !is_of_plane(pane, page) ||
+        if (page->state != TENSOR_HERE || page->iter != tensor_iter(pane) ||
+            !is_of_plane(pane, page) ||
             gd_stats_histogram(page->tensor, stats->min, stats->max, TENSOR_BINS, part, NULL) !=
                 GD_OK) {
             continue;
@@ -511,8 +518,7 @@ static void add_change(struct tensor_pane *pane, const struct gd_stats *stats, s
 
 static void add_summary(struct tensor_pane *pane, struct gd_buf *out)
 {
-    enum gd_iter iter = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
-    const struct tensor_figures *figures = &pane->figures[iter];
+    const struct tensor_figures *figures = tensor_shown(pane);
     const struct gd_session *session = pane->session;
     char shape[256];
 
@@ -534,8 +540,7 @@ static void add_summary(struct tensor_pane *pane, struct gd_buf *out)
 /* The visible part and the value's step; the histogram only if it needs no extra row. */
 static void add_view(struct tensor_pane *pane, int cols, const char *step, struct gd_buf *out)
 {
-    enum gd_iter iter = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
-    const struct tensor_figures *figures = &pane->figures[iter];
+    const struct tensor_figures *figures = tensor_shown(pane);
     const struct gd_stats *stats = &figures->stats;
     struct gd_buf position = GD_BUF_INIT(4096);
     uint64_t bins[TENSOR_BINS];
@@ -556,8 +561,7 @@ static void add_view(struct tensor_pane *pane, int cols, const char *step, struc
 /* The step of the value; more detail if the session is at another step. */
 static void step_text(const struct tensor_pane *pane, char *out, size_t size)
 {
-    enum gd_iter iter = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
-    int64_t step = pane->figures[iter].step;
+    int64_t step = tensor_shown(pane)->step;
     char age[VALUE_AGE] = "";
 
     if (pane->which == TENSOR_CURRENT && pane->session->state != GD_RUNNING) {
@@ -601,9 +605,6 @@ static int draw_head(struct tensor_pane *pane, const struct draw_rect *rect)
 /* The line below the grid: the text being typed, or its result. Returns the rows used. */
 static int draw_foot(struct tensor_pane *pane, const struct draw_rect *rect)
 {
-    int row = rect->row + rect->rows - 1;
-    char line[96];
-
     if (rect->rows < 4 || (!pane->typing && pane->message[0] == '\0')) {
         return 0;
     }
@@ -613,9 +614,7 @@ static int draw_foot(struct tensor_pane *pane, const struct draw_rect *rect)
         draw_folded(pane->tui, rect, rect->rows - rows, rows, DRAW_MARK, pane->message);
         return rows;
     }
-    snprintf(line, sizeof(line), "/%s", pane->typed);
-    int used = draw_text(pane->tui->draw, row, rect->col, rect->cols, DRAW_BOLD, line);
-    draw_cursor(pane->tui->draw, row, rect->col + (used < rect->cols ? used : rect->cols - 1));
+    tui_draw_typed(pane->tui, rect, pane->typed);
     return 1;
 }
 
@@ -639,9 +638,9 @@ static const char *why_nothing(struct tensor_pane *pane, char *text, size_t size
         snprintf(text, size, "%.200s has no output %u", info.name, pane->slot);
         return text;
     }
-    for (int iter = GD_CURRENT; iter <= GD_PREVIOUS; iter++) {
+    for (enum gd_iter iter = GD_CURRENT; iter <= GD_PREVIOUS; iter++) {
         const struct tensor_figures *figures = &pane->figures[iter];
-        if (tensor_needs(pane, (enum gd_iter)iter) && figures->state == TENSOR_FAILED) {
+        if (tensor_needs(pane, iter) && figures->state == TENSOR_FAILED) {
             snprintf(text, size,
                      iter == GD_PREVIOUS
                          ? "no previous value: %.200s (\"tensor NODE prev\" keeps them)"

@@ -66,10 +66,19 @@ bool tensor_can_ask(const struct tensor_pane *pane)
            tui_can_ask(session);
 }
 
+enum gd_iter tensor_iter(const struct tensor_pane *pane)
+{
+    return pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
+}
+
+const struct tensor_figures *tensor_shown(const struct tensor_pane *pane)
+{
+    return &pane->figures[tensor_iter(pane)];
+}
+
 bool tensor_needs(const struct tensor_pane *pane, enum gd_iter iter)
 {
-    return pane->which == TENSOR_DIFFERENCE ||
-           iter == (pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT);
+    return pane->which == TENSOR_DIFFERENCE || iter == tensor_iter(pane);
 }
 
 /* ---- the view ---- */
@@ -92,9 +101,8 @@ static void expand_slice(const struct gd_slice *slice, const struct gd_shape *sh
             ret->item[ret->count++] = slice->item[i];
             continue;
         }
-        while (rest > 0) {
+        for (; rest > 0; rest--) {
             ret->item[ret->count++] = all;
-            rest--;
         }
     }
     for (; rest > 0; rest--) {
@@ -127,7 +135,6 @@ static int take_view(struct tensor_pane *pane, const struct gd_shape *shape, str
 {
     int64_t stride[GD_MAX_RANK] = {0};
     struct gd_slice_view view;
-    int axes = 0;
     int rc = gd_slice_apply(&pane->slice, shape, stride, &view, err);
 
     if (rc != GD_OK) {
@@ -135,18 +142,11 @@ static int take_view(struct tensor_pane *pane, const struct gd_shape *shape, str
     }
     expand_slice(&pane->slice, shape, &pane->base);
     find_starts(&pane->base, shape);
-    for (int i = 0; i < pane->base.count; i++) {
-        if (pane->base.item[i].kind != GD_SLICE_INDEX && axes < GD_MAX_RANK) {
-            pane->item_of[axes++] = i;
-        }
-    }
     if (!gd_shape_equal(&view.shape, &pane->shape) || pane->axis_x < 0) {
         memset(pane->at, 0, sizeof(pane->at));
         pane->top = pane->left = 0;
-        pane->axis_y = view.shape.rank - 2;
-        pane->axis_x = view.shape.rank - 1;
-        pane->axis_y = pane->axis_y < 0 ? -1 : pane->axis_y;
-        pane->axis_x = pane->axis_x < 0 ? 0 : pane->axis_x;
+        pane->axis_y = view.shape.rank >= 2 ? view.shape.rank - 2 : -1;
+        pane->axis_x = view.shape.rank >= 1 ? view.shape.rank - 1 : 0;
     }
     pane->shape = view.shape;
     pane->has_view = true;
@@ -340,14 +340,14 @@ void tensor_want_figures(struct tensor_pane *pane)
     if (pane->node == GD_NO_NODE || !tensor_can_ask(pane)) {
         return;
     }
-    for (int iter = GD_CURRENT; iter <= GD_PREVIOUS; iter++) {
-        if (tensor_needs(pane, (enum gd_iter)iter) && pane->figures[iter].state == TENSOR_NONE) {
-            ask_figures(pane, (enum gd_iter)iter);
+    for (enum gd_iter iter = GD_CURRENT; iter <= GD_PREVIOUS; iter++) {
+        if (tensor_needs(pane, iter) && pane->figures[iter].state == TENSOR_NONE) {
+            ask_figures(pane, iter);
         }
     }
     /* the mode changed while the statistics were known */
     if (pane->axis_x < 0 || !pane->has_view) {
-        figures_have_come(pane, pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT);
+        figures_have_come(pane, tensor_iter(pane));
     }
 }
 
@@ -454,11 +454,11 @@ void tensor_ask_part(struct tensor_pane *pane, enum gd_iter iter, const struct g
 {
     struct tensor_request *request = add_request(pane, REQUEST_PART, iter);
 
-    if (!request) {
+    if (request) {
+        fetch_slice(pane, request, slice);
+    } else {
         tensor_search_stop(pane, "out of memory");
-        return;
     }
-    fetch_slice(pane, request, slice);
 }
 
 static void ask_page(struct tensor_pane *pane, enum gd_iter iter, const int64_t *at)
@@ -495,12 +495,10 @@ void tensor_want(struct tensor_pane *pane, const int64_t *index)
         return;
     }
     page_of(pane, index, at);
-    for (int iter = GD_CURRENT; iter <= GD_PREVIOUS; iter++) {
-        bool lacks = tensor_needs(pane, (enum gd_iter)iter) &&
-                     pane->figures[iter].state == TENSOR_HERE &&
-                     !find_page(pane, (enum gd_iter)iter, at);
-        if (lacks && pane->page_requests < MAX_REQUESTS) {
-            ask_page(pane, (enum gd_iter)iter, at);
+    for (enum gd_iter iter = GD_CURRENT; iter <= GD_PREVIOUS; iter++) {
+        if (pane->page_requests < MAX_REQUESTS && tensor_needs(pane, iter) &&
+            pane->figures[iter].state == TENSOR_HERE && !find_page(pane, iter, at)) {
+            ask_page(pane, iter, at);
         }
     }
 }
@@ -538,9 +536,8 @@ static const unsigned char *find_element(struct tensor_pane *pane, enum gd_iter 
 struct tensor_cell tensor_cell_at(struct tensor_pane *pane, const int64_t *index)
 {
     struct tensor_cell cell = {.state = TENSOR_NONE};
-    enum gd_iter first = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
 
-    cell.p = find_element(pane, first, index, &cell);
+    cell.p = find_element(pane, tensor_iter(pane), index, &cell);
     if (cell.p && pane->which == TENSOR_DIFFERENCE) {
         enum gd_dtype dtype = cell.dtype;
         cell.less = find_element(pane, GD_PREVIOUS, index, &cell);

@@ -31,18 +31,14 @@ static bool take_number(const char *text, double *ret)
     return end != text && *skip_blanks(end) == '\0';
 }
 
-static const struct {
+static const struct test_word {
     const char *text;
     enum tensor_test test;
 } operators[] = {
     {"<=", TEST_LESS_EQUAL}, {">=", TEST_GREATER_EQUAL}, {"==", TEST_EQUAL}, {"!=", TEST_NOT_EQUAL},
     {"<", TEST_LESS},        {">", TEST_GREATER},        {"=", TEST_EQUAL},
 };
-
-static const struct {
-    const char *text;
-    enum tensor_test test;
-} words[] = {
+static const struct test_word words[] = {
     {"nonfinite", TEST_NONFINITE}, {"nan", TEST_NAN},           {"inf", TEST_INF},
     {"zero", TEST_EQUAL},          {"nonzero", TEST_NOT_EQUAL}, {"negative", TEST_LESS},
 };
@@ -65,34 +61,27 @@ static bool take_range(const char *text, struct tensor_condition *ret)
 /* The words of the command `find`, comparisons, and ranges. */
 static bool take_condition(const char *text, struct tensor_condition *ret)
 {
-    struct tensor_condition condition = {.value = 0};
-
+    *ret = (struct tensor_condition){.value = 0};
     text = skip_blanks(text);
-    snprintf(condition.text, sizeof(condition.text), "%.63s", text);
+    snprintf(ret->text, sizeof(ret->text), "%.63s", text);
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (strcasecmp(text, words[i].text) == 0) {
-            condition.test = words[i].test;
-            *ret = condition;
+            ret->test = words[i].test;
             return true;
         }
     }
     if (strncmp(text, "abs", 3) == 0) {
-        condition.magnitude = true;
+        ret->magnitude = true;
         text = skip_blanks(text + 3);
     }
-    if (take_range(text, &condition)) {
-        *ret = condition;
+    if (take_range(text, ret)) {
         return true;
     }
     for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
         size_t len = strlen(operators[i].text);
         if (strncmp(text, operators[i].text, len) == 0) {
-            condition.test = operators[i].test;
-            if (!take_number(text + len, &condition.value)) {
-                return false;
-            }
-            *ret = condition;
-            return true;
+            ret->test = operators[i].test;
+            return take_number(text + len, &ret->value);
         }
     }
     return false;
@@ -203,8 +192,7 @@ void tensor_search_stop(struct tensor_pane *pane, const char *why)
 /* Whether the statistics of the whole value already exclude a match. */
 static bool known_to_be_none(const struct tensor_pane *pane)
 {
-    enum gd_iter iter = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
-    const struct tensor_figures *figures = &pane->figures[iter];
+    const struct tensor_figures *figures = tensor_shown(pane);
     const struct gd_stats *stats = &figures->stats;
     bool no_nan = stats->nan == 0 && !(stats->unknown & GD_UNKNOWN_NAN);
     bool no_inf = stats->pos_inf + stats->neg_inf == 0 && !(stats->unknown & GD_UNKNOWN_INF);
@@ -255,10 +243,9 @@ static void ask_part_of(struct tensor_pane *pane, int64_t flat)
     part_of(pane, flat, lo, n);
     tensor_compose(pane, lo, n, &slice);
     pane->search.waiting = true;
-    for (int iter = GD_CURRENT; iter <= GD_PREVIOUS; iter++) {
-        if (pane->search.running && serial == pane->serial &&
-            tensor_needs(pane, (enum gd_iter)iter)) {
-            tensor_ask_part(pane, (enum gd_iter)iter, &slice);
+    for (enum gd_iter iter = GD_CURRENT; iter <= GD_PREVIOUS; iter++) {
+        if (pane->search.running && serial == pane->serial && tensor_needs(pane, iter)) {
+            tensor_ask_part(pane, iter, &slice);
         }
     }
 }
@@ -300,8 +287,7 @@ void tensor_search_start(struct tensor_pane *pane, bool back)
 static int64_t match_in_part(const struct tensor_pane *pane, int64_t first)
 {
     const struct tensor_search *search = &pane->search;
-    const struct gd_tensor *shown =
-        search->part[pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT];
+    const struct gd_tensor *shown = search->part[tensor_iter(pane)];
     const struct gd_tensor *less =
         pane->which == TENSOR_DIFFERENCE ? search->part[GD_PREVIOUS] : NULL;
     size_t size = gd_dtype_size(shown->dtype);
@@ -322,8 +308,8 @@ static bool parts_are_whole(const struct tensor_pane *pane)
     const struct gd_tensor *const *part = (const struct gd_tensor *const *)pane->search.part;
     enum gd_dtype dtype = GD_DT_NONE;
 
-    for (int iter = 0; iter < 2; iter++) {
-        if (!tensor_needs(pane, (enum gd_iter)iter)) {
+    for (enum gd_iter iter = GD_CURRENT; iter <= GD_PREVIOUS; iter++) {
+        if (!tensor_needs(pane, iter)) {
             continue;
         }
         if (gd_tensor_count(part[iter]) != pane->search.count ||
@@ -390,8 +376,8 @@ void tensor_search_part(struct tensor_pane *pane, enum gd_iter iter, struct gd_t
         return;
     }
     search->part[iter] = gd_tensor_ref(tensor);
-    for (int i = 0; i < 2; i++) {
-        if (tensor_needs(pane, (enum gd_iter)i) && !search->part[i]) {
+    for (enum gd_iter i = GD_CURRENT; i <= GD_PREVIOUS; i++) {
+        if (tensor_needs(pane, i) && !search->part[i]) {
             return;
         }
     }

@@ -107,7 +107,6 @@ struct tensor_pane {
     bool has_view;
     char why[240];        /* why there is no value */
     struct gd_slice base; /* the slice, with one item per axis */
-    int item_of[GD_MAX_RANK];
     struct gd_shape shape;
     int axis_y, axis_x;      /* axis_y -1: a single axis, wrapped into rows */
     int64_t at[GD_MAX_RANK]; /* the cursor */
@@ -148,6 +147,9 @@ void tensor_compose(const struct tensor_pane *pane, const int64_t *lo, const int
 void tensor_ask_part(struct tensor_pane *pane, enum gd_iter iter, const struct gd_slice *slice);
 void tensor_drop_pages(struct tensor_pane *pane);
 void tensor_forget(struct tensor_pane *pane); /* answers still to come will be dropped */
+/* The iter that the mode shows, or subtracts the previous one from; the statistics of it. */
+enum gd_iter tensor_iter(const struct tensor_pane *pane);
+const struct tensor_figures *tensor_shown(const struct tensor_pane *pane);
 /* Whether the mode shows this iter. */
 bool tensor_needs(const struct tensor_pane *pane, enum gd_iter iter);
 

@@ -54,20 +54,22 @@ static void open_outer(struct tree_pane *pane)
     }
 }
 
-/* Centres a cursor that moved far; near the window, follow_cursor scrolls. */
-static void center_cursor(struct tree_pane *pane)
+/* Whether the cursor is within a page from *pos; else leaves *pos at the row after that page. */
+static bool find_cursor(const struct tree_pane *pane, struct tui_tree_pos *pos)
 {
-    struct tui_tree_pos pos = pane->top;
-
-    tui_tree_settle(pane->tree, &pos);
     for (int i = 0; i < pane->rows; i++) {
-        if (same_pos(&pos, &pane->cursor)) {
-            return;
+        if (same_pos(pos, &pane->cursor)) {
+            return true;
         }
-        if (!tui_tree_next(pane->tree, &pos)) {
+        if (!tui_tree_next(pane->tree, pos)) {
             break;
         }
     }
+    return false;
+}
+
+static void center_cursor(struct tree_pane *pane)
+{
     pane->top = pane->cursor;
     for (int i = 0; i < pane->rows / 2; i++) {
         tui_tree_previous(pane->tree, &pane->top);
@@ -81,7 +83,11 @@ bool tree_go_to_row(struct tree_pane *pane, const struct tui_tree_row *row)
                            : tui_tree_reveal(pane->tree, row->node, &pos, NULL);
     if (rc == GD_OK) {
         pane->cursor = pos;
-        center_cursor(pane);
+        pos = pane->top;
+        tui_tree_settle(pane->tree, &pos);
+        if (!find_cursor(pane, &pos)) { /* near the window, follow_cursor scrolls */
+            center_cursor(pane);
+        }
     }
     return rc == GD_OK;
 }
@@ -188,15 +194,6 @@ static void toggle_row(struct tui *tui, const struct tui_tree_row *row)
     gd_buf_deinit(&line);
 }
 
-static void new_watchpoint(struct tui *tui)
-{
-    struct gd_err err = {.code = GD_OK};
-
-    if (tui_watch_form(tui, 0, &err) != GD_OK) {
-        tui_console_add(tui, DRAW_ERROR, err.text, strlen(err.text));
-    }
-}
-
 static void tree_request(struct tui *tui, enum tui_request request)
 {
     struct tree_pane *pane = pane_of(tui);
@@ -210,7 +207,7 @@ static void tree_request(struct tui *tui, enum tui_request request)
         return;
     }
     if (request == TUI_NEW) {
-        new_watchpoint(tui);
+        tui_watch_form(tui, 0);
         return;
     }
     if (!tui_cursor_row(tui, &row)) {
@@ -239,32 +236,19 @@ static void tree_request(struct tui *tui, enum tui_request request)
  * moved far, and the window moves with it. */
 static void follow_cursor(struct tree_pane *pane)
 {
-    struct tui_tree_pos pos = pane->top;
+    struct tui_tree_pos above = pane->top, below = pane->top;
     struct tui_tree_row row;
 
-    if (tui_tree_get(pane->tree, &pos, &row)) {
-        for (int i = 0; i < pane->rows; i++) {
-            if (same_pos(&pos, &pane->cursor)) {
-                return;
-            }
-            if (!tui_tree_next(pane->tree, &pos)) {
-                break;
-            }
-        }
+    if (tui_tree_get(pane->tree, &below, &row) && find_cursor(pane, &below)) {
+        return;
     }
     /* One line beyond an edge scrolls by one line. */
-    struct tui_tree_pos above = pane->top;
     if (tui_tree_previous(pane->tree, &above) && same_pos(&above, &pane->cursor)) {
         pane->top = above;
-        return;
-    }
-    if (same_pos(&pos, &pane->cursor)) {
+    } else if (same_pos(&below, &pane->cursor)) {
         tui_tree_next(pane->tree, &pane->top);
-        return;
-    }
-    pane->top = pane->cursor;
-    for (int i = 0; i < pane->rows / 2; i++) {
-        tui_tree_previous(pane->tree, &pane->top);
+    } else {
+        center_cursor(pane);
     }
 }
 

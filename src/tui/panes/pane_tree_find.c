@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tui/text.h"
+
 #define CTRL(c)      ((c)&0x1f)
 #define ESCAPE       0x1b
 #define WORK_SECONDS 0.03 /* seconds of searching or filtering per picture */
@@ -89,23 +91,33 @@ static void drop_next(struct tree_line *line)
     line->next = NULL;
 }
 
-static void apply_filter(struct tui *tui)
+static bool is_blank(const struct tree_line *line)
 {
-    struct tree_pane *pane = &tui->tree;
-    struct tree_line *line = &pane->filter;
+    return line->text[strspn(line->text, " ")] == '\0';
+}
+
+/* Begins to look up the typed text; the previous result stays until the text is complete. */
+static void look_up(struct tree_pane *pane, struct tree_line *line, const struct tui_found *within)
+{
     struct gd_err err = {.code = GD_OK};
 
     drop_next(line);
     line->stale = false;
     line->why[0] = '\0';
-    if (!graph_of(pane)) {
-        return;
-    }
-    if (line->text[strspn(line->text, " ")] == '\0') {
-        show_filtered(tui, NULL);
-    } else if (tui_found_words(graph_of(pane), line->text, NULL, &line->next, &err) != GD_OK) {
+    if (graph_of(pane) && !is_blank(line) &&
+        tui_found_words(graph_of(pane), line->text, within, &line->next, &err) != GD_OK) {
         snprintf(line->why, sizeof(line->why), "%.95s", err.text);
-        line->next = NULL; /* the previous result stays visible until the word is complete */
+        line->next = NULL;
+    }
+}
+
+static void apply_filter(struct tui *tui)
+{
+    struct tree_pane *pane = &tui->tree;
+
+    look_up(pane, &pane->filter, NULL);
+    if (graph_of(pane) && is_blank(&pane->filter)) {
+        show_filtered(tui, NULL);
     }
 }
 
@@ -153,21 +165,11 @@ static void search_from(struct tree_pane *pane, const struct tui_tree_row *row, 
 static void apply_search(struct tree_pane *pane)
 {
     struct tree_line *line = &pane->search;
-    struct gd_err err = {.code = GD_OK};
 
-    drop_next(line);
-    line->stale = false;
-    line->why[0] = '\0';
     tui_found_free(line->in);
     line->in = NULL;
-    if (!graph_of(pane) || line->text[strspn(line->text, " ")] == '\0') {
-        return;
-    }
     line->goes = line->typing;
-    if (tui_found_words(graph_of(pane), line->text, pane->filter.in, &line->next, &err) != GD_OK) {
-        snprintf(line->why, sizeof(line->why), "%.95s", err.text);
-        line->next = NULL;
-    }
+    look_up(pane, line, pane->filter.in);
 }
 
 static void work_on_search(struct tui *tui)
@@ -238,18 +240,11 @@ static void start_typing(struct tui *tui, struct tree_line *line)
     }
 }
 
-static void take_off(struct tree_line *line, bool word)
+static void erase_word(char *text)
 {
-    size_t len = strlen(line->text);
-
     do {
-        while (len > 0 && ((unsigned char)line->text[len - 1] & 0xc0) == 0x80) {
-            len--;
-        }
-        len -= len > 0 ? 1 : 0;
-    } while (word && len > 0 && line->text[len - 1] != ' ');
-    line->text[len] = '\0';
-    line->stale = true;
+        tui_text_erase_last(text);
+    } while (text[0] != '\0' && text[strlen(text) - 1] != ' ');
 }
 
 /* Appends a character as UTF-8. */
@@ -267,7 +262,6 @@ static void put_on(struct tree_line *line, int key)
     if (len + n < sizeof(line->text)) {
         memcpy(line->text + len, c, n);
         line->text[len + n] = '\0';
-        line->stale = true;
     }
 }
 
@@ -296,18 +290,16 @@ bool tree_find_key(struct tui *tui, int key)
     case DRAW_KEY_BACKTAB: return true; /* the following keys still belong to the text */
     case DRAW_KEY_BACKSPACE:
     case 0x7f:
-    case CTRL('h'): take_off(line, false); return true;
-    case CTRL('w'): take_off(line, true); return true;
-    case CTRL('u'):
-        line->text[0] = '\0';
-        line->stale = true;
-        return true;
-    default: break;
+    case CTRL('h'): tui_text_erase_last(line->text); break;
+    case CTRL('w'): erase_word(line->text); break;
+    case CTRL('u'): line->text[0] = '\0'; break;
+    default:
+        if (key < ' ' || key >= 0x110000) {
+            return false; /* keys that move within the matches, C-x, and the like */
+        }
+        put_on(line, key);
     }
-    if (key < ' ' || key >= 0x110000) {
-        return false; /* keys that move within the matches, C-x, and the like */
-    }
-    put_on(line, key);
+    line->stale = true;
     return true;
 }
 

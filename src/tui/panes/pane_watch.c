@@ -506,16 +506,6 @@ static void switch_it(struct tui *tui, const struct gd_watchpoint *watch)
     }
 }
 
-static void open_form(struct tui *tui, int number)
-{
-    struct gd_err err = {.code = GD_OK};
-
-    if (tui_watch_form(tui, number, &err) != GD_OK) {
-        tui_console_add(tui, DRAW_ERROR, err.text, strlen(err.text));
-        tui_changed(tui);
-    }
-}
-
 static void handle_request(struct tui *tui, enum tui_request request)
 {
     struct watch_pane *pane = watch_state(tui);
@@ -523,10 +513,10 @@ static void handle_request(struct tui *tui, enum tui_request request)
     const struct gd_watchpoint *watch = watch_of_row(tui, pane->list.cursor);
 
     switch (request) {
-    case TUI_NEW: open_form(tui, 0); break;
+    case TUI_NEW: tui_watch_form(tui, 0); break;
     case TUI_EDIT:
         if (watch) {
-            open_form(tui, watch->number);
+            tui_watch_form(tui, watch->number);
         }
         break;
     case TUI_MARK:

@@ -591,16 +591,15 @@ static void free_form(void *ctx)
     free(form);
 }
 
-int tui_watch_form(struct tui *tui, int number, struct gd_err *err)
+static int open_form(struct tui *tui, int number, struct gd_err *err)
 {
     const struct gd_watchpoint *watch =
         number != 0 ? gd_watchpoint_at(tui->debugger, number) : NULL;
-    struct watch_form *form;
 
     if (number != 0 && !watch) {
         return gd_fail(err, GD_ENOTFOUND, "there is no watchpoint %d", number);
     }
-    form = calloc(1, sizeof(*form));
+    struct watch_form *form = calloc(1, sizeof(*form));
     if (!form) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a form");
     }
@@ -623,4 +622,13 @@ int tui_watch_form(struct tui *tui, int number, struct gd_err *err)
     }
     note_current(form);
     return tui_form_open(tui, &form->ops, form, err);
+}
+
+void tui_watch_form(struct tui *tui, int number)
+{
+    struct gd_err err = {.code = GD_OK};
+
+    if (open_form(tui, number, &err) != GD_OK) {
+        tui_console_add(tui, DRAW_ERROR, err.text, strlen(err.text));
+    }
 }
