@@ -194,3 +194,14 @@ bool gd_recommendation_at(struct gd_session *session, size_t index, struct gd_re
     }
     return false;
 }
+
+size_t gd_recommendation_count(struct gd_session *session)
+{
+    struct gd_recommendation ignored;
+    size_t count = 0;
+
+    while (gd_recommendation_at(session, count, &ignored)) {
+        count++;
+    }
+    return count;
+}

@@ -195,5 +195,6 @@ bool gd_watch_can(struct gd_session *session, const struct gd_condition *conditi
 /* The index-th one that applies; false at the end. Those without nodes, or whose condition is not
  * available there, are left out. */
 bool gd_recommendation_at(struct gd_session *session, size_t index, struct gd_recommendation *ret);
+size_t gd_recommendation_count(struct gd_session *session);
 
 #endif

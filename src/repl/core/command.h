@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * An entry of the command table, and what a command's function may use. Each command is in the file
- * of its name, repl/commands/<group>/<name>.c; repl/core/commands.c lists them. Dispatch, help,
+ * of its name, repl/commands/<group>/<name>.c; repl/commands/commands.c lists them. Dispatch, help,
  * apropos, completion at the prompt and in shells, and the manual page all come from these entries.
  */
 #ifndef GD_REPL_COMMAND_H
@@ -88,7 +88,8 @@ struct command {
     const struct command *sub; /* ends with a NULL name; `run` handles the bare word */
 };
 
-/* All top-level commands in the order of help; ends with NULL. */
+/* All top-level commands in the order of help; ends with NULL. Defined in repl/commands/commands.c:
+ * the only thing that core takes from there by name. */
 extern const struct command *const command_table[];
 
 /* The entry after `previous`; NULL gives the first. */

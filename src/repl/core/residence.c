@@ -57,6 +57,11 @@ static bool all_are_over(void *ctx)
     return true;
 }
 
+bool repl_ends_without_us(const struct gd_session *session)
+{
+    return session->target && strcmp(session->target->ops->kind, "mindspore") == 0;
+}
+
 void repl_let_all_go(struct repl *repl)
 {
     struct gd_debugger *debugger = repl->debugger;

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: detach */
-#include <string.h>
-
 #include "repl/commands/running/running.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"
-
-bool repl_ends_without_us(const struct gd_session *session)
-{
-    return session->target && strcmp(session->target->ops->kind, "mindspore") == 0;
-}
 
 static int run_detach(struct command_call *call, struct gd_err *err)
 {
