@@ -21,8 +21,9 @@ int compare_probe_make(struct command_call *call, const struct gd_table *a,
 /* After the last table: chooses the columns and fills what depends on all rows of a call. */
 int compare_probe_judge(struct command_call *call, struct compare_rows *rows, struct gd_err *err);
 
-int compare_probe_titles(enum probe_mode mode, const char **title);
-void compare_probe_cells(enum probe_mode mode, const struct probe_row *row, const char **cell);
+/* The titles, and a row's cells unless it is NULL. Returns their number. */
+int compare_probe_columns(enum probe_mode mode, const struct probe_row *row, const char **title,
+                          const char **cell);
 /* As Python prints it; "Nan". */
 const char *compare_probe_number(struct command_call *call, double value);
 bool compare_probe_passed(const struct probe_row *row);

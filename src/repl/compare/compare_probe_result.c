@@ -2,6 +2,7 @@
 /* msprobe's table from its rows: columns, differences of statistics, and the Result of each
  * call. */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,63 +76,71 @@ static void differ_of(struct command_call *call, const char *a, const char *b, c
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-int compare_probe_titles(enum probe_mode mode, const char **title)
+#define IN(mode)  (1U << (mode))
+#define NUMBERS   (IN(PROBE_ELEMENTS) | IN(PROBE_STATISTICS))
+#define ALL       (NUMBERS | IN(PROBE_DIGESTS))
+#define AT(field) offsetof(struct probe_row, field)
+
+/* msprobe's columns, in its order. */
+static const struct {
+    const char *title; /* NULL: of the tool's metric */
+    size_t at;         /* of the text in the row */
+    unsigned modes;
+} columns[] = {
+    {"NPU Name", AT(a.name), ALL},
+    {"Bench Name", AT(b.name), ALL},
+    {"NPU Dtype", AT(a.dtype), ALL},
+    {"Bench Dtype", AT(b.dtype), ALL},
+    {"NPU Tensor Shape", AT(a.shape), ALL},
+    {"Bench Tensor Shape", AT(b.shape), ALL},
+    {"NPU Requires_grad", AT(a.grad), ALL},
+    {"Bench Requires_grad", AT(b.grad), ALL},
+    {NULL, AT(metric[0]), IN(PROBE_ELEMENTS)},
+    {NULL, AT(metric[1]), IN(PROBE_ELEMENTS)},
+    {NULL, AT(metric[2]), IN(PROBE_ELEMENTS)},
+    {NULL, AT(metric[3]), IN(PROBE_ELEMENTS)},
+    {NULL, AT(metric[4]), IN(PROBE_ELEMENTS)},
+    {NULL, AT(metric[5]), IN(PROBE_ELEMENTS)},
+    {"Max diff", AT(difference[0]), IN(PROBE_STATISTICS)},
+    {"Min diff", AT(difference[1]), IN(PROBE_STATISTICS)},
+    {"Mean diff", AT(difference[2]), IN(PROBE_STATISTICS)},
+    {"L2norm diff", AT(difference[3]), IN(PROBE_STATISTICS)},
+    {"MaxRelativeErr", AT(difference[4]), IN(PROBE_STATISTICS)},
+    {"MinRelativeErr", AT(difference[5]), IN(PROBE_STATISTICS)},
+    {"MeanRelativeErr", AT(difference[6]), IN(PROBE_STATISTICS)},
+    {"NormRelativeErr", AT(difference[7]), IN(PROBE_STATISTICS)},
+    {"NPU MD5", AT(a.digest), IN(PROBE_DIGESTS)},
+    {"BENCH MD5", AT(b.digest), IN(PROBE_DIGESTS)},
+    {"NPU max", AT(a.figure[0]), NUMBERS},
+    {"NPU min", AT(a.figure[1]), NUMBERS},
+    {"NPU mean", AT(a.figure[2]), NUMBERS},
+    {"NPU l2norm", AT(a.figure[3]), NUMBERS},
+    {"Bench max", AT(b.figure[0]), NUMBERS},
+    {"Bench min", AT(b.figure[1]), NUMBERS},
+    {"Bench mean", AT(b.figure[2]), NUMBERS},
+    {"Bench l2norm", AT(b.figure[3]), NUMBERS},
+    {"Requires_grad Consistent", AT(same_grad), ALL},
+    {"Result", AT(result), ALL},
+    {"Err_message", AT(message), ALL},
+};
+
+int compare_probe_columns(enum probe_mode mode, const struct probe_row *row, const char **title,
+                          const char **cell)
 {
-    static const char *const begin[] = {
-        "NPU Name",         "Bench Name",         "NPU Dtype",         "Bench Dtype",
-        "NPU Tensor Shape", "Bench Tensor Shape", "NPU Requires_grad", "Bench Requires_grad"};
-    static const char *const diffs[] = {"Max diff",        "Min diff",       "Mean diff",
-                                        "L2norm diff",     "MaxRelativeErr", "MinRelativeErr",
-                                        "MeanRelativeErr", "NormRelativeErr"};
-    static const char *const figures[] = {"NPU max",   "NPU min",   "NPU mean",   "NPU l2norm",
-                                          "Bench max", "Bench min", "Bench mean", "Bench l2norm"};
-    static const char *const end[] = {"Requires_grad Consistent", "Result", "Err_message"};
-    static const char *const digests[] = {"NPU MD5", "BENCH MD5"};
-    const char *const *middle = diffs;
-    int count = 8, more = 8;
+    int count = 0, metric = 0, more;
+    const char *const *metrics = gd_tool_columns(GD_TOOL_MSPROBE, &more);
 
-    memcpy(title, begin, sizeof(begin));
-    if (mode == PROBE_ELEMENTS) {
-        middle = gd_tool_columns(GD_TOOL_MSPROBE, &more);
-    } else if (mode == PROBE_DIGESTS) {
-        middle = digests;
-        more = 2;
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+        if (!(columns[i].modes & IN(mode))) {
+            continue;
+        }
+        title[count] = columns[i].title ? columns[i].title : metrics[metric++];
+        if (row) {
+            memcpy(&cell[count], (const char *)row + columns[i].at, sizeof(*cell));
+        }
+        count++;
     }
-    memcpy(title + count, middle, (size_t)more * sizeof(*title));
-    count += more;
-    if (mode != PROBE_DIGESTS) {
-        memcpy(title + count, figures, sizeof(figures));
-        count += 8;
-    }
-    memcpy(title + count, end, sizeof(end));
-    return count + 3;
-}
-
-void compare_probe_cells(enum probe_mode mode, const struct probe_row *row, const char **cell)
-{
-    const char *begin[] = {row->a.name,  row->b.name,  row->a.dtype, row->b.dtype,
-                           row->a.shape, row->b.shape, row->a.grad,  row->b.grad};
-    const char *end[] = {strcmp(row->a.grad, row->b.grad) == 0 ? "True" : "False", row->result,
-                         row->message};
-    int count = 8;
-
-    memcpy(cell, begin, sizeof(begin));
-    if (mode == PROBE_ELEMENTS) {
-        memcpy(cell + count, row->metric, sizeof(row->metric));
-        count += GD_TOOL_CELLS;
-    } else if (mode == PROBE_STATISTICS) {
-        memcpy(cell + count, row->difference, sizeof(row->difference));
-        count += 8;
-    } else {
-        cell[count++] = row->a.digest;
-        cell[count++] = row->b.digest;
-    }
-    if (mode != PROBE_DIGESTS) {
-        memcpy(cell + count, row->a.figure, sizeof(row->a.figure));
-        memcpy(cell + count + 4, row->b.figure, sizeof(row->b.figure));
-        count += 8;
-    }
-    memcpy(cell + count, end, sizeof(end));
+    return count;
 }
 
 bool compare_probe_passed(const struct probe_row *row)
@@ -348,6 +357,7 @@ int compare_probe_judge(struct command_call *call, struct compare_rows *rows, st
     for (size_t i = 0; i < rows->count; i++) {
         struct probe_row *row = rows->row[i].probe;
 
+        row->same_grad = strcmp(row->a.grad, row->b.grad) == 0 ? "True" : "False";
         for (int k = 0; k < 4; k++) {
             differ_of(call, row->a.figure[k], row->b.figure[k], &row->difference[k],
                       &row->difference[k + 4]);

@@ -27,7 +27,7 @@ struct probe_row {
     struct probe_side a, b;
     const char *metric[GD_TOOL_CELLS];
     const char *difference[8];
-    const char *result, *message;
+    const char *same_grad, *result, *message;
 };
 
 struct compare_row {

@@ -133,45 +133,33 @@ const char *compare_list_shape(struct command_call *call, const struct gd_shape 
     return inspect_printf(call, "%s]", text);
 }
 
-/* In a view of another tool. */
-static int titles_of(const struct compare_rows *rows, const struct rows_shown *how,
-                     const char **title)
+/* In a view of another tool: the titles, and a row's cells unless it is NULL. Returns their
+ * number. */
+static int columns_of(struct command_call *call, const struct compare_rows *rows,
+                      const struct rows_shown *how, const struct compare_row *row,
+                      const char **title, const char **cell)
 {
     int count = 0, more;
 
     if (how->view == GD_TOOL_MSPROBE) {
-        return compare_probe_titles(rows->probe_mode, title);
-    }
-    title[count++] = "orig array name";
-    title[count++] = "target array name";
-    if (how->shapes) {
-        title[count++] = "shape of orig";
-        title[count++] = "shape of target";
+        return compare_probe_columns(rows->probe_mode, row ? row->probe : NULL, title, cell);
     }
     const char *const *view = gd_tool_columns(how->view, &more);
-    memcpy(title + count, view, (size_t)more * sizeof(*title));
-    return count + more;
-}
-
-static void cells_of(struct command_call *call, const struct compare_rows *rows,
-                     const struct rows_shown *how, const struct compare_row *row, const char **cell)
-{
-    int count = 0, more;
-
-    if (how->view == GD_TOOL_MSPROBE) {
-        compare_probe_cells(rows->probe_mode, row->probe, cell);
-        return;
-    }
-    gd_tool_columns(how->view, &more);
-    cell[count++] = row->a ? row->a : "None";
-    cell[count++] = row->b ? row->b : "None";
+    title[count] = "orig array name";
+    cell[count++] = row && row->a ? row->a : "None";
+    title[count] = "target array name";
+    cell[count++] = row && row->b ? row->b : "None";
     if (how->shapes) {
-        cell[count++] = row->has_shape_a ? inspect_shape(call, &row->shape_a) : "None";
-        cell[count++] = row->has_shape_b ? inspect_shape(call, &row->shape_b) : "None";
+        title[count] = "shape of orig";
+        cell[count++] = row && row->has_shape_a ? inspect_shape(call, &row->shape_a) : "None";
+        title[count] = "shape of target";
+        cell[count++] = row && row->has_shape_b ? inspect_shape(call, &row->shape_b) : "None";
     }
     for (int i = 0; i < more; i++) {
-        cell[count++] = row->view->cell[i];
+        title[count] = view[i];
+        cell[count++] = row ? row->view->cell[i] : "";
     }
+    return count;
 }
 
 static bool is_different(const struct rows_shown *how, const struct compare_row *row)
@@ -294,10 +282,9 @@ static void put_view(struct command_call *call, const struct compare_rows *rows,
                      struct out_table *table)
 {
     const char *title[MAX_CELLS], *cell[MAX_CELLS];
-    int count = titles_of(rows, how, title);
+    int count = columns_of(call, rows, how, row, title, cell);
     cJSON *object = out_row(table);
 
-    cells_of(call, rows, how, row, cell);
     for (int i = 0; i < count && table; i++) {
         out_set(object, OUT_TEXT(title[i], cell[i]));
     }
@@ -341,13 +328,13 @@ static struct out_table *begin_table(struct command_call *call, const struct com
                                      const struct rows_shown *how, FILE *csv)
 {
     struct out_column columns[MAX_CELLS] = {{NULL}};
-    const char *title[MAX_CELLS];
+    const char *title[MAX_CELLS], *cell[MAX_CELLS];
 
     if (how->view == GD_TOOL_OWN) {
         return csv ? out_table_csv(call->out, csv, csv_columns, LENGTH(csv_columns))
                    : out_table_begin(call->out, "pairs", text_columns, LENGTH(text_columns));
     }
-    int count = titles_of(rows, how, title);
+    int count = columns_of(call, rows, how, NULL, title, cell);
     for (int i = 0; i < count; i++) {
         columns[i] = (struct out_column){title[i], title[i]};
     }

@@ -9,7 +9,6 @@
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
 #include "repl/values/checked.h"
-#include "repl/values/inspect.h"
 
 #define INTERRUPT_SECONDS 10.0
 

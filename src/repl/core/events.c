@@ -155,25 +155,22 @@ static void say_text(struct repl_out *out, const struct gd_event *event, const c
 
 static void say_event(struct repl *repl, const struct gd_event *event)
 {
-    struct gd_arena arena;
-    struct repl_out out;
+    struct out_report report;
+    struct repl_out *out = out_report_begin(&report, repl);
 
-    gd_arena_init(&arena, 1 << 20);
-    out_begin(&out, repl, &arena, NULL);
     switch (event->type) {
-    case GD_EV_CONNECTED: say_connected(&out, event->session); break;
-    case GD_EV_RANKS: say_ranks(&out, event->session); break;
-    case GD_EV_HIT: say_hit(&out, event); break;
-    case GD_EV_EVENT: say_note(&out, event); break;
-    case GD_EV_RUNNING: say_text(&out, event, "running"); break;
-    case GD_EV_LOG: say_text(&out, event, "log"); break;
-    case GD_EV_WARNING: say_text(&out, event, "warning"); break;
+    case GD_EV_CONNECTED: say_connected(out, event->session); break;
+    case GD_EV_RANKS: say_ranks(out, event->session); break;
+    case GD_EV_HIT: say_hit(out, event); break;
+    case GD_EV_EVENT: say_note(out, event); break;
+    case GD_EV_RUNNING: say_text(out, event, "running"); break;
+    case GD_EV_LOG: say_text(out, event, "log"); break;
+    case GD_EV_WARNING: say_text(out, event, "warning"); break;
     case GD_EV_FINISHED:
-    case GD_EV_LOST: say_end(&out, event); break;
+    case GD_EV_LOST: say_end(out, event); break;
     default: break;
     }
-    out_end(&out, false, NULL);
-    gd_arena_deinit(&arena);
+    out_report_end(&report);
 }
 
 /* ---- effects ---- */

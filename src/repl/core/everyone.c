@@ -3,7 +3,6 @@
 #include "repl/core/command.h"
 
 #include "repl/core/repl_impl.h"
-#include "repl/values/inspect.h"
 
 /* Asks call->session's process. False: the wait was interrupted. */
 static bool ask_other(struct command_call *call, const char *name, const char *args)

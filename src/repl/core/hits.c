@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "repl/core/events.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 

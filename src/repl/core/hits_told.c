@@ -20,11 +20,9 @@ static bool is_silent(struct repl *repl, int number)
 
 static char *safe_copy(struct repl *repl, const char *text)
 {
-    struct gd_arena arena;
-    gd_arena_init(&arena, 1 << 20);
-    char *copy = strdup(repl_safe(repl, &arena, text));
-    gd_arena_deinit(&arena);
-    return copy;
+    struct gd_buf safe = GD_BUF_INIT(1 << 20);
+    out_add_safe(&safe, text, repl_is_utf8(repl));
+    return gd_buf_take(&safe);
 }
 
 /* Too many lines for a reader and a terminal: from now on they are only counted. */

@@ -41,11 +41,11 @@ void repl_progress_show(struct repl *repl)
     }
     repl_progress_clear(repl);
     gd_progress_text(&info, cols, repl->options.utf8, text, sizeof(text));
-    struct gd_arena arena;
-    gd_arena_init(&arena, 1 << 16);
-    tty_out_puts(STDERR_FILENO, "\r");
-    tty_out_puts(STDERR_FILENO, repl_safe(repl, &arena, text));
-    gd_arena_deinit(&arena);
+    struct gd_buf row = GD_BUF_INIT(1 << 16);
+    gd_buf_putc(&row, '\r');
+    out_add_safe(&row, text, repl_is_utf8(repl));
+    tty_out_write(STDERR_FILENO, gd_buf_text(&row), row.len);
+    gd_buf_deinit(&row);
     repl->busy.progress_shown = true;
     repl->busy.progress_at = now;
 }

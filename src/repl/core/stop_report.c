@@ -224,21 +224,17 @@ static void say_stop(struct repl_out *out, const cJSON *record, const struct gd_
 
 void repl_report_stop(struct repl *repl, struct gd_session *session)
 {
-    struct gd_arena arena;
-    struct repl_out out;
-
     if (repl_is_told_with_job(repl, session)) {
         return;
     }
-    gd_arena_init(&arena, 1 << 20);
-    out_begin(&out, repl, &arena, NULL);
-    cJSON *record = out_record(&out, "stopped");
+    struct out_report report;
+    struct repl_out *out = out_report_begin(&report, repl);
+    cJSON *record = out_record(out, "stopped");
     add_stop(record, session);
     cJSON *numbers = out_list(record, "numbers");
     for (int i = 0; i < repl->stop.number_count; i++) {
         out_push_int(numbers, repl->stop.numbers[i]);
     }
-    say_stop(&out, record, session);
-    out_end(&out, false, NULL);
-    gd_arena_deinit(&arena);
+    say_stop(out, record, session);
+    out_report_end(&report);
 }

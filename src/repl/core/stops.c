@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Waiting for the training to stop, Ctrl-C meanwhile, and what follows a stop. */
-#include "engine/progress.h"
 #include "engine/ranks.h"
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/files/dump_live.h"

@@ -128,18 +128,15 @@ static void on_line(void *ctx, const char *text)
 
 static void say_end(struct repl *repl, bool exited, int number)
 {
-    struct gd_arena arena;
-    struct repl_out out;
+    struct out_report report;
+    struct repl_out *out = out_report_begin(&report, repl);
+    cJSON *record = out_record(out, "exited");
 
-    gd_arena_init(&arena, 1 << 20);
-    out_begin(&out, repl, &arena, NULL);
-    cJSON *record = out_record(&out, "exited");
     out_set(record, OUT_INT(exited ? "status" : "signal", number),
             OUT_INT("pid", repl->launch->pid));
-    out_say(&out, record, "The program {program} (pid {pid}) {end}.\n",
+    out_say(out, record, "The program {program} (pid {pid}) {end}.\n",
             OUT_TEXT("program", launch_program(repl)), OUT_TEXT("end", repl->launch->end_text));
-    out_end(&out, false, NULL);
-    gd_arena_deinit(&arena);
+    out_report_end(&report);
 }
 
 static void report_end(struct repl *repl, int status)

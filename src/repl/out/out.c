@@ -262,6 +262,19 @@ int out_end(struct repl_out *out, bool failed, struct gd_err *err)
     return rc;
 }
 
+struct repl_out *out_report_begin(struct out_report *report, struct repl *repl)
+{
+    gd_arena_init(&report->arena, 1 << 20);
+    out_begin(&report->out, repl, &report->arena, NULL);
+    return &report->out;
+}
+
+void out_report_end(struct out_report *report)
+{
+    out_end(&report->out, false, NULL);
+    gd_arena_deinit(&report->arena);
+}
+
 void repl_print_error(struct repl *repl, const struct command *command, const struct gd_err *err)
 {
     const char *usage = command && err->code == GD_EUSAGE ? command->usage : NULL;
@@ -283,20 +296,17 @@ void repl_print_error(struct repl *repl, const struct command *command, const st
         repl_write_json(repl, NULL, "error", object);
         return;
     }
-    struct gd_arena arena;
-    struct gd_buf text = GD_BUF_INIT(16384);
-    gd_arena_init(&arena, 65536);
+    struct gd_buf text = GD_BUF_INIT(65536);
     gd_buf_puts(&text, "error: ");
     if (repl->script.source_path) {
-        gd_buf_printf(&text, "%s:%d: ", repl_safe(repl, &arena, repl->script.source_path),
-                      repl->script.source_line);
+        out_add_safe(&text, repl->script.source_path, repl_is_utf8(repl));
+        gd_buf_printf(&text, ":%d: ", repl->script.source_line);
     }
-    gd_buf_puts(&text, repl_safe(repl, &arena, err->text));
+    out_add_safe(&text, err->text, repl_is_utf8(repl));
     if (usage) {
         gd_buf_printf(&text, " (usage: %s)", usage);
     }
     gd_buf_putc(&text, '\n');
     repl_write_text(repl, gd_buf_text(&text), text.len, true);
     gd_buf_deinit(&text);
-    gd_arena_deinit(&arena);
 }

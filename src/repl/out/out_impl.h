@@ -41,6 +41,13 @@ void out_render_item(struct repl_out *out, const cJSON *item, const char *forms,
 /* Writes what is left and closes the sink. failed: no record is written, and a redirection leaves
  * its file unchanged. */
 int out_end(struct repl_out *out, bool failed, struct gd_err *err);
+/* Output that no command has asked for, such as the report of an event. */
+struct out_report {
+    struct repl_out out;
+    struct gd_arena arena;
+};
+struct repl_out *out_report_begin(struct out_report *report, struct repl *repl);
+void out_report_end(struct out_report *report);
 void out_flush(struct repl_out *out); /* writes complete lines, before a wait */
 
 /* Writes an object as a line of JSON, after "v" and "type", and frees it. */
