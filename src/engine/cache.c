@@ -43,15 +43,6 @@ int gd_cache_create(uint64_t max_bytes, struct gd_cache **ret, struct gd_err *er
     return GD_OK;
 }
 
-void gd_cache_destroy(struct gd_cache *cache)
-{
-    if (cache) {
-        gd_cache_clear(cache);
-        free(cache->bucket);
-        free(cache);
-    }
-}
-
 static size_t bucket_of(const struct gd_cache *cache, const struct gd_tensor_ref *ref)
 {
     uint64_t key = (uint64_t)ref->node << 32 ^ (uint64_t)ref->slot << 1 ^ (uint64_t)ref->iter;
@@ -60,16 +51,12 @@ static size_t bucket_of(const struct gd_cache *cache, const struct gd_tensor_ref
     return (size_t)(key >> 32) & (cache->bucket_count - 1);
 }
 
-static bool same_ref(const struct gd_tensor_ref *a, const struct gd_tensor_ref *b)
-{
-    return a->node == b->node && a->slot == b->slot && a->iter == b->iter;
-}
-
 static struct entry *find_entry(const struct gd_cache *cache, const struct gd_tensor_ref *ref)
 {
     struct entry *entry = cache->bucket[bucket_of(cache, ref)];
 
-    while (entry && !same_ref(&entry->ref, ref)) {
+    while (entry && (entry->ref.node != ref->node || entry->ref.slot != ref->slot ||
+                     entry->ref.iter != ref->iter)) {
         entry = entry->hash_next;
     }
     return entry;
@@ -299,14 +286,18 @@ void gd_cache_move(struct gd_cache *cache, int64_t last_step, int64_t new_step)
     }
 }
 
-void gd_cache_clear(struct gd_cache *cache)
-{
-    while (cache->oldest) {
-        drop_entry(cache, cache->oldest);
-    }
-}
-
 uint64_t gd_cache_bytes(const struct gd_cache *cache)
 {
     return cache->bytes;
+}
+
+void gd_cache_destroy(struct gd_cache *cache)
+{
+    if (cache) {
+        while (cache->oldest) {
+            drop_entry(cache, cache->oldest);
+        }
+        free(cache->bucket);
+        free(cache);
+    }
 }

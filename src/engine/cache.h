@@ -33,7 +33,6 @@ bool gd_cache_has_stats(struct gd_cache *cache, const struct gd_tensor_ref *ref)
 /* The training moved: a current value of `last_step` becomes the previous one if new_step ==
  * last_step + 1; other current values are dropped. A move within the step drops current values. */
 void gd_cache_move(struct gd_cache *cache, int64_t last_step, int64_t new_step);
-void gd_cache_clear(struct gd_cache *cache);
 uint64_t gd_cache_bytes(const struct gd_cache *cache);
 
 #endif

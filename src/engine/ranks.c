@@ -42,9 +42,24 @@ bool gd_ranks_is_running(const struct gd_session *session)
             (ranks->phase == RANKS_RUN || ranks->phase == RANKS_CHECK));
 }
 
-bool ranks_is_live(const struct gd_ranks *ranks, const struct gd_session *session)
+static bool is_live(const struct gd_ranks *ranks, const struct gd_session *session)
 {
     return gd_ranks_of(session) == ranks && gd_session_is_live(session);
+}
+
+/* The live sessions, one after another: *at is 0 at first. NULL: no more. */
+static struct gd_session *next_live(const struct gd_ranks *ranks, size_t *at)
+{
+    const struct gd_debugger *debugger = ranks->debugger;
+
+    while (*at < debugger->session_count) {
+        struct gd_session *session = debugger->sessions[(*at)++];
+
+        if (is_live(ranks, session)) {
+            return session;
+        }
+    }
+    return NULL;
 }
 
 struct gd_session *gd_ranks_member(const struct gd_ranks *ranks, int rank)
@@ -60,14 +75,6 @@ struct gd_session *gd_ranks_member(const struct gd_ranks *ranks, int rank)
         }
     }
     return found;
-}
-
-size_t gd_ranks_live(const struct gd_ranks *ranks)
-{
-    struct ranks_tally tally;
-
-    ranks_count(ranks, &tally);
-    return (size_t)tally.live;
 }
 
 void ranks_join(struct gd_session *session)
@@ -112,33 +119,38 @@ void ranks_free(struct gd_debugger *debugger)
     }
 }
 
-int64_t ranks_boundary(const struct gd_session *session)
+/* The boundary after which a session is: inside step 5 it is 4. */
+static int64_t boundary_of(const struct gd_session *session)
 {
     const struct gd_stop *stop = &session->stop;
     return stop->at_step_end || stop->step < 1 ? stop->step : stop->step - 1;
 }
 
-void ranks_count(const struct gd_ranks *ranks, struct ranks_tally *ret)
+static void count_ranks(const struct gd_ranks *ranks, struct ranks_tally *ret)
 {
-    const struct gd_debugger *debugger = ranks->debugger;
+    const struct gd_session *session;
 
     *ret = (struct ranks_tally){.live = 0};
-    for (size_t i = 0; i < debugger->session_count; i++) {
-        const struct gd_session *session = debugger->sessions[i];
-        if (!ranks_is_live(ranks, session)) {
-            continue;
-        }
+    for (size_t i = 0; (session = next_live(ranks, &i));) {
         ret->live++;
         if (session->state != GD_STOPPED) {
             ret->running++;
             continue;
         }
-        int64_t at = ranks_boundary(session);
+        int64_t at = boundary_of(session);
         ret->low = ret->standing == 0 || at < ret->low ? at : ret->low;
         ret->high = ret->standing == 0 || at > ret->high ? at : ret->high;
         ret->standing++;
         ret->caused = ret->caused || session->impl->rank.cause;
     }
+}
+
+size_t gd_ranks_live(const struct gd_ranks *ranks)
+{
+    struct ranks_tally tally;
+
+    count_ranks(ranks, &tally);
+    return (size_t)tally.live;
 }
 
 static int compare_ranks(const void *a, const void *b)
@@ -151,14 +163,13 @@ static int compare_ranks(const void *a, const void *b)
 
 struct gd_session **ranks_list(const struct gd_ranks *ranks, size_t *count)
 {
-    const struct gd_debugger *debugger = ranks->debugger;
-    struct gd_session **list = calloc(debugger->session_count + 1, sizeof(struct gd_session *));
+    struct gd_session **list =
+        calloc(ranks->debugger->session_count + 1, sizeof(struct gd_session *));
+    struct gd_session *session;
 
     *count = 0;
-    for (size_t i = 0; list && i < debugger->session_count; i++) {
-        if (ranks_is_live(ranks, debugger->sessions[i])) {
-            list[(*count)++] = debugger->sessions[i];
-        }
+    for (size_t i = 0; list && (session = next_live(ranks, &i));) {
+        list[(*count)++] = session;
     }
     if (list) {
         qsort(list, *count, sizeof(struct gd_session *), compare_ranks);
@@ -202,7 +213,7 @@ static void run_to_boundary(struct gd_ranks *ranks, int64_t boundary, bool quiet
     struct gd_session **list = ranks_list(ranks, &count);
 
     for (size_t i = 0; list && i < count; i++) {
-        int64_t at = list[i]->state == GD_STOPPED ? ranks_boundary(list[i]) : boundary;
+        int64_t at = list[i]->state == GD_STOPPED ? boundary_of(list[i]) : boundary;
         struct gd_run run = {.kind = GD_RUN_STEP, .count = boundary - at, .node = GD_NO_NODE};
         if (run.count > 0 && gd_session_is_live(list[i])) {
             let_go(list[i], &run, quiet);
@@ -214,11 +225,10 @@ static void run_to_boundary(struct gd_ranks *ranks, int64_t boundary, bool quiet
 /* Those that run stop at the end of that step, or of their current one if it is over. */
 static void hold_at(struct gd_ranks *ranks, int64_t step)
 {
-    const struct gd_debugger *debugger = ranks->debugger;
+    struct gd_session *session;
 
-    for (size_t i = 0; i < debugger->session_count; i++) {
-        struct gd_session *session = debugger->sessions[i];
-        if (ranks_is_live(ranks, session) && session->state != GD_STOPPED &&
+    for (size_t i = 0; (session = next_live(ranks, &i));) {
+        if (session->state != GD_STOPPED &&
             gd_target_interrupt_at(session->target, step < 1 ? NO_STEP : step, NULL) != GD_OK) {
             gd_target_interrupt(session->target, NULL); /* it has no boundaries */
         }
@@ -285,18 +295,15 @@ bool gd_ranks_move_together(const struct gd_session *session, enum gd_run_kind k
 
 static void begin_run(struct gd_ranks *ranks, const struct gd_run *run)
 {
-    const struct gd_debugger *debugger = ranks->debugger;
+    struct gd_session *session;
 
     ranks->phase = RANKS_RUN;
     ranks->run = *run;
     ranks->pause = ranks->caused = ranks->gave_up = false;
     ranks->checked = -1;
-    for (size_t i = 0; i < debugger->session_count; i++) {
-        if (ranks_is_live(ranks, debugger->sessions[i])) {
-            struct session_rank *rank = &debugger->sessions[i]->impl->rank;
-            rank->cause = rank->solo = false;
-            rank->owes = debugger->sessions[i]->state != GD_STOPPED;
-        }
+    for (size_t i = 0; (session = next_live(ranks, &i));) {
+        session->impl->rank.cause = session->impl->rank.solo = false;
+        session->impl->rank.owes = session->state != GD_STOPPED;
     }
 }
 
@@ -316,12 +323,12 @@ static int resume_alone(struct gd_session *session, const struct gd_run *run, st
 static int start_run(struct gd_session *session, const struct gd_run *run, struct gd_err *err)
 {
     struct gd_ranks *ranks = gd_ranks_of(session);
-    int64_t from = ranks_boundary(session);
+    int64_t from = boundary_of(session);
     struct gd_run first = *run;
     struct ranks_tally tally;
     int rc = GD_OK;
 
-    ranks_count(ranks, &tally);
+    count_ranks(ranks, &tally);
     if (ranks->together) {
         first = (struct gd_run){.kind = GD_RUN_STEP, .count = 1, .node = GD_NO_NODE};
     }
@@ -361,7 +368,7 @@ int gd_ranks_resume(struct gd_session *session, const struct gd_run *run, struct
     begin_run(ranks, run);
     ranks->together = by_steps && may_stop(session->debugger);
     ranks->last = run->kind == GD_RUN_STEP && run->count < INT64_MAX - session->stop.step
-                      ? ranks_boundary(session) + run->count
+                      ? boundary_of(session) + run->count
                       : INT64_MAX;
     ranks->advancing = true; /* do not settle before all have started */
     int rc = start_run(session, run, err);
@@ -394,9 +401,9 @@ int gd_ranks_interrupt(struct gd_session *session, struct gd_err *err)
         ranks_settle(ranks);
         return GD_OK;
     }
-    for (size_t i = 0; i < ranks->debugger->session_count; i++) { /* now wherever they are */
-        struct gd_session *other = ranks->debugger->sessions[i];
-        if (ranks_is_live(ranks, other) && other->state != GD_STOPPED) {
+    struct gd_session *other;
+    for (size_t i = 0; (other = next_live(ranks, &i));) { /* now wherever they are */
+        if (other->state != GD_STOPPED) {
             gd_target_interrupt(other->target, NULL);
         }
     }
@@ -505,13 +512,12 @@ void ranks_settle(struct gd_ranks *ranks)
 /* The last step whose end the others may reach when one has stopped by itself. */
 static int64_t step_of_cause(const struct gd_ranks *ranks)
 {
-    const struct gd_debugger *debugger = ranks->debugger;
+    const struct gd_session *session;
     int64_t step = NO_STEP;
 
-    for (size_t i = 0; i < debugger->session_count; i++) {
-        const struct gd_session *session = debugger->sessions[i];
-        if (ranks_is_live(ranks, session) && session->state == GD_STOPPED &&
-            session->impl->rank.cause && session->stop.step > step) {
+    for (size_t i = 0; (session = next_live(ranks, &i));) {
+        if (session->state == GD_STOPPED && session->impl->rank.cause &&
+            session->stop.step > step) {
             step = session->stop.step;
         }
     }
@@ -557,7 +563,7 @@ static void advance_once(struct gd_ranks *ranks)
 {
     struct ranks_tally tally;
 
-    ranks_count(ranks, &tally);
+    count_ranks(ranks, &tally);
     if (ranks->phase == RANKS_CONNECT) {
         if (tally.running > 0 && !ranks->gave_up) {
             return;
@@ -578,7 +584,7 @@ static void advance_once(struct gd_ranks *ranks)
     }
     if (tally.caused && !ranks->caused) {
         on_cause(ranks);
-        ranks_count(ranks, &tally);
+        count_ranks(ranks, &tally);
     }
     if (tally.live == 0) {
         ranks_settle(ranks);
@@ -683,7 +689,7 @@ static void tick_ranks(struct gd_ranks *ranks)
     double waited = debugger_now(ranks->debugger) - ranks->since;
     double limit = ranks->debugger->settings.start_timeout;
 
-    ranks_count(ranks, &tally);
+    count_ranks(ranks, &tally);
     if (ranks->phase == RANKS_CONNECT && tally.live < ranks->world_size) {
         if (limit > 0 && waited > limit) {
             gd_ranks_give_up(ranks);

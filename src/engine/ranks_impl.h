@@ -39,12 +39,8 @@ struct ranks_tally { /* of the live ranks */
     bool caused;
     int64_t low, high; /* boundaries of the stopped ones; 0 if there are none */
 };
-void ranks_count(const struct gd_ranks *ranks, struct ranks_tally *ret);
-/* The boundary after which a session is: inside step 5 it is 4. */
-int64_t ranks_boundary(const struct gd_session *session);
 /* The live sessions by rank; owned by the caller. NULL: none, or no memory. */
 struct gd_session **ranks_list(const struct gd_ranks *ranks, size_t *count);
-bool ranks_is_live(const struct gd_ranks *ranks, const struct gd_session *session);
 /* Something has changed: decides what to do next. */
 void ranks_advance(struct gd_ranks *ranks);
 /* Announces the stops of the run, and ends it. */

@@ -204,7 +204,7 @@ void history_link(struct gd_history *history, uint32_t place, uint64_t sequence,
     of->last_sequence = sequence;
 }
 
-const unsigned char *history_at(const struct gd_history *history, uint32_t place)
+static const unsigned char *history_at(const struct gd_history *history, uint32_t place)
 {
     const unsigned char *records =
         history->map ? history->map + history->layout.ring : history->copy;

@@ -114,6 +114,5 @@ int history_record(struct gd_history *history, uint32_t index,
                    const struct gd_history_record *record, bool late, struct gd_err *err);
 /* A record is at its place now: links it to the tensor's previous record. */
 void history_link(struct gd_history *history, uint32_t place, uint64_t sequence, uint32_t tensor);
-const unsigned char *history_at(const struct gd_history *history, uint32_t place);
 
 #endif

@@ -76,9 +76,8 @@ struct watch_cover { /* one watchpoint in one session */
     size_t sent_count;
 };
 
-struct watch_recipe { /* what is computed for a tensor; equal recipes are shared */
-    uint64_t hash;
-    struct watch_recipe *next; /* of the bucket */
+struct watch_recipe { /* what is computed for a tensor; equal recipes are shared, and few */
+    struct watch_recipe *next;
     struct gd_stats_options options;
     bool against_previous;
     uint32_t dead_steps;
@@ -159,7 +158,7 @@ struct gd_watching {
     size_t first_cap, site_cap;
     unsigned char *excluded; /* a bit for each node; NULL: none */
     struct watch_set **sets; /* WATCH_BUCKETS */
-    struct watch_recipe **recipes;
+    struct watch_recipe *recipes;
     struct watch_tensor *tensors;
     size_t tensor_count, tensor_cap;
     struct watch_memory *memory;
@@ -226,7 +225,7 @@ bool watching_slot_ok(const struct gd_session *session, gd_node_id node, uint32_
 const struct watch_set *watching_set(struct gd_watching *w, const uint32_t *covers, uint32_t count,
                                      bool executes, bool excluded);
 void watching_clear_sets(struct watch_set **sets);
-void watching_clear_recipes(struct watch_recipe **recipes);
+void watching_clear_recipes(struct watch_recipe *recipes);
 
 /* ---- watch_plan.c -------------------------------------------------------------------------- */
 

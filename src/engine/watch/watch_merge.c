@@ -68,29 +68,11 @@ static bool same_recipe(const struct watch_recipe *recipe, const struct draft *d
     return true;
 }
 
-static uint64_t hash_recipe(const struct draft *draft, size_t triggers)
-{
-    uint64_t hash = HASH_START;
-    hash = hash_bytes(hash, &draft->against_previous, sizeof(draft->against_previous));
-    hash = hash_bytes(hash, &draft->dead_steps, sizeof(draft->dead_steps));
-    hash = hash_bytes(hash, &draft->options.rtol, sizeof(draft->options.rtol));
-    hash = hash_bytes(hash, &draft->options.range_count, sizeof(draft->options.range_count));
-    for (int i = 0; i < draft->options.range_count; i++) {
-        hash = hash_bytes(hash, &draft->options.range[i], sizeof(draft->options.range[i]));
-    }
-    for (size_t i = 0; i < triggers; i++) {
-        hash = hash_bytes(hash, &draft->trigger[i].test.value, sizeof(double));
-    }
-    return hash;
-}
-
 static const struct watch_recipe *recipe_of(struct gd_watching *w, const struct draft *draft)
 {
     size_t count = draft->always ? 0 : draft->trigger_count;
-    uint64_t hash = hash_recipe(draft, count);
-    struct watch_recipe **bucket = &w->recipes[hash % WATCH_BUCKETS];
-    for (struct watch_recipe *r = *bucket; r; r = r->next) {
-        if (r->hash == hash && same_recipe(r, draft, count)) {
+    for (struct watch_recipe *r = w->recipes; r; r = r->next) {
+        if (same_recipe(r, draft, count)) {
             return r;
         }
     }
@@ -98,7 +80,6 @@ static const struct watch_recipe *recipe_of(struct gd_watching *w, const struct 
     if (!recipe) {
         return NULL;
     }
-    recipe->hash = hash;
     recipe->options = draft->options;
     recipe->against_previous = draft->against_previous;
     recipe->dead_steps = draft->dead_steps;
@@ -106,21 +87,18 @@ static const struct watch_recipe *recipe_of(struct gd_watching *w, const struct 
     if (count) {
         memcpy(recipe->trigger, draft->trigger, count * sizeof(*draft->trigger));
     }
-    recipe->next = *bucket;
-    *bucket = recipe;
+    recipe->next = w->recipes;
+    w->recipes = recipe;
     return recipe;
 }
 
-void watching_clear_recipes(struct watch_recipe **recipes)
+void watching_clear_recipes(struct watch_recipe *recipes)
 {
-    for (size_t i = 0; recipes && i < WATCH_BUCKETS; i++) {
-        while (recipes[i]) {
-            struct watch_recipe *next = recipes[i]->next;
-            free(recipes[i]);
-            recipes[i] = next;
-        }
+    while (recipes) {
+        struct watch_recipe *next = recipes->next;
+        free(recipes);
+        recipes = next;
     }
-    free(recipes);
 }
 
 /* ---- joining ------------------------------------------------------------------------------- */
@@ -195,11 +173,6 @@ static bool add_draft_trigger(struct draft *draft, const struct gd_comparison_of
     return true;
 }
 
-static bool of_range(enum gd_statistic statistic)
-{
-    return gd_statistic_needs(statistic) & GD_NEED_RANGE;
-}
-
 /* Adds a watchpoint to an item. */
 static bool join_draft(struct draft *draft, uint32_t which, const struct watch_cover *cover,
                        bool excluded, bool stop_on_hit)
@@ -243,7 +216,8 @@ static bool join_draft(struct draft *draft, uint32_t which, const struct watch_c
             (test->statistic == GD_STAT_NONFINITE || test->statistic == GD_STAT_UNPAIRED)) {
             continue;
         }
-        if (!add_draft_trigger(draft, test, of_range(test->statistic) ? range : -1)) {
+        bool in_range = gd_statistic_needs(test->statistic) & GD_NEED_RANGE;
+        if (!add_draft_trigger(draft, test, in_range ? range : -1)) {
             return false;
         }
     }
@@ -347,9 +321,7 @@ static struct watch_set *make_set(struct gd_watching *w, const uint32_t *covers,
     if (set->cover) {
         memcpy(set->cover, covers, count * sizeof(*covers));
         for (uint32_t i = 0; i < count; i++) {
-            if (w->covers[covers[i]].wants.want.needs & GD_NEED_SERIES) {
-                set->series = true;
-            }
+            set->series |= (w->covers[covers[i]].wants.want.needs & GD_NEED_SERIES) != 0;
         }
     }
     bool ok = set->cover && join_all(w, set, &drafts) && finish_parts(w, set, drafts);

@@ -104,10 +104,7 @@ static bool add_tensors(struct build *b)
     struct gd_watching *w = b->w;
     b->covers = malloc((w->cover_count + 1) * sizeof(*b->covers));
     w->sets = calloc(WATCH_BUCKETS, sizeof(struct watch_set *));
-    if (!w->recipes) {
-        w->recipes = calloc(WATCH_BUCKETS, sizeof(struct watch_recipe *));
-    }
-    if (!b->covers || !w->sets || !w->recipes) {
+    if (!b->covers || !w->sets) {
         return false;
     }
     for (gd_node_id node = 0; node < w->node_limit; node++) {
@@ -587,7 +584,7 @@ bool watching_extend(struct gd_watching *w, gd_node_id first)
                       .series_count = w->series_count,
                       .covers = malloc((w->cover_count + 1) * sizeof(*b.covers)),
                       .extends = true};
-    bool ok = b.covers && w->sets && w->recipes && add_grown_tensors(w, &b, first);
+    bool ok = b.covers && w->sets && add_grown_tensors(w, &b, first);
     free(b.covers);
     if (!ok) {
         return false;
