@@ -44,4 +44,20 @@ static inline float gd_bfloat16_widen(uint16_t bits)
     return gd_bits_float((uint32_t)bits << 16);
 }
 
+/* An unsigned number of 1, 2, 4 or 8 bytes; p need not be aligned. */
+static inline uint64_t gd_load_bits(const void *p, size_t size)
+{
+    uint8_t one;
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+
+    switch (size) {
+    case 1: memcpy(&one, p, sizeof(one)); return one;
+    case 2: memcpy(&two, p, sizeof(two)); return two;
+    case 4: memcpy(&four, p, sizeof(four)); return four;
+    default: memcpy(&eight, p, sizeof(eight)); return eight;
+    }
+}
+
 #endif

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dtype_impl.h"
+
 struct gd_units {
     enum gd_dtype dtype;
     size_t total;
@@ -117,21 +119,6 @@ static bool is_zero(uint64_t bits, enum gd_dtype dtype, size_t part)
     return (has_sign ? bits & ~(UINT64_C(1) << (part * 8 - 1)) : bits) == 0;
 }
 
-static uint64_t load_bits(const unsigned char *p, size_t size)
-{
-    uint8_t one;
-    uint16_t two;
-    uint32_t four;
-    uint64_t eight;
-
-    switch (size) {
-    case 1: memcpy(&one, p, sizeof(one)); return one;
-    case 2: memcpy(&two, p, sizeof(two)); return two;
-    case 4: memcpy(&four, p, sizeof(four)); return four;
-    default: memcpy(&eight, p, sizeof(eight)); return eight;
-    }
-}
-
 static void count_look(struct gd_units *units, const unsigned char *row)
 {
     size_t item = gd_dtype_size(units->dtype);
@@ -139,8 +126,8 @@ static void count_look(struct gd_units *units, const unsigned char *row)
 
     for (size_t i = 0; i < units->total; i++) {
         const unsigned char *p = row + i * item;
-        bool zero = is_zero(load_bits(p, part), units->dtype, part) &&
-                    is_zero(load_bits(p + item - part, part), units->dtype, part);
+        bool zero = is_zero(gd_load_bits(p, part), units->dtype, part) &&
+                    is_zero(gd_load_bits(p + item - part, part), units->dtype, part);
         uint32_t streak = units->streak[i];
 
         units->streak[i] = !zero ? 0 : streak < UINT32_MAX ? streak + 1 : streak;

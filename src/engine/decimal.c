@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/dtype_impl.h"
 #include "base/order.h"
 
 /* 2^1024 times the margins' factor 4, and 10^325 * 2^1076, both fit with room for a digit. */
@@ -111,19 +112,6 @@ static const struct layout {
     [GD_FLOAT64] = {8, 52, 11}, [GD_COMPLEX64] = {4, 23, 8}, [GD_COMPLEX128] = {8, 52, 11},
 };
 
-static uint64_t load_bits(const void *p, int bytes)
-{
-    uint16_t two;
-    uint32_t four;
-    uint64_t eight;
-
-    switch (bytes) {
-    case 2: memcpy(&two, p, sizeof(two)); return two;
-    case 4: memcpy(&four, p, sizeof(four)); return four;
-    default: memcpy(&eight, p, sizeof(eight)); return eight;
-    }
-}
-
 enum gd_float_class gd_float_take_apart(enum gd_dtype dtype, const void *p,
                                         struct gd_float_parts *ret)
 {
@@ -134,7 +122,7 @@ enum gd_float_class gd_float_take_apart(enum gd_dtype dtype, const void *p,
     if (layout->bytes == 0) {
         return GD_FLOAT_NAN;
     }
-    bits = load_bits(p, layout->bytes);
+    bits = gd_load_bits(p, (size_t)layout->bytes);
     exponent_max = (UINT64_C(1) << layout->exponent_bits) - 1;
     fraction = bits & ((UINT64_C(1) << layout->fraction_bits) - 1);
     exponent = (bits >> layout->fraction_bits) & exponent_max;

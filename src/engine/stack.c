@@ -3,15 +3,12 @@
 
 #include <string.h>
 
+#include "base/cursor.h"
+
 struct span {
     const char *text;
     size_t len;
 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 static bool starts_with(const struct span *span, const char *text)
 {
@@ -63,7 +60,7 @@ static bool number_before(const struct span *span, size_t end, struct location *
     size_t digits_end = paren ? end - 1 : end;
     size_t digits = digits_end;
 
-    while (digits > 0 && is_digit(span->text[digits - 1])) {
+    while (digits > 0 && gd_is_digit(span->text[digits - 1])) {
         digits--;
     }
     if (digits == digits_end || digits < 2 || span->text[digits - 1] != (paren ? '(' : ':')) {

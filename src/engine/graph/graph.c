@@ -7,28 +7,6 @@
 
 /* ---- making and breaking --------------------------------------------------------------------- */
 
-static int make_root(struct gd_graph *graph, struct gd_err *err)
-{
-    int rc = graph_grow(graph, &graph->scope, &graph->scope_cap, 1, sizeof(*graph->scope), err);
-
-    if (rc != GD_OK) {
-        return rc;
-    }
-    graph->scope[0] = (struct graph_scope){
-        .qualified = "",
-        .name = "",
-        .subgraph = GRAPH_NONE,
-        .parent = GRAPH_NONE,
-        .first_child = GRAPH_NONE,
-        .last_child = GRAPH_NONE,
-        .next = GRAPH_NONE,
-        .first_node = GRAPH_NONE,
-        .last_node = GRAPH_NONE,
-    };
-    graph->scope_count = 1;
-    return GD_OK;
-}
-
 int gd_graph_create(size_t max_bytes, struct gd_graph **ret, struct gd_err *err)
 {
     struct gd_graph *graph = calloc(1, sizeof(*graph));
@@ -44,7 +22,8 @@ int gd_graph_create(size_t max_bytes, struct gd_graph **ret, struct gd_err *err)
     graph->last_scope = 0;
     gd_arena_init(&graph->frames, 0);
     graph->lazy = calloc(1, sizeof(*graph->lazy));
-    int rc = graph->lazy ? make_root(graph, err) : gd_fail_nomem(err);
+    struct graph_scope root = {.qualified = "", .name = "", .subgraph = GRAPH_NONE};
+    int rc = graph->lazy ? graph_add_scope(graph, GRAPH_NONE, &root, err) : gd_fail_nomem(err);
     if (rc != GD_OK) {
         gd_graph_destroy(graph);
         return rc;

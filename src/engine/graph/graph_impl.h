@@ -272,6 +272,9 @@ int graph_intern_word(struct gd_graph *graph, const char *word, const char **ret
  * new. */
 int graph_intern_scope(struct gd_graph *graph, const char *name, size_t len, uint32_t *ret,
                        struct gd_err *err);
+/* Appends a scope without content as the last child of `parent` (GRAPH_NONE: it is the first). */
+int graph_add_scope(struct gd_graph *graph, uint32_t parent, const struct graph_scope *scope,
+                    struct gd_err *err);
 /* The root scope of a new subgraph, which is the last one. */
 int graph_add_root(struct gd_graph *graph, uint32_t subgraph, struct gd_err *err);
 /* The first node of that name, of any subgraph; extra->same leads to the others. */

@@ -104,21 +104,9 @@ gd_scope_id gd_graph_find_scope(const struct gd_graph *graph, const char *path, 
                : found;
 }
 
-static void link_child(struct gd_graph *graph, uint32_t parent, uint32_t id)
+int graph_add_scope(struct gd_graph *graph, uint32_t parent, const struct graph_scope *scope,
+                    struct gd_err *err)
 {
-    struct graph_scope *scope = &graph->scope[parent];
-
-    if (scope->last_child == GRAPH_NONE) {
-        scope->first_child = id;
-    } else {
-        graph->scope[scope->last_child].next = id;
-    }
-    scope->last_child = id;
-}
-
-int graph_add_root(struct gd_graph *graph, uint32_t subgraph, struct gd_err *err)
-{
-    struct graph_subgraph *sub = &graph->subgraph[subgraph];
     uint32_t id = graph->scope_count;
     int rc = graph_grow(graph, &graph->scope, &graph->scope_cap, (uint64_t)id + 1,
                         sizeof(*graph->scope), err);
@@ -126,20 +114,33 @@ int graph_add_root(struct gd_graph *graph, uint32_t subgraph, struct gd_err *err
     if (rc != GD_OK) {
         return rc;
     }
-    graph->scope[id] = (struct graph_scope){
-        .qualified = sub->word,
-        .name = sub->word + sub->word_len,
-        .subgraph = subgraph,
-        .first_child = GRAPH_NONE,
-        .last_child = GRAPH_NONE,
-        .next = GRAPH_NONE,
-        .first_node = GRAPH_NONE,
-        .last_node = GRAPH_NONE,
-    };
-    link_child(graph, 0, id);
+    struct graph_scope *added = &graph->scope[id];
+    *added = *scope;
+    added->parent = parent;
+    added->first_child = added->last_child = added->next = GRAPH_NONE;
+    added->first_node = added->last_node = GRAPH_NONE;
     graph->scope_count++;
-    sub->scope = id;
+    if (parent == GRAPH_NONE) {
+        return GD_OK;
+    }
+    struct graph_scope *above = &graph->scope[parent];
+    if (above->last_child == GRAPH_NONE) {
+        above->first_child = id;
+    } else {
+        graph->scope[above->last_child].next = id;
+    }
+    above->last_child = id;
     return GD_OK;
+}
+
+int graph_add_root(struct gd_graph *graph, uint32_t subgraph, struct gd_err *err)
+{
+    struct graph_subgraph *sub = &graph->subgraph[subgraph];
+    struct graph_scope scope = {
+        .qualified = sub->word, .name = sub->word + sub->word_len, .subgraph = subgraph};
+
+    sub->scope = graph->scope_count;
+    return graph_add_scope(graph, 0, &scope, err);
 }
 
 /* GRAPH/PATH; *name is what follows the graph's name. */
@@ -163,43 +164,28 @@ static int add_scope(struct gd_graph *graph, const char *path, size_t len, uint3
                      uint32_t *ret, struct gd_err *err)
 {
     uint32_t id = graph->scope_count, subgraph = graph->scope[parent].subgraph;
-    const char *name, *qualified;
-    size_t leaf = len;
+    struct graph_scope scope = {.len = (uint32_t)len,
+                                .leaf = (uint32_t)len,
+                                .subgraph = subgraph,
+                                .depth = graph->scope[parent].depth + 1};
     int rc = graph_table_reserve(graph, &graph->scopes, err);
 
-    if (rc == GD_OK) {
-        rc = graph_grow(graph, &graph->scope, &graph->scope_cap, (uint64_t)id + 1,
-                        sizeof(*graph->scope), err);
-    }
     if (rc != GD_OK) {
         return rc;
     }
-    qualified = scope_text(graph, subgraph, path, len, &name, err);
-    if (!qualified) {
+    scope.qualified = scope_text(graph, subgraph, path, len, &scope.name, err);
+    if (!scope.qualified) {
         return err->code;
     }
-    while (leaf > 0 && path[leaf - 1] != '/') {
-        leaf--;
+    while (scope.leaf > 0 && path[scope.leaf - 1] != '/') {
+        scope.leaf--;
     }
-    graph->scope[id] = (struct graph_scope){
-        .qualified = qualified,
-        .name = name,
-        .len = (uint32_t)len,
-        .leaf = (uint32_t)leaf,
-        .subgraph = subgraph,
-        .depth = graph->scope[parent].depth + 1,
-        .parent = parent,
-        .first_child = GRAPH_NONE,
-        .last_child = GRAPH_NONE,
-        .next = GRAPH_NONE,
-        .first_node = GRAPH_NONE,
-        .last_node = GRAPH_NONE,
-    };
-    link_child(graph, parent, id);
-    graph_table_insert(&graph->scopes, hash_of(graph, subgraph, path, len), id);
-    graph->scope_count++;
-    *ret = id;
-    return GD_OK;
+    rc = graph_add_scope(graph, parent, &scope, err);
+    if (rc == GD_OK) {
+        graph_table_insert(&graph->scopes, hash_of(graph, subgraph, path, len), id);
+        *ret = id;
+    }
+    return rc;
 }
 
 int graph_intern_scope(struct gd_graph *graph, const char *name, size_t len, uint32_t *ret,

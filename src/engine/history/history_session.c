@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A session's history: created with the first value, and given every value. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

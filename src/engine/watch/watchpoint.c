@@ -2,7 +2,6 @@
 /* The list of watchpoints: making, changing and deleting them. */
 #include "engine/watch/watchpoint.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

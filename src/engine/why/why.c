@@ -4,7 +4,6 @@
  * answer is judged, and a bad value appends its inputs to the list. Nothing recurses: an answer
  * that comes at once is handled by the loop that asked.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
  * that watchpoints recorded of this step.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

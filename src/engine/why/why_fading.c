@@ -5,7 +5,6 @@
  * is saturated, whatever its output.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,32 +196,6 @@ static double left_by(const struct fall *fall)
     return pow(10, -fall->digits / fall->count);
 }
 
-static void say_sigmoid(const struct way *way, const struct fall *fall, struct gd_buf *text)
-{
-    (void)way;
-    if (left_by(fall) < FULL_SIGMOID) {
-        gd_buf_puts(
-            text,
-            " The slope of a sigmoid is 0.25 at its center; here most results are near 0 or 1: it "
-            "is saturated. Smaller weights or a normalization before it keep it near its center.");
-    } else if (!stands_out(fall)) {
-        gd_buf_puts(text, " The slope of a sigmoid is at most 0.25: a long row of them leaves "
-                          "almost nothing. ReLU or GELU, a normalization, or residual connections "
-                          "let the gradient through.");
-    }
-}
-
-static void say_tanh(const struct way *way, const struct fall *fall, struct gd_buf *text)
-{
-    (void)way;
-    if (left_by(fall) < FULL_TANH) {
-        gd_buf_puts(
-            text,
-            " The slope of tanh is 1 at its center; here most results are near -1 or 1: it is "
-            "saturated. Smaller weights or a normalization before it keep it near its center.");
-    }
-}
-
 static void say_relu(const struct way *way, const struct fall *fall, struct gd_buf *text)
 {
     const struct gd_stats *stats = &way->walk->tensors[fall->most].stats;
@@ -237,15 +210,6 @@ static void say_relu(const struct way *way, const struct fall *fall, struct gd_b
                               ? "It is dead: check the bias before it, or try a smaller learning "
                                 "rate, LeakyReLU or GELU."
                               : "He initialization compensates for half of them.");
-    }
-}
-
-static void say_softmax(const struct way *way, const struct fall *fall, struct gd_buf *text)
-{
-    (void)way;
-    if (left_by(fall) < FULL_SIGMOID) {
-        gd_buf_puts(text, " It is saturated: in most rows, one element holds nearly the whole sum. "
-                          "Smaller scores (scaled or normalized) spread it out.");
     }
 }
 
@@ -345,12 +309,23 @@ static void say_mean(const struct way *way, const struct fall *fall, struct gd_b
 static const struct {
     const char *types;
     void (*say)(const struct way *way, const struct fall *fall, struct gd_buf *text);
+    /* of those without it: what is said below that slope, and where no single one stands out */
+    double full;
+    const char *saturated, *many;
 } causes[] = {
-    {"Sigmoid*", say_sigmoid},
-    {"Tanh*", say_tanh},
+    {"Sigmoid*", NULL, FULL_SIGMOID,
+     " The slope of a sigmoid is 0.25 at its center; here most results are near 0 or 1: it is "
+     "saturated. Smaller weights or a normalization before it keep it near its center.",
+     " The slope of a sigmoid is at most 0.25: a long row of them leaves almost nothing. ReLU or "
+     "GELU, a normalization, or residual connections let the gradient through."},
+    {"Tanh*", NULL, FULL_TANH,
+     " The slope of tanh is 1 at its center; here most results are near -1 or 1: it is saturated. "
+     "Smaller weights or a normalization before it keep it near its center."},
     {"Relu* ReLU* Threshold*", say_relu},
     {"LogSoftmax* SoftmaxCrossEntropy* SparseSoftmaxCrossEntropy*", say_log_softmax},
-    {"Softmax*", say_softmax},
+    {"Softmax*", NULL, FULL_SIGMOID,
+     " It is saturated: in most rows, one element holds nearly the whole sum. Smaller scores "
+     "(scaled or normalized) spread it out."},
     {"Mean* NllLoss* MseLoss* L1Loss* SmoothL1Loss* HuberLoss* BinaryCrossEntropy* ReduceMean*",
      say_mean},
     {"Addmm* Mm* MatMul* BatchMatMul* Bmm* Convolution* Conv* Linear*", say_product},
@@ -370,10 +345,17 @@ static void say_cause(const struct way *way, const struct fall *fall, struct gd_
         return;
     }
     for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
-        if (why_type_in(fall->type, causes[i].types)) {
-            causes[i].say(way, fall, text);
-            return;
+        if (!why_type_in(fall->type, causes[i].types)) {
+            continue;
         }
+        if (causes[i].say) {
+            causes[i].say(way, fall, text);
+        } else if (left_by(fall) < causes[i].full) {
+            gd_buf_puts(text, causes[i].saturated);
+        } else if (causes[i].many && !stands_out(fall)) {
+            gd_buf_puts(text, causes[i].many);
+        }
+        return;
     }
 }
 

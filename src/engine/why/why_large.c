@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The conclusion about something large: a known mistake, an unusual batch, weight or rate. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "engine/why/why_impl.h"

@@ -3,7 +3,6 @@
  * How the loss is computed: probabilities passed to what takes scores, a softmax over a wrong axis.
  * The graph shows it; no value is examined.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
  * What the loss did so far, as reported to the session, and how large the weights are by now: the
  * evidence that a training diverges.
  */
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "engine/why/why_impl.h"

@@ -4,11 +4,9 @@
  * of which the first that holds is used. A rule is a row: operator types, a test, an id, a
  * sentence.
  */
-#include <ctype.h>
 #include <float.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -6,7 +6,6 @@
  * loss does not depend on the parameter, and its gradient is 0.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,8 +4,6 @@
  * gradients that are never zeroed, a loss that compares every element with every other, a label
  * that does not exist. No value is examined.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/why/why_impl.h"

@@ -3,7 +3,6 @@
  * The way from a weight forward to the loss, and where it ends: through what no gradient comes
  * back. And what the program reports about the gradients of its optimizer.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
