@@ -14,7 +14,9 @@
 #ifndef GD_BASE_GROW_H
 #define GD_BASE_GROW_H
 
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define GD_GROW_FIRST 64 /* items that a new list has room for */
 
@@ -38,6 +40,19 @@ static inline void *gd_grow_to(void *list, size_t need, size_t *cap, size_t size
 static inline void *gd_grow(void *list, size_t count, size_t *cap, size_t size)
 {
     return gd_grow_to(list, count + 1, cap, size);
+}
+
+/* The same for the list whose pointer, of any type, is at `list`. False: out of memory. */
+static inline bool gd_grow_list(void *list, size_t count, size_t *cap, size_t size)
+{
+    void *items;
+
+    memcpy(&items, list, sizeof(items));
+    items = gd_grow(items, count, cap, size);
+    if (items) {
+        memcpy(list, &items, sizeof(items));
+    }
+    return items != NULL;
 }
 
 #endif

@@ -102,11 +102,9 @@ static int add_loss(struct gd_loss_log *log, const struct gd_loss *loss, struct 
     if (log->count == MAX_LINES) {
         return gd_fail(err, GD_ELIMIT, "more than %zu losses", MAX_LINES);
     }
-    struct gd_loss *more = gd_grow(log->loss, log->count, &log->room, sizeof(*more));
-    if (!more) {
+    if (!gd_grow_list(&log->loss, log->count, &log->room, sizeof(*log->loss))) {
         return gd_fail_nomem(err);
     }
-    log->loss = more;
     const struct gd_loss *before = log->count ? &log->loss[log->count - 1] : NULL;
     log->has_steps = before ? log->has_steps && is_after(loss, before, false) : loss->step >= 0;
     log->has_epochs = loss->step >= 0 && loss->epoch >= 0 &&

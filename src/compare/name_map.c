@@ -88,7 +88,7 @@ static int add_pair(struct gd_map *map, const char *a, size_t len_a, const char 
                     struct gd_err *err)
 {
     const struct pair *known;
-    struct pair pair, *more;
+    struct pair pair;
     int rc = check_name(a, len_a, err);
 
     rc = rc == GD_OK ? check_name(b, len_b, err) : rc;
@@ -106,11 +106,10 @@ static int add_pair(struct gd_map *map, const char *a, size_t len_a, const char 
     if (map->count >= MAX_PAIRS) {
         return gd_fail(err, GD_ELIMIT, "the map has more than %d names", MAX_PAIRS);
     }
-    more = gd_grow(map->pair, map->count, &map->room, sizeof(*more));
-    map->pair = more ? more : map->pair;
     pair.a = gd_arena_strndup(&map->arena, a, len_a);
     pair.b = gd_arena_strndup(&map->arena, b, len_b);
-    if (!more || !pair.a || !pair.b) {
+    if (!pair.a || !pair.b ||
+        !gd_grow_list(&map->pair, map->count, &map->room, sizeof(*map->pair))) {
         return gd_fail_nomem(err);
     }
     map->pair[map->count] = pair;

@@ -47,14 +47,11 @@ static enum gd_phase phase_of(const char *name)
 
 int gd_table_unit(struct gd_table *table, const char *name, const char *op, struct gd_err *err)
 {
-    struct gd_unit *units =
-        gd_grow(table->unit, table->unit_count, &table->unit_room, sizeof(*units));
     struct gd_unit unit = {.node = GD_NO_NODE, .first = (uint32_t)table->item_count};
 
-    if (!units) {
+    if (!gd_grow_list(&table->unit, table->unit_count, &table->unit_room, sizeof(*table->unit))) {
         return gd_fail_nomem(err);
     }
-    table->unit = units;
     unit.name = gd_arena_strdup(&table->arena, name);
     unit.op = op && op[0] ? gd_arena_strdup(&table->arena, op) : "";
     if (!unit.name || !unit.op) {
@@ -103,14 +100,11 @@ int gd_table_node(struct gd_table *table, gd_node_id node, const struct gd_node_
 
 int gd_table_add(struct gd_table *table, const struct gd_item *item, struct gd_err *err)
 {
-    struct gd_item *items =
-        gd_grow(table->item, table->item_count, &table->item_room, sizeof(*items));
     struct gd_item *to;
 
-    if (!items) {
+    if (!gd_grow_list(&table->item, table->item_count, &table->item_room, sizeof(*table->item))) {
         return gd_fail_nomem(err);
     }
-    table->item = items;
     to = &table->item[table->item_count];
     *to = *item;
     if (!copy_text(&table->arena, &to->name) || !copy_text(&table->arena, &to->digest) ||

@@ -38,18 +38,10 @@ struct gd_dump {
 static int make_room(void *list, size_t count, size_t *cap, size_t size, size_t max,
                      struct gd_err *err)
 {
-    void *items;
-
     if (count >= max) {
         return gd_fail(err, GD_ELIMIT, "the dump has more than %zu entries of one kind", max);
     }
-    memcpy(&items, list, sizeof(items));
-    items = gd_grow(items, count, cap, size);
-    if (!items) {
-        return gd_fail_nomem(err);
-    }
-    memcpy(list, &items, sizeof(items));
-    return GD_OK;
+    return gd_grow_list(list, count, cap, size) ? GD_OK : gd_fail_nomem(err);
 }
 
 /* Copies the text into the arena; NULL stays NULL. False: out of memory. */

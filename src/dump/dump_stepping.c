@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/grow.h"
 #include "dump/dump_target_impl.h"
 #include "engine/progress.h"
 #include "engine/watch/watch_report.h"
@@ -406,29 +407,13 @@ int dump_set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size_t
     return GD_OK;
 }
 
-/* ---- evaluating ------------------------------------------------------------------------------ */
-
 static bool grow_values(struct dump_target *target)
 {
-    size_t cap = target->value_cap ? target->value_cap * 2 : 64;
-    struct gd_watch_value *values;
-    struct dump_figures *figures;
+    size_t cap = target->value_cap;
 
-    if (target->value_count < target->value_cap) {
-        return true;
-    }
-    values = realloc(target->values, cap * sizeof(*values));
-    if (!values) {
-        return false;
-    }
-    target->values = values;
-    figures = realloc(target->figures, cap * sizeof(*figures));
-    if (!figures) {
-        return false;
-    }
-    target->figures = figures;
-    target->value_cap = cap;
-    return true;
+    return gd_grow_list(&target->values, target->value_count, &cap, sizeof(*target->values)) &&
+           gd_grow_list(&target->figures, target->value_count, &target->value_cap,
+                        sizeof(*target->figures));
 }
 
 /* Evaluates an item in the target's current step. A value that was not dumped is not an error; one

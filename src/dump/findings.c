@@ -11,23 +11,20 @@
 int gd_findings_add(struct gd_findings *findings, const struct gd_finding *finding,
                     struct gd_err *err)
 {
-    struct gd_finding *items;
     char *rule;
 
     if (findings->count == MAX_FINDINGS) {
         return gd_fail(err, GD_ELIMIT, "the directory contains more than %d dumps", MAX_FINDINGS);
     }
-    items = gd_grow(findings->item, findings->count, &findings->cap, sizeof(*items));
-    if (!items) {
+    if (!gd_grow_list(&findings->item, findings->count, &findings->cap, sizeof(*findings->item))) {
         return gd_fail_nomem(err);
     }
-    findings->item = items;
     rule = strdup(finding->rule ? finding->rule : "");
     if (!rule) {
         return gd_fail_nomem(err);
     }
-    items[findings->count] = *finding;
-    items[findings->count++].rule = rule;
+    findings->item[findings->count] = *finding;
+    findings->item[findings->count++].rule = rule;
     return GD_OK;
 }
 

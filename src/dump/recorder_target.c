@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/grow.h"
 #include "dump/dump.h"
 #include "engine/history/history.h"
 
@@ -225,28 +226,24 @@ static double scalar_value(const struct gd_stats *stats)
 static void take_scalars(struct gd_session *session)
 {
     struct gd_history_tensor tensor;
+    struct gd_history_record *records = NULL, *grown;
+    struct gd_history_head head;
     size_t room = 0;
-    struct gd_history_record *records = NULL;
 
+    gd_history_head(session->history, &head);
     for (uint32_t i = 0; gd_history_tensor(session->history, i, &tensor); i++) {
-        size_t count;
+        size_t count, wanted;
 
         if (!tensor.is_scalar) {
             continue;
         }
-        if (room < tensor.seen) {
-            struct gd_history_head head;
-            struct gd_history_record *grown;
-
-            gd_history_head(session->history, &head);
-            room = head.records < tensor.seen ? head.records : (size_t)tensor.seen;
-            grown = realloc(records, (room ? room : 1) * sizeof(*records));
-            if (!grown) {
-                break;
-            }
-            records = grown;
+        wanted = head.records < tensor.seen ? head.records : (size_t)tensor.seen;
+        grown = gd_grow_to(records, wanted, &room, sizeof(*records));
+        if (!grown) {
+            break;
         }
-        count = gd_history_read(session->history, i, records, room);
+        records = grown;
+        count = gd_history_read(session->history, i, records, wanted);
         for (size_t k = 0; k < count; k++) {
             if (records[k].has_stats && (k == 0 || k + 2 >= count)) {
                 gd_session_on_scalar(session, tensor.name, scalar_value(&records[k].stats),

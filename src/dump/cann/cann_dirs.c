@@ -158,12 +158,9 @@ static void find_place(const struct gd_listing *listing, uint32_t directory,
 
 static int add_dir(struct cann_dirs *tree, const struct cann_dir *dir, struct gd_err *err)
 {
-    struct cann_dir *grown = gd_grow(tree->dir, tree->count, &tree->cap, sizeof(*grown));
-
-    if (!grown) {
+    if (!gd_grow_list(&tree->dir, tree->count, &tree->cap, sizeof(*tree->dir))) {
         return gd_fail_nomem(err);
     }
-    tree->dir = grown;
     tree->dir[tree->count++] = *dir;
     return GD_OK;
 }

@@ -58,17 +58,15 @@ static int find_roots(const struct gd_dump_format *format, const struct cann_dir
     int rc = GD_OK;
 
     for (size_t i = 0; i < tree->count && rc == GD_OK && count < MAX_ROOTS; i++) {
-        uint32_t root = tree->dir[i].root, *grown;
+        uint32_t root = tree->dir[i].root;
 
         if (!is_ours(tree, &tree->dir[i], graphs) || !is_new(root, roots, count)) {
             continue;
         }
-        grown = gd_grow(roots, count, &cap, sizeof(*grown));
-        if (!grown) {
+        if (!gd_grow_list(&roots, count, &cap, sizeof(*roots))) {
             rc = gd_fail_nomem(err);
             break;
         }
-        roots = grown;
         roots[count++] = root;
         rc = add_finding(format, tree, i, graphs, findings, err);
     }

@@ -76,18 +76,14 @@ static int find_candidates(struct cann_load *load, struct candidate **ret, size_
     size_t cap = 0;
 
     for (uint32_t i = 0; i < listing->count; i++) {
-        struct candidate *grown;
-
         if (listing->entry[i].is_directory ||
             !cann_is_build_graph(gd_base_name(listing->entry[i].name))) {
             continue;
         }
-        grown = gd_grow(*ret, *count, &cap, sizeof(*grown));
-        if (!grown) {
+        if (!gd_grow_list(ret, *count, &cap, sizeof(**ret))) {
             return gd_fail_nomem(load->err);
         }
-        *ret = grown;
-        *count += read_candidate(load, i, &grown[*count]);
+        *count += read_candidate(load, i, &(*ret)[*count]);
     }
     return GD_OK;
 }

@@ -26,7 +26,7 @@ static uint32_t rank_dir(const struct gd_listing *listing, const struct cann_dir
 static int find_model(struct cann_load *load, const struct cann_dir *dir, uint32_t *ret)
 {
     const struct gd_cann_path *place = &dir->place;
-    struct cann_model *grown;
+    struct cann_model made;
     char name[512];
 
     snprintf(name, sizeof(name), "%.400s%s%.100s", place->model,
@@ -38,36 +38,31 @@ static int find_model(struct cann_load *load, const struct cann_dir *dir, uint32
             return GD_OK;
         }
     }
-    grown = realloc(load->model, (load->model_count + 1) * sizeof(*grown));
-    if (!grown) {
-        return gd_fail_nomem(load->err);
-    }
-    load->model = grown;
-    grown[load->model_count] = (struct cann_model){.name = gd_arena_strdup(&load->arena, name),
-                                                   .rank_dir = rank_dir(load->listing, dir),
-                                                   .graph_id = place->graph};
-    if (!grown[load->model_count].name) {
+    made = (struct cann_model){.name = gd_arena_strdup(&load->arena, name),
+                               .rank_dir = rank_dir(load->listing, dir),
+                               .graph_id = place->graph};
+    if (!made.name ||
+        !gd_grow_list(&load->model, load->model_count, &load->model_cap, sizeof(made))) {
         return gd_fail_nomem(load->err);
     }
     *ret = load->model_count++;
+    load->model[*ret] = made;
     return GD_OK;
 }
 
 static int add_file(struct cann_load *load, const struct cann_file *file,
                     const struct gd_cann_name *name)
 {
-    struct cann_file *grown, *at;
+    struct cann_file *at;
 
     if (load->file_count == MAX_FILES) {
         return gd_fail(load->err, GD_ELIMIT, "the dump of a rank has more than %u files",
                        MAX_FILES);
     }
-    grown = gd_grow(load->file, load->file_count, &load->file_cap, sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&load->file, load->file_count, &load->file_cap, sizeof(*load->file))) {
         return gd_fail_nomem(load->err);
     }
-    load->file = grown;
-    at = &grown[load->file_count++];
+    at = &load->file[load->file_count++];
     *at = *file;
     at->name_kind = name->kind;
     at->type = gd_arena_strndup(&load->arena, name->type, name->type_len);
@@ -184,21 +179,18 @@ static void number_files(const struct cann_load *load, size_t count, uint32_t *n
 static int add_op(struct cann_load *load, const struct cann_file *file, uint32_t occurrence,
                   size_t at, size_t *cap, uint32_t *ret)
 {
-    struct cann_op *grown = gd_grow(load->op, load->op_count, cap, sizeof(*grown));
-
-    if (!grown) {
+    if (!gd_grow_list(&load->op, load->op_count, cap, sizeof(*load->op))) {
         return gd_fail_nomem(load->err);
     }
-    load->op = grown;
     *ret = load->op_count++;
-    grown[*ret] = (struct cann_op){.model = file->model,
-                                   .type = file->type,
-                                   .name = file->name,
-                                   .real = file->real ? file->real : file->name,
-                                   .occurrence = occurrence,
-                                   .first_file = (uint32_t)at,
-                                   .time = file->time,
-                                   .node = GD_NO_NODE};
+    load->op[*ret] = (struct cann_op){.model = file->model,
+                                      .type = file->type,
+                                      .name = file->name,
+                                      .real = file->real ? file->real : file->name,
+                                      .occurrence = occurrence,
+                                      .first_file = (uint32_t)at,
+                                      .time = file->time,
+                                      .node = GD_NO_NODE};
     return GD_OK;
 }
 

@@ -90,6 +90,7 @@ struct cann_load {
     size_t file_count, file_cap;
     struct cann_model *model;
     uint32_t model_count;
+    size_t model_cap;
     struct cann_op *op;
     uint32_t op_count;
     bool (*go_on)(void *ctx, uint64_t done);

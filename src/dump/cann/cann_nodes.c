@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/cann/cann_load.h"
 #include "dump/cann/cann_types.h"
 #include "dump/mindspore/ms_graph_file.h"
@@ -33,18 +34,10 @@ static const char *const host_types[] = {
 
 static int room_for(struct nodes *nodes, uint32_t count)
 {
-    struct gd_output *grown;
+    struct gd_output *grown = gd_grow_to(nodes->output, count, &nodes->output_cap, sizeof(*grown));
 
-    if (count <= nodes->output_cap) {
-        return GD_OK;
-    }
-    grown = realloc(nodes->output, count * sizeof(*grown));
-    if (!grown) {
-        return gd_fail_nomem(nodes->load->err);
-    }
-    nodes->output = grown;
-    nodes->output_cap = count;
-    return GD_OK;
+    nodes->output = grown ? grown : nodes->output;
+    return grown ? GD_OK : gd_fail_nomem(nodes->load->err);
 }
 
 /* Output descriptions from the graph; those of values from the files. */
@@ -149,16 +142,13 @@ static int connect_node(struct nodes *nodes, const struct cann_model *model,
 {
     const struct gd_ge_op *op = known->op;
     uint32_t count = 0;
+    struct gd_edge *grown =
+        gd_grow_to(nodes->edge, op->input_count, &nodes->edge_cap, sizeof(*grown));
 
-    if (op->input_count > nodes->edge_cap) {
-        struct gd_edge *grown = realloc(nodes->edge, op->input_count * sizeof(*grown));
-
-        if (!grown) {
-            return gd_fail_nomem(nodes->load->err);
-        }
-        nodes->edge = grown;
-        nodes->edge_cap = op->input_count;
+    if (!grown) {
+        return gd_fail_nomem(nodes->load->err);
     }
+    nodes->edge = grown;
     for (uint32_t i = 0; i < op->input_count; i++) {
         const struct cann_known *from;
         size_t len;

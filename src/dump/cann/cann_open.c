@@ -223,16 +223,14 @@ static int take_row(void *ctx, const struct gd_cann_stats_row *row)
 {
     struct rows *rows = ctx;
     struct cann_file *file = rows->file;
-    struct cann_value *grown = gd_grow(file->value, file->value_count, &rows->cap, sizeof(*grown)),
-                      *value;
+    struct cann_value *value;
     struct gd_stats *stats = gd_arena_alloc(&rows->load->arena, sizeof(*stats));
     uint32_t *slots = row->is_output ? &file->outputs : &file->inputs;
 
-    if (!grown || !stats) {
+    if (!stats || !gd_grow_list(&file->value, file->value_count, &rows->cap, sizeof(*value))) {
         return gd_fail_nomem(rows->load->err);
     }
-    file->value = grown;
-    value = &grown[file->value_count];
+    value = &file->value[file->value_count];
     *stats = row->stats;
     *value = (struct cann_value){.io = row->is_output ? GD_CANN_OUTPUT : GD_CANN_INPUT,
                                  .index = row->index,

@@ -26,7 +26,7 @@ struct gd_archive {
     size_t count, room;
     struct gd_hash_index names;
     const char **note;
-    size_t notes;
+    size_t notes, note_room;
 };
 
 static uint32_t find_name(const struct gd_archive *archive, const char *name)
@@ -135,18 +135,14 @@ static bool copy_text(struct gd_archive *archive, const char **text)
 
 static int make_room(struct gd_archive *archive, struct gd_err *err)
 {
-    struct gd_archive_entry *grown;
-
     if (archive->count >= entries_max(archive->disk)) {
         return gd_fail(err, GD_ELIMIT,
                        "%.300s has more than %zu tensors and values: too many for its size",
                        gd_disk_path(archive->disk), archive->count);
     }
-    grown = gd_grow(archive->entry, archive->count, &archive->room, sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&archive->entry, archive->count, &archive->room, sizeof(*archive->entry))) {
         return gd_fail_nomem(err);
     }
-    archive->entry = grown;
     return GD_OK;
 }
 
@@ -185,7 +181,6 @@ int gd_archive_add(struct gd_archive *archive, const struct gd_archive_entry *en
 
 void gd_archive_add_note(struct gd_archive *archive, const char *format, ...)
 {
-    const char **grown;
     struct gd_err text;
     char line[GD_ERR_TEXT_MAX];
     va_list args;
@@ -198,13 +193,8 @@ void gd_archive_add_note(struct gd_archive *archive, const char *format, ...)
     va_end(args);
     /* Keep it on one line, whatever the file contains. */
     gd_fail(&text, GD_OK, "%s", line);
-    if ((archive->notes & (archive->notes + 1)) == 0) {
-        grown = realloc(archive->note, (archive->notes * 2 + 2) * sizeof(*grown));
-        if (!grown) {
-            return;
-        }
-        archive->note = grown;
+    if (gd_grow_list(&archive->note, archive->notes, &archive->note_room, sizeof(char *))) {
+        archive->note[archive->notes] = gd_arena_strdup(&archive->texts, text.text);
+        archive->notes += archive->note[archive->notes] != NULL;
     }
-    archive->note[archive->notes] = gd_arena_strdup(&archive->texts, text.text);
-    archive->notes += archive->note[archive->notes] != NULL;
 }

@@ -201,12 +201,9 @@ static int check_length(struct reading *in, const struct tensor *tensor, size_t 
 
 static int add_range(struct reading *in, struct range range)
 {
-    struct range *grown = gd_grow(in->ranges, in->count, &in->room, sizeof(*grown));
-
-    if (!grown) {
+    if (!gd_grow_list(&in->ranges, in->count, &in->room, sizeof(*in->ranges))) {
         return gd_fail_nomem(in->err);
     }
-    in->ranges = grown;
     in->ranges[in->count++] = range;
     return GD_OK;
 }

@@ -123,8 +123,8 @@ static int open_checked(struct shards *shards, const char *name, struct gd_archi
 static int add_shard(struct shards *shards, const char *name, struct shard **ret,
                      struct gd_err *err)
 {
-    struct shard *grown;
-    uint32_t known = gd_hash_index_find(&shards->by_name, name, shards->shard, sizeof(*grown));
+    uint32_t known =
+        gd_hash_index_find(&shards->by_name, name, shards->shard, sizeof(*shards->shard));
     struct shard *shard;
     struct gd_err why;
     int rc;
@@ -137,11 +137,9 @@ static int add_shard(struct shards *shards, const char *name, struct shard **ret
         return gd_fail(err, GD_ELIMIT, "%.300s names more than %d files",
                        gd_archive_path(shards->archive), MAX_SHARDS);
     }
-    grown = gd_grow(shards->shard, shards->count, &shards->room, sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&shards->shard, shards->count, &shards->room, sizeof(*shards->shard))) {
         return gd_fail_nomem(err);
     }
-    shards->shard = grown;
     rc = gd_hash_index_add_name(&shards->by_name, name, (uint32_t)shards->count, err);
     if (rc != GD_OK) {
         return rc;

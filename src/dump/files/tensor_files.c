@@ -171,7 +171,6 @@ static int find_places(const struct gd_dump_format *format, const struct gd_list
 
 static int add_file(struct reading *in, uint32_t index, const char *extension)
 {
-    struct file *grown;
     const struct gd_listing_entry *entry = in->listing->entry;
     struct gd_buf prefix = GD_BUF_INIT(MAX_NAME);
     uint32_t way[GD_LISTING_DEPTH + 2];
@@ -180,11 +179,9 @@ static int add_file(struct reading *in, uint32_t index, const char *extension)
     int depth = 0;
 
     base = base && entry[index].parent == GD_NO_ENTRY ? base + 1 : entry[index].name;
-    grown = gd_grow(in->file, in->count, &in->room, sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&in->file, in->count, &in->room, sizeof(*in->file))) {
         return gd_fail_nomem(in->err);
     }
-    in->file = grown;
     for (uint32_t at = entry[index].parent; at != GD_NO_ENTRY && entry[at].parent != GD_NO_ENTRY;
          at = entry[at].parent) {
         way[depth++] = at;
@@ -452,28 +449,21 @@ static int tell_about(struct reading *in, const struct place *place)
     return rc;
 }
 
-static int open_file(struct reading *in, const char *path, struct gd_archive **ret,
-                     struct gd_err *err)
-{
-    const struct gd_open_options *asked = gd_dump_options(in->dump);
-    struct gd_archive_options options = {
-        .key = asked->key, .dtype = asked->dtype, .partial = asked->partial};
-
-    return gd_archive_open(path, &options, ret, err);
-}
-
 static int read_file(struct reading *in, const struct file *file)
 {
     const struct gd_listing_entry *entry = &in->listing->entry[file->entry];
     struct place place = {.step = file->facts.has_step ? file->facts.step : GD_EVERY_STEP,
                           .time = entry->modified,
                           .prefix = file->prefix};
+    const struct gd_open_options *asked = gd_dump_options(in->dump);
+    struct gd_archive_options options = {
+        .key = asked->key, .dtype = asked->dtype, .partial = asked->partial};
     struct gd_archive *archive;
     struct gd_err why;
     char path[4096];
     int rc = gd_listing_path(in->listing, file->entry, path, sizeof(path), in->err);
 
-    rc = rc != GD_OK ? rc : open_file(in, path, &archive, &why);
+    rc = rc != GD_OK ? rc : gd_archive_open(path, &options, &archive, &why);
     if (rc != GD_OK) {
         size_t len = strlen(path);
         bool repeats = strncmp(why.text, path, len) == 0 && strncmp(why.text + len, ": ", 2) == 0;
@@ -501,24 +491,12 @@ static int read_file(struct reading *in, const struct file *file)
     return rc;
 }
 
-/* The next entry in the tree below root, a directory's contents right after it; GD_NO_ENTRY:
- * end. */
-static uint32_t next_below(const struct gd_listing *listing, uint32_t at, uint32_t root)
-{
-    if (listing->entry[at].first_child != GD_NO_ENTRY) {
-        return listing->entry[at].first_child;
-    }
-    while (at != root && listing->entry[at].next == GD_NO_ENTRY) {
-        at = listing->entry[at].parent;
-    }
-    return at == root ? GD_NO_ENTRY : listing->entry[at].next;
-}
-
 static int read_files(struct reading *in, uint32_t root)
 {
     int rc = GD_OK;
 
-    for (uint32_t i = root; rc == GD_OK && i != GD_NO_ENTRY; i = next_below(in->listing, i, root)) {
+    for (uint32_t i = root; rc == GD_OK && i != GD_NO_ENTRY;
+         i = gd_listing_next(in->listing, i, root)) {
         const char *extension = wanted_name(in->listing, i);
 
         if (extension) {

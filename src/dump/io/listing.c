@@ -100,19 +100,16 @@ static int compare_entries(const void *a, const void *b)
 static int add_entry(struct reading *in, const struct gd_listing_entry *entry)
 {
     struct gd_listing_impl *impl = in->listing->impl;
-    struct gd_listing_entry *grown;
 
     if (in->listing->count >= in->max) {
         return gd_fail(in->err, GD_ELIMIT,
                        "%.300s contains more than %u files and directories: open a subdirectory",
                        impl->entry[0].name, in->max);
     }
-    grown = gd_grow(impl->entry, in->listing->count, &impl->room, sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&impl->entry, in->listing->count, &impl->room, sizeof(*impl->entry))) {
         return gd_fail_nomem(in->err);
     }
-    impl->entry = grown;
-    in->listing->entry = grown;
+    in->listing->entry = impl->entry;
     impl->entry[in->listing->count++] = *entry;
     if (in->go_on && in->listing->count % ASK_EVERY == 0 &&
         !in->go_on(in->ctx, in->listing->count)) {
@@ -321,6 +318,17 @@ uint32_t gd_listing_up(const struct gd_listing *listing, uint32_t entry, uint32_
         entry = listing->entry[entry].parent;
     }
     return entry;
+}
+
+uint32_t gd_listing_next(const struct gd_listing *listing, uint32_t entry, uint32_t root)
+{
+    if (listing->entry[entry].first_child != GD_NO_ENTRY) {
+        return listing->entry[entry].first_child;
+    }
+    while (entry != root && listing->entry[entry].next == GD_NO_ENTRY) {
+        entry = listing->entry[entry].parent;
+    }
+    return entry == root ? GD_NO_ENTRY : listing->entry[entry].next;
 }
 
 size_t gd_listing_peek(const struct gd_listing *listing, uint32_t entry, char *out, size_t size)

@@ -47,6 +47,8 @@ int gd_listing_path(const struct gd_listing *listing, uint32_t entry, char *out,
 uint32_t gd_listing_child(const struct gd_listing *listing, uint32_t entry, const char *name);
 /* The directory that many levels above the entry, or the root. */
 uint32_t gd_listing_up(const struct gd_listing *listing, uint32_t entry, uint32_t levels);
+/* The next entry below `root`, a directory's contents right after it; GD_NO_ENTRY: end. */
+uint32_t gd_listing_next(const struct gd_listing *listing, uint32_t entry, uint32_t root);
 /* Reads the first bytes of a file, NUL-terminated; 0: it cannot be read. */
 size_t gd_listing_peek(const struct gd_listing *listing, uint32_t entry, char *out, size_t size);
 

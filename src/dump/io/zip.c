@@ -156,17 +156,14 @@ static int find_end(struct gd_zip *zip, struct ends *ends, struct gd_err *err)
 /* Reads sizes and offsets that do not fit into 32 bits, in zip64's order. */
 static bool read_extra(const unsigned char *extra, size_t len, struct gd_zip_entry *entry)
 {
+    uint64_t *const fields[] = {&entry->size, &entry->packed, &entry->header};
     uint64_t *wanted[3];
     size_t count = 0;
 
-    if (entry->size == ALL32) {
-        wanted[count++] = &entry->size;
-    }
-    if (entry->packed == ALL32) {
-        wanted[count++] = &entry->packed;
-    }
-    if (entry->header == ALL32) {
-        wanted[count++] = &entry->header;
+    for (int i = 0; i < 3; i++) {
+        if (*fields[i] == ALL32) {
+            wanted[count++] = fields[i];
+        }
     }
     for (size_t at = 0; count && len - at >= 4;) {
         size_t size = read_u16(extra + at + 2);
@@ -532,7 +529,7 @@ static int locate_stored(void *ctx, uint64_t *ret, struct gd_err *err)
 {
     const struct member *member = ctx;
     uint64_t size = member->entry->size;
-    unsigned char *data;
+    GD_CLEANUP(gd_cleanup_free) unsigned char *data = NULL;
     int rc = gd_zip_locate(member->zip, member->entry, ret, err);
 
     if (rc != GD_OK || !member->check || size > GD_ZIP_CHECKED) {
@@ -546,7 +543,6 @@ static int locate_stored(void *ctx, uint64_t *ret, struct gd_err *err)
     if (rc == GD_OK && crc32(0, data, (uInt)size) != member->entry->crc) {
         rc = wrong_crc(member, err);
     }
-    free(data);
     return rc;
 }
 
@@ -707,7 +703,7 @@ int gd_zip_head(struct gd_zip *zip, const struct gd_zip_entry *entry, void *ret,
                 size_t *got, struct gd_err *err)
 {
     struct member member = {.zip = zip, .entry = entry};
-    unsigned char *in;
+    GD_CLEANUP(gd_cleanup_free) unsigned char *in = NULL;
     uint64_t at;
     int rc;
 
@@ -718,12 +714,7 @@ int gd_zip_head(struct gd_zip *zip, const struct gd_zip_entry *entry, void *ret,
         return rc != GD_OK ? rc : gd_disk_read(zip->disk, at, ret, size, err);
     }
     in = malloc(HEAD_STEP);
-    if (!in) {
-        return gd_fail_nomem(err);
-    }
-    rc = inflate_head(&member, in, ret, size, err);
-    free(in);
-    return rc;
+    return in ? inflate_head(&member, in, ret, size, err) : gd_fail_nomem(err);
 }
 
 static int read_stream(void *ctx, uint64_t at, void *ret, size_t size, struct gd_err *err)

@@ -88,14 +88,11 @@ static gd_node_id find_variable(struct reading *in, const char *name, size_t len
 
 static int add_variable(struct reading *in, const char *name, size_t len, gd_node_id node)
 {
-    struct variable *grown;
     struct variable variable = {.name = keep_text(in, name, len), .scope = in->scope, .node = node};
 
-    grown = gd_grow(in->variable, in->variables, &in->variable_cap, sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&in->variable, in->variables, &in->variable_cap, sizeof(*in->variable))) {
         return gd_fail_nomem(in->err);
     }
-    in->variable = grown;
     if (!variable.name || in->variables >= UINT32_MAX - 1) {
         return gd_fail_nomem(in->err);
     }
@@ -106,13 +103,9 @@ static int add_variable(struct reading *in, const char *name, size_t len, gd_nod
 
 static int add_link(struct reading *in, gd_node_id node, const char *operands)
 {
-    struct link *grown;
-
-    grown = gd_grow(in->link, in->links, &in->link_cap, sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&in->link, in->links, &in->link_cap, sizeof(*in->link))) {
         return gd_fail_nomem(in->err);
     }
-    in->link = grown;
     in->link[in->links++] = (struct link){.node = node, .scope = in->scope, .operands = operands};
     return GD_OK;
 }

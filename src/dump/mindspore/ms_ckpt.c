@@ -137,17 +137,13 @@ static uint32_t find_parameter(const struct ckpt *ckpt, const char *name)
 
 static int make_room(struct ckpt *ckpt, struct gd_err *err)
 {
-    struct parameter *grown;
-
     if (ckpt->count == MAX_ENTRIES) {
         return gd_fail(err, GD_ELIMIT, "%.300s has more than %d parameters",
                        gd_disk_path(ckpt->disk), MAX_ENTRIES);
     }
-    grown = gd_grow(ckpt->parameter, ckpt->count, &ckpt->cap, sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&ckpt->parameter, ckpt->count, &ckpt->cap, sizeof(*ckpt->parameter))) {
         return gd_fail_nomem(err);
     }
-    ckpt->parameter = grown;
     return GD_OK;
 }
 

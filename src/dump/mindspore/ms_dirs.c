@@ -221,18 +221,6 @@ static uint32_t count_files(const struct gd_listing *listing, uint32_t directory
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
-/* The next entry below `root`, parents before children; GD_NO_ENTRY: end. */
-static uint32_t next_below(const struct gd_listing *listing, uint32_t entry, uint32_t root)
-{
-    if (listing->entry[entry].first_child != GD_NO_ENTRY) {
-        return listing->entry[entry].first_child;
-    }
-    while (entry != root && listing->entry[entry].next == GD_NO_ENTRY) {
-        entry = listing->entry[entry].parent;
-    }
-    return entry == root ? GD_NO_ENTRY : listing->entry[entry].next;
-}
-
 static int compare_dirs(const void *a, const void *b)
 {
     const struct ms_dir *x = a, *y = b;
@@ -255,7 +243,8 @@ int ms_dirs_read(const struct gd_listing *listing, uint32_t root, bool bin, stru
     *ret = (struct ms_dirs){.dir = NULL};
     gd_arena_init(&ret->arena, 0);
     rc = parts_above(listing, ret, &above, err);
-    for (uint32_t i = root; rc == GD_OK && i != GD_NO_ENTRY; i = next_below(listing, i, root)) {
+    for (uint32_t i = root; rc == GD_OK && i != GD_NO_ENTRY;
+         i = gd_listing_next(listing, i, root)) {
         struct ms_dir dir = {.entry = i};
 
         if (!listing->entry[i].is_directory) {
@@ -263,15 +252,12 @@ int ms_dirs_read(const struct gd_listing *listing, uint32_t root, bool bin, stru
         }
         dir.files = count_files(listing, i, bin);
         if (dir.files > 0) {
-            struct ms_dir *grown = gd_grow(ret->dir, ret->count, &ret->cap, sizeof(*grown));
-
-            if (!grown) {
+            if (!gd_grow_list(&ret->dir, ret->count, &ret->cap, sizeof(*ret->dir))) {
                 rc = gd_fail_nomem(err);
                 break;
             }
             parts_of(listing, i, &above, &parts);
             (bin ? place_bin : place_npy)(&parts, &dir);
-            ret->dir = grown;
             ret->dir[ret->count++] = dir;
         }
     }

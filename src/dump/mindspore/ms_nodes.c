@@ -215,15 +215,13 @@ static int add_wanted(struct ms_nodes *nodes, const char *type, const char *name
 {
     struct ms_wanted wanted = {.type = gd_arena_strdup(&nodes->arena, type),
                                .name = gd_arena_strdup(&nodes->arena, name),
-                               .node = GD_NO_NODE},
-                     *grown;
+                               .node = GD_NO_NODE};
 
     if (nodes->wanted_count == MAX_WANTED) {
         return gd_fail(err, GD_ELIMIT, "a dump with more than %u operators", MAX_WANTED);
     }
-    grown = gd_grow(nodes->wanted, nodes->wanted_count, &nodes->wanted_cap, sizeof(*grown));
-    nodes->wanted = grown ? grown : nodes->wanted;
-    if (!grown || !wanted.type || !wanted.name) {
+    if (!wanted.type || !wanted.name ||
+        !gd_grow_list(&nodes->wanted, nodes->wanted_count, &nodes->wanted_cap, sizeof(wanted))) {
         return gd_fail_nomem(err);
     }
     *ret = MS_WANTED | nodes->wanted_count;

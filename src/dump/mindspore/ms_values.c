@@ -32,11 +32,9 @@ static const char *keep_text(struct ms_values *values, const char *text, bool *o
 
 int ms_values_add(struct ms_values *values, const struct ms_value *value, struct gd_err *err)
 {
-    struct ms_value *grown = gd_grow(values->item, values->count, &values->cap, sizeof(*grown));
     struct ms_value kept = *value;
-    bool ok = grown != NULL;
+    bool ok = gd_grow_list(&values->item, values->count, &values->cap, sizeof(*values->item));
 
-    values->item = grown ? grown : values->item;
     kept.shape = keep_copy(values, value->shape, sizeof(*value->shape), &ok);
     kept.stats = keep_copy(values, value->stats, sizeof(*value->stats), &ok);
     kept.digest = keep_text(values, value->digest, &ok);

@@ -68,7 +68,6 @@ static void number_calls(struct api_load *load)
 
 int api_call_get(struct api_load *load, const char *name, struct api_call **ret, struct gd_err *err)
 {
-    struct api_call *grown;
     struct api_call *call = api_call_find(load, name);
     int rc;
 
@@ -81,11 +80,9 @@ int api_call_get(struct api_load *load, const char *name, struct api_call **ret,
         return gd_fail(err, GD_ELIMIT, "the call's name has %zu bytes, not 1 to %d", strlen(name),
                        API_MAX_NAME);
     }
-    grown = gd_grow(load->call, load->count, &load->cap, sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&load->call, load->count, &load->cap, sizeof(*load->call))) {
         return gd_fail_nomem(err);
     }
-    load->call = grown;
     call = &load->call[load->count];
     *call = (struct api_call){.name = api_keep(load, name), .kind = kind_of(name)};
     if (!call->name) {

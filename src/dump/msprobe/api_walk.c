@@ -150,20 +150,18 @@ static int collect_files(const struct api_walk_ops *ops, const struct gd_listing
     size_t cap = 0;
 
     for (uint32_t i = root; i < listing->count; i++) {
-        struct file file, *grown;
+        struct file file;
         char path[PATH_MAX];
 
         if (!is_wanted(ops, listing, i, path, &file.where) ||
             gd_listing_up(listing, i, file.where.above + 1) != root) {
             continue;
         }
-        grown = gd_grow(*ret, *count, &cap, sizeof(*grown));
-        *ret = grown ? grown : *ret;
-        file.path = grown ? strdup(path) : NULL;
+        file.path = gd_grow_list(ret, *count, &cap, sizeof(file)) ? strdup(path) : NULL;
         if (!file.path) {
             return gd_fail_nomem(err);
         }
-        grown[(*count)++] = file;
+        (*ret)[(*count)++] = file;
     }
     return GD_OK;
 }

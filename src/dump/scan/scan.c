@@ -370,7 +370,6 @@ static void close_units(struct scan *scan)
 
 static int add_todo(struct scan *scan, struct opened *open, uint32_t index, struct gd_err *err)
 {
-    struct todo *todo;
     const struct gd_scan_stats *figures;
 
     if (!is_mine(scan, open, index)) {
@@ -380,11 +379,9 @@ static int add_todo(struct scan *scan, struct opened *open, uint32_t index, stru
         scan->summary->remembered++;
         return GD_OK;
     }
-    todo = gd_grow(scan->todo, scan->todo_count, &scan->todo_cap, sizeof(*todo));
-    if (!todo) {
+    if (!gd_grow_list(&scan->todo, scan->todo_count, &scan->todo_cap, sizeof(*scan->todo))) {
         return gd_fail_nomem(err);
     }
-    scan->todo = todo;
     scan->todo[scan->todo_count++] = (struct todo){.unit = open, .index = index};
     return GD_OK;
 }

@@ -275,7 +275,6 @@ static int take_unit(struct gd_scan_file *file, struct input *in)
 {
     struct gd_scan_unit about = {0};
     size_t cap = file->unit_cap;
-    struct unit *list;
 
     if (take_number(in, 4) != file->unit_count) {
         return GD_EPROTO;
@@ -289,13 +288,11 @@ static int take_unit(struct gd_scan_file *file, struct input *in)
     if (in->bad || in->left > 0 || file->unit_count == UINT32_MAX - 1) {
         return GD_EPROTO;
     }
-    list = gd_grow(file->unit, file->unit_count, &cap, sizeof(*list));
-    if (!list) {
+    if (!gd_grow_list(&file->unit, file->unit_count, &cap, sizeof(*file->unit))) {
         return GD_ENOMEM;
     }
-    file->unit = list;
     file->unit_cap = (uint32_t)cap;
-    list[file->unit_count++] = (struct unit){.about = about};
+    file->unit[file->unit_count++] = (struct unit){.about = about};
     return GD_OK;
 }
 
@@ -361,7 +358,6 @@ static bool take_shape(struct input *in, struct gd_scan_stats *ret)
 static int take_figures(struct gd_scan_file *file, struct input *in, enum status status)
 {
     struct gd_scan_stats f = {.error = 0};
-    struct gd_scan_stats *list;
 
     if (!take_shape(in, &f) || file->figures_count == UINT32_MAX - 1) {
         return GD_EPROTO;
@@ -375,12 +371,11 @@ static int take_figures(struct gd_scan_file *file, struct input *in, enum status
     if (in->bad) {
         return GD_EPROTO;
     }
-    list = gd_grow(file->figures, file->figures_count, &file->figures_cap, sizeof(*list));
-    if (!list) {
+    if (!gd_grow_list(&file->figures, file->figures_count, &file->figures_cap,
+                      sizeof(*file->figures))) {
         return GD_ENOMEM;
     }
-    file->figures = list;
-    list[file->figures_count++] = f;
+    file->figures[file->figures_count++] = f;
     return GD_OK;
 }
 
@@ -388,7 +383,6 @@ static int take_result(struct gd_scan_file *file, struct unit *unit, struct inpu
 {
     struct entry entry = {.index = (uint32_t)take_number(in, 4)};
     uint64_t status = take_number(in, 1);
-    struct entry *list;
     int rc = GD_OK;
 
     if (in->bad || entry.index >= unit->about.items || status > STATUS_ERROR) {
@@ -401,12 +395,10 @@ static int take_result(struct gd_scan_file *file, struct unit *unit, struct inpu
     if (rc != GD_OK) {
         return rc;
     }
-    list = gd_grow(unit->entry, unit->count, &unit->cap, sizeof(*list));
-    if (!list) {
+    if (!gd_grow_list(&unit->entry, unit->count, &unit->cap, sizeof(*unit->entry))) {
         return GD_ENOMEM;
     }
-    unit->entry = list;
-    list[unit->count++] = entry;
+    unit->entry[unit->count++] = entry;
     file->results++;
     return GD_OK;
 }

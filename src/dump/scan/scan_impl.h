@@ -146,7 +146,7 @@ struct scan {
     struct scan_buffers buffers;
     struct scan_cache *kept;
     struct gd_scan_file **part; /* being merged; NULL: this is a scan */
-    size_t part_count;
+    size_t part_count, part_cap;
     int threads;
     pthread_t main;
     atomic_bool stopped;

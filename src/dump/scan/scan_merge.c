@@ -5,33 +5,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/scan/scan_impl.h"
 
 #define MAX_PATHS GD_SCAN_MAX_SHARDS
 
 static int add_part(struct scan *scan, const char *path, struct gd_err *err)
 {
-    struct gd_scan_file **grown =
-        realloc(scan->part, (scan->part_count + 1) * sizeof(struct gd_scan_file *));
+    struct gd_scan_file *file;
     int rc;
 
-    if (!grown) {
+    if (!gd_grow_list(&scan->part, scan->part_count, &scan->part_cap, sizeof(file))) {
         return gd_fail_nomem(err);
     }
-    scan->part = grown;
     if (scan->part_count >= MAX_PATHS) {
         return gd_fail(err, GD_ELIMIT, "more than %d part files", MAX_PATHS);
     }
-    rc = gd_scan_file_open(path, &grown[scan->part_count], err);
+    rc = gd_scan_file_open(path, &file, err);
     if (rc != GD_OK) {
         return rc;
     }
-    scan->part_count++;
-    if (!gd_scan_file_is_complete(grown[scan->part_count - 1])) {
+    scan->part[scan->part_count++] = file;
+    if (!gd_scan_file_is_complete(file)) {
         return gd_fail(
             err, GD_ESTATE,
             "%.300s is incomplete: it has %llu values; run the same scan with --out to continue it",
-            path, (unsigned long long)gd_scan_file_results(grown[scan->part_count - 1]));
+            path, (unsigned long long)gd_scan_file_results(file));
     }
     return GD_OK;
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "dump/io/file_name.h"
 #include "dump/scan/scan_impl.h"
 #include "engine/state_dir.h"
@@ -74,8 +75,8 @@ static void remove_old(int directory, const char *name)
 static void remove_oldest(const char *path)
 {
     DIR *directory = opendir(path);
-    struct old_file *files = NULL, *grown;
-    size_t count = 0;
+    struct old_file *files = NULL;
+    size_t count = 0, cap = 0;
     struct stat about;
 
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
@@ -84,11 +85,9 @@ static void remove_oldest(const char *path)
             fstatat(dirfd(directory), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0) {
             continue;
         }
-        grown = realloc(files, (count + 1) * sizeof(*files));
-        if (!grown) {
+        if (!gd_grow_list(&files, count, &cap, sizeof(*files))) {
             break;
         }
-        files = grown;
         snprintf(files[count].name, sizeof(files[count].name), "%s", entry->d_name);
         files[count++].time = about.st_mtim;
     }

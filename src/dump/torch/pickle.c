@@ -95,13 +95,10 @@ static int add_global(struct pickle_machine *machine, const struct gd_pickle_glo
                       uint64_t hash)
 {
     struct gd_pickle *pickle = machine->pickle;
-    struct gd_pickle_global **grown =
-        gd_grow(pickle->global, pickle->global_count, &pickle->global_cap, sizeof(*grown));
-
-    if (!grown) {
+    if (!gd_grow_list(&pickle->global, pickle->global_count, &pickle->global_cap,
+                      sizeof(*pickle->global))) {
         return gd_fail_nomem(machine->err);
     }
-    pickle->global = grown;
     pickle->global[pickle->global_count] = pickle_alloc(machine, sizeof(*global));
     if (!pickle->global[pickle->global_count]) {
         return GD_ELIMIT;
@@ -175,14 +172,12 @@ struct gd_pickle_value *pickle_new_persistent(struct pickle_machine *machine,
 {
     struct gd_pickle *pickle = machine->pickle;
     struct gd_pickle_value *value;
-    struct gd_pickle_value **grown = gd_grow(pickle->persistent, pickle->persistent_count,
-                                             &pickle->persistent_cap, sizeof(*grown));
 
-    if (!grown) {
+    if (!gd_grow_list(&pickle->persistent, pickle->persistent_count, &pickle->persistent_cap,
+                      sizeof(value))) {
         gd_fail_nomem(machine->err);
         return NULL;
     }
-    pickle->persistent = grown;
     value = pickle_new(machine, GD_PICKLE_PERSISTENT);
     if (value) {
         value->id = id;
@@ -195,8 +190,6 @@ struct gd_pickle_value *pickle_new_persistent(struct pickle_machine *machine,
 
 int pickle_push(struct pickle_machine *machine, struct gd_pickle_value *value)
 {
-    struct gd_pickle_value **grown;
-
     if (!value) { /* a value could not be created */
         return machine->err->code;
     }
@@ -204,11 +197,10 @@ int pickle_push(struct pickle_machine *machine, struct gd_pickle_value *value)
         return pickle_fail(&machine->input, machine->err, GD_ELIMIT,
                            "more than %d values on the stack", GD_PICKLE_MAX_STACK);
     }
-    grown = gd_grow(machine->stack, machine->depth, &machine->stack_cap, sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&machine->stack, machine->depth, &machine->stack_cap,
+                      sizeof(*machine->stack))) {
         return gd_fail_nomem(machine->err);
     }
-    machine->stack = grown;
     machine->stack[machine->depth++] = value;
     return GD_OK;
 }

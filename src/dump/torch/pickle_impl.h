@@ -60,7 +60,8 @@ struct pickle_machine {
 
     uint64_t *memo_key; /* indexed by number in the table */
     struct gd_pickle_value **memo;
-    uint32_t memo_count, memo_cap;
+    uint32_t memo_count;
+    size_t memo_cap;
     struct gd_hash_index memo_at;
     bool stopped;
 };

@@ -108,18 +108,14 @@ static int op_stop(struct pickle_machine *m, unsigned how)
 
 static int op_mark(struct pickle_machine *m, unsigned how)
 {
-    uint32_t *grown;
-
     (void)how;
     if (m->marks >= GD_PICKLE_MAX_STACK) {
         return pickle_fail(&m->input, m->err, GD_ELIMIT, "more than %d open MARKs",
                            GD_PICKLE_MAX_STACK);
     }
-    grown = gd_grow(m->mark, m->marks, &m->mark_cap, sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&m->mark, m->marks, &m->mark_cap, sizeof(*m->mark))) {
         return gd_fail_nomem(m->err);
     }
-    m->mark = grown;
     m->mark[m->marks++] = m->depth;
     return GD_OK;
 }
@@ -416,23 +412,16 @@ static bool find_memo(struct pickle_machine *m, uint64_t key, uint64_t hash, uin
 
 static int grow_memo(struct pickle_machine *m)
 {
-    uint32_t cap = m->memo_cap ? m->memo_cap * 2 : 256;
-    struct gd_pickle_value **values;
-    uint64_t *keys;
+    size_t cap = m->memo_cap;
 
     if (m->memo_count >= GD_PICKLE_MAX_MEMO) {
         return pickle_fail(&m->input, m->err, GD_ELIMIT, "more than %d memo entries",
                            GD_PICKLE_MAX_MEMO);
     }
-    keys = realloc(m->memo_key, cap * sizeof(*keys));
-    m->memo_key = keys ? keys : m->memo_key;
-    values = realloc(m->memo, cap * sizeof(struct gd_pickle_value *));
-    m->memo = values ? values : m->memo;
-    if (!keys || !values) {
-        return gd_fail_nomem(m->err);
-    }
-    m->memo_cap = cap;
-    return GD_OK;
+    return gd_grow_list(&m->memo_key, m->memo_count, &cap, sizeof(*m->memo_key)) &&
+                   gd_grow_list(&m->memo, m->memo_count, &m->memo_cap, sizeof(*m->memo))
+               ? GD_OK
+               : gd_fail_nomem(m->err);
 }
 
 static int put_memo(struct pickle_machine *m, uint64_t key)
@@ -447,7 +436,7 @@ static int put_memo(struct pickle_machine *m, uint64_t key)
         m->memo[number] = value_below(m, 0);
         return GD_OK;
     }
-    if (m->memo_count == m->memo_cap && grow_memo(m) != GD_OK) {
+    if (grow_memo(m) != GD_OK) {
         return m->err->code;
     }
     m->memo_key[m->memo_count] = key;

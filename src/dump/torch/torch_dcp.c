@@ -164,8 +164,7 @@ static int open_file(struct dcp *dcp, const char *name, struct part_file *ret)
 
 static const struct part_file *file_of(struct dcp *dcp, const char *name, struct gd_err *err)
 {
-    struct part_file *grown;
-    uint32_t known = gd_hash_index_find(&dcp->by_name, name, dcp->file, sizeof(*grown));
+    uint32_t known = gd_hash_index_find(&dcp->by_name, name, dcp->file, sizeof(*dcp->file));
 
     if (known != UINT32_MAX) {
         return &dcp->file[known];
@@ -174,16 +173,9 @@ static const struct part_file *file_of(struct dcp *dcp, const char *name, struct
         gd_fail(err, GD_ELIMIT, "%.300s names more than %d files", dcp->path, MAX_FILES);
         return NULL;
     }
-    grown = gd_grow(dcp->file, dcp->count, &dcp->room, sizeof(*grown));
-    if (!grown) {
-        gd_fail_nomem(err);
-        return NULL;
-    }
-    dcp->file = grown;
-    if (gd_hash_index_add_name(&dcp->by_name, name, (uint32_t)dcp->count, err) != GD_OK) {
-        return NULL;
-    }
-    if (open_file(dcp, name, &dcp->file[dcp->count++]) != GD_OK) {
+    if (!gd_grow_list(&dcp->file, dcp->count, &dcp->room, sizeof(*dcp->file)) ||
+        gd_hash_index_add_name(&dcp->by_name, name, (uint32_t)dcp->count, NULL) != GD_OK ||
+        open_file(dcp, name, &dcp->file[dcp->count++]) != GD_OK) {
         gd_fail_nomem(err);
         return NULL;
     }

@@ -133,17 +133,11 @@ static const char *find_same(const struct walk *walk, const int64_t *view, uint6
 
 static int remember_view(struct walk *walk, const int64_t *view, uint64_t hash)
 {
-    struct seen *grown;
     size_t bytes = (size_t)view[0] * sizeof(*view);
-    int64_t *copy;
+    int64_t *copy = gd_arena_alloc(&walk->arena, bytes);
 
-    grown = gd_grow(walk->seen, walk->seen_count, &walk->seen_cap, sizeof(*grown));
-    if (!grown) {
-        return gd_fail_nomem(walk->err);
-    }
-    walk->seen = grown;
-    copy = gd_arena_alloc(&walk->arena, bytes);
-    if (!copy) {
+    if (!copy ||
+        !gd_grow_list(&walk->seen, walk->seen_count, &walk->seen_cap, sizeof(*walk->seen))) {
         return gd_fail_nomem(walk->err);
     }
     memcpy(copy, view, bytes);

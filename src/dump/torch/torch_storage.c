@@ -165,13 +165,8 @@ static struct torch_storage *add_storage(struct torch_file *file, const struct g
                                          uint64_t hash)
 {
     struct torch_storage *storage = calloc(1, sizeof(*storage));
-    struct torch_storage **grown =
-        gd_grow(file->storage, file->storage_count, &file->storage_cap, sizeof(*grown));
-
-    if (grown) {
-        file->storage = grown;
-    }
-    if (!storage || !grown ||
+    if (!storage ||
+        !gd_grow_list(&file->storage, file->storage_count, &file->storage_cap, sizeof(storage)) ||
         gd_hash_index_add(&file->storages, hash, file->storage_count, NULL) != GD_OK) {
         free(storage);
         return NULL;

@@ -205,17 +205,14 @@ static const struct named *find_named(struct table *table, int64_t key)
 static int add_named(struct old *old, struct table *table, uint64_t at, const struct named *named,
                      struct gd_err *err)
 {
-    struct named *grown;
     uint64_t hash = gd_hash_index_hash(&table->by_key, &named->key, sizeof(named->key));
 
     if (find_named(table, named->key)) {
         return fail_broken(old, at, "the number of a storage or tensor is not unique", err);
     }
-    grown = gd_grow(table->named, table->count, &table->cap, sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&table->named, table->count, &table->cap, sizeof(*table->named))) {
         return gd_fail_nomem(err);
     }
-    table->named = grown;
     table->named[table->count] = *named;
     gd_bytes_ref(named->view.bytes);
     return gd_hash_index_add(&table->by_key, hash, table->count++, err);
