@@ -77,11 +77,15 @@ class Opening(unittest.TestCase):
         self.put("one.npy", np.arange(3, dtype="f4"))
         self.put("with space.npy", np.arange(4, dtype="f4"))
         (self.dir / "cut off.npy").write_bytes((self.dir / "one.npy").read_bytes()[:-4])
-        done = harness.run_gradb("-q", "-batch", "-ex", "session 1", "-ex", "print one", "open", str(self.dir / "one.npy"),
-                                 str(self.dir / "with space.npy"), "--partial", str(self.dir / "cut off.npy"))
+        paths = [str(self.dir / "one.npy"), str(self.dir / "with space.npy"), "--partial", str(self.dir / "cut off.npy")]
+        done = harness.run_gradb("-q", "-batch", "-ex", "session 1", "-ex", "print one", "open", *paths)
         self.assertRegex(done.stdout, r"(?s)Session 1, one\.npy.*Session 2, with space\.npy.*Session 3, cut off\.npy.*"
                                       r"\[0\. 1\. 2\.\]")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = harness.run_gradb("-q", "-batch", "--json", "open", *paths)
+        opened = next(record for record in map(json.loads, done.stdout.splitlines()) if record["type"] == "open")
+        self.assertEqual([(one["session"], one["program"]) for one in opened["opened"]],
+                         [(1, "one.npy"), (2, "with space.npy"), (3, "cut off.npy")])
 
     def test_what_was_cut_short(self):
         self.put("short.npy", np.arange(12, dtype="f4").reshape(4, 3))

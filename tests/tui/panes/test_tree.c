@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../unit.h"
+#include "../../unit.h"
 #include "tui/panes/tree.h"
 
 static void add_node(struct gd_graph *graph, const char *name, const char *type)

@@ -134,11 +134,10 @@ static void show_dump(struct command_call *call, cJSON *record, const struct gd_
     }
 }
 
-static void show_opened(struct command_call *call)
+static void show_opened(struct command_call *call, cJSON *record)
 {
     const struct gd_session *session = call->session;
     const struct gd_dump *dump = gd_dump_of(session);
-    cJSON *record = out_record(call->out, "open");
     struct gd_graph_counts counts;
 
     gd_graph_counts(session->graph, &counts);
@@ -155,8 +154,9 @@ static void show_opened(struct command_call *call)
     }
 }
 
+/* list: the records of several paths; NULL: the command's record is that of the only path. */
 static int open_one(struct command_call *call, const char *path,
-                    const struct gd_open_options *options, struct gd_err *err)
+                    const struct gd_open_options *options, cJSON *list, struct gd_err *err)
 {
     struct gd_open_options watched = *options;
     struct gd_session *session = NULL;
@@ -172,7 +172,7 @@ static int open_one(struct command_call *call, const char *path,
     rc = repl_work_end(&work, rc, err);
     if (rc == GD_OK) {
         call->session = session;
-        show_opened(call);
+        show_opened(call, list ? out_push(list) : out_record(call->out, "open"));
     }
     return rc;
 }
@@ -180,6 +180,7 @@ static int open_one(struct command_call *call, const char *path,
 static int run_open(struct command_call *call, struct gd_err *err)
 {
     struct gd_open_options options = {.format = NULL};
+    cJSON *list = NULL;
     int rc = repl_check_seal(call->repl, err);
 
     if (rc != GD_OK) {
@@ -198,8 +199,11 @@ static int run_open(struct command_call *call, struct gd_err *err)
     if (rc == GD_OK && !call->debugger->open_file) {
         rc = gd_fail(err, GD_EUNSUPPORTED, "this gradb cannot open files");
     }
+    if (rc == GD_OK && call->argc > 1) {
+        list = out_list(out_record(call->out, "open"), "opened");
+    }
     for (int i = 0; rc == GD_OK && i < call->argc; i++) {
-        rc = open_one(call, call->argv[i], &options, err);
+        rc = open_one(call, call->argv[i], &options, list, err);
     }
     return rc;
 }
