@@ -237,6 +237,14 @@ static int parse_tensor(struct command_call *call, const char *text, struct tens
     return best.code != GD_OK ? best.code : err ? err->code : GD_ENOTFOUND;
 }
 
+const char *arg_after(const char *line, const char *word)
+{
+    size_t len = strlen(word);
+    bool begins = strncmp(line, word, len) == 0 && strchr(" \t", line[len]);
+
+    return begins ? line + len + strspn(line + len, " \t") : NULL;
+}
+
 int arg_tensor(struct command_call *call, const char *text, struct tensor_arg *ret,
                struct gd_err *err)
 {

@@ -150,6 +150,8 @@ int arg_tensor(struct command_call *call, const char *text, struct tensor_arg *r
                struct gd_err *err);
 int arg_node(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err);
 int arg_count(const char *text, int64_t min, int64_t max, int64_t *ret, struct gd_err *err);
+/* The rest of a raw line that begins with the word, without its blanks; NULL: it does not. */
+const char *arg_after(const char *line, const char *word);
 
 /* ---- what a group of commands keeps between commands ----------------------------------------- */
 /* One pointer per group, set on first use; free_fn runs when the REPL is destroyed. */

@@ -7,11 +7,9 @@
 #include "repl/core/hits.h"
 #include "repl/core/watch.h"
 
-void watch_fold(struct command_call *call, const char *text, int indent)
+void watch_fold_to(struct command_call *call, const char *text, int indent, int width)
 {
-    int width = out_width(call->out) - indent;
     const char *p = text;
-    width = width < 20 ? 20 : width > 96 ? 96 : width;
     while (*p != '\0') {
         size_t len = strcspn(p, "\n");
         size_t end = len <= (size_t)width ? len : (size_t)width;
@@ -23,6 +21,12 @@ void watch_fold(struct command_call *call, const char *text, int indent)
         p += end;
         p += *p == '\n' ? 1 : strspn(p, " ");
     }
+}
+
+void watch_fold(struct command_call *call, const char *text, int indent)
+{
+    int width = out_width(call->out) - indent;
+    watch_fold_to(call, text, indent, width < 20 ? 20 : width > 96 ? 96 : width);
 }
 
 void watch_advice(struct command_call *call, const struct gd_condition *condition)

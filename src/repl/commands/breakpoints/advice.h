@@ -11,5 +11,7 @@ struct gd_condition;
 void watch_advice(struct command_call *call, const struct gd_condition *condition);
 /* Prints the text in lines that fit the output's width, indented by `indent` columns. */
 void watch_fold(struct command_call *call, const char *text, int indent);
+/* The same in lines of at most `width` columns after the indent. */
+void watch_fold_to(struct command_call *call, const char *text, int indent, int width);
 
 #endif

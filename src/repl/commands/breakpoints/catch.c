@@ -43,15 +43,15 @@ static const struct event *event_of(const char *name)
 static int take_guard(struct command_call *call, const char *event, const char **ret,
                       struct gd_err *err)
 {
-    const char *text = call->line;
+    const char *guard = arg_after(call->line, "if");
     *ret = NULL;
-    if (text[0] == '\0') {
+    if (call->line[0] == '\0') {
         return GD_OK;
     }
-    if (strncmp(text, "if", 2) != 0 || (text[2] != ' ' && text[2] != '\t')) {
+    if (!guard || guard[0] == '\0') {
         return gd_fail(err, GD_EUSAGE, "catch %s: expected \"if EXPRESSION\"", event);
     }
-    *ret = watch_args_unquote(call->arena, text + 2 + strspn(text + 2, " \t"));
+    *ret = watch_args_unquote(call->arena, guard);
     return *ret ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
 }
 
@@ -99,9 +99,7 @@ static int set_catchpoint(struct command_call *call, const struct event *event, 
             return gd_fail(err, GD_EUSAGE, "catch %s: takes no condition", event->name);
         }
     }
-    if (rc == GD_OK) {
-        rc = gd_watchpoint_add(call->debugger, &spec, &watch, err);
-    }
+    rc = rc != GD_OK ? rc : gd_watchpoint_add(call->debugger, &spec, &watch, err);
     if (rc == GD_OK) {
         watch_show(call, watch);
     }
@@ -152,9 +150,7 @@ static int catch_exception(struct command_call *call, struct gd_err *err)
         return gd_fail(err, GD_EUNSUPPORTED,
                        "this training process does not report exceptions (PyTorch processes do)");
     }
-    if (rc == GD_OK) {
-        rc = everyone_command(call, "exceptions", chosen->mode, &reply, err);
-    }
+    rc = rc != GD_OK ? rc : everyone_command(call, "exceptions", chosen->mode, &reply, err);
     if (rc == GD_OK) {
         out_set(out_record(call->out, "exceptions"), OUT_TEXT("mode", chosen->mode));
         out_printf(call->out, "%s\n", chosen->says);

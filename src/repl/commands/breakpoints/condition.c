@@ -18,9 +18,7 @@ static int run_condition(struct command_call *call, struct gd_err *err)
                        "%d is a breakpoint: use \"break NODE if EXPR\" for a conditional one",
                        number);
     }
-    if (rc == GD_OK) {
-        rc = watch_find(call, word, &watch, err);
-    }
+    rc = rc != GD_OK ? rc : watch_find(call, word, &watch, err);
     if (rc != GD_OK) {
         return rc;
     }

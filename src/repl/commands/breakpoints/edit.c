@@ -126,18 +126,12 @@ static int edit_parts(struct command_call *call, struct gd_watchpoint *watch, co
 /* '+' for "add SELECTOR", '-' for "remove SELECTOR", '\0' for anything else. */
 static char node_change(const char *text, const char **where)
 {
-    static const struct {
-        const char *word;
-        char how;
-    } words[] = {{"add", '+'}, {"remove", '-'}};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        size_t len = strlen(words[i].word);
-        if (strncmp(text, words[i].word, len) == 0 && (text[len] == ' ' || text[len] == '\t')) {
-            *where = text + len + strspn(text + len, " \t");
-            return words[i].how;
-        }
+    const char *added = arg_after(text, "add"), *removed = arg_after(text, "remove");
+    *where = added ? added : removed;
+    if (!*where || (*where)[0] == '\0') {
+        return '\0';
     }
-    return '\0';
+    return added ? '+' : '-';
 }
 
 static int run_edit(struct command_call *call, struct gd_err *err)

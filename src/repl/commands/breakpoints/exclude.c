@@ -39,8 +39,7 @@ static void list_excluded(struct command_call *call)
         size_t nodes = excluded_nodes(call, where);
         cJSON *object = out_push(list);
         out_set(object, OUT_TEXT("where", where), OUT_INT("nodes", nodes));
-        out_printf(call->out, "  %s: %s\n", out_safe(call, where),
-                   inspect_plural(call, nodes, "node"));
+        out_say(call->out, object, "  {where}: {nodes|node}\n");
     }
 }
 

@@ -12,9 +12,7 @@ static int run_ignore(struct command_call *call, struct gd_err *err)
     struct stop_range range;
 
     int rc = stop_range_parse(call, call->argv[0], &range, err);
-    if (rc == GD_OK) {
-        rc = arg_count(call->argv[1], 0, INT64_MAX, &count, err);
-    }
+    rc = rc != GD_OK ? rc : arg_count(call->argv[1], 0, INT64_MAX, &count, err);
     if (rc != GD_OK) {
         return rc;
     }

@@ -33,9 +33,7 @@ int overflow_ask(struct command_call *call, const char *name, const char *args, 
 {
     const char *text = NULL;
     int rc = need_commands(call, err);
-    if (rc == GD_OK) {
-        rc = repl_command(call, name, args, GD_NO_NODE, &text, err);
-    }
+    rc = rc != GD_OK ? rc : repl_command(call, name, args, GD_NO_NODE, &text, err);
     return rc == GD_OK ? read_reply(text, ret, err) : rc;
 }
 
@@ -43,9 +41,7 @@ int overflow_ask_all(struct command_call *call, const char *args, cJSON **ret, s
 {
     const char *text = NULL;
     int rc = need_commands(call, err);
-    if (rc == GD_OK) {
-        rc = everyone_command(call, OVERFLOW_COMMAND, args, &text, err);
-    }
+    rc = rc != GD_OK ? rc : everyone_command(call, OVERFLOW_COMMAND, args, &text, err);
     return rc == GD_OK ? read_reply(text, ret, err) : rc;
 }
 

@@ -49,20 +49,16 @@ static int tell_rechecked(struct command_call *call, size_t hits, struct gd_watc
     if (rc != GD_OK) {
         return rc;
     }
-    if (hits == 0) {
-        out_printf(call->out, "No watchpoint fires on these values: %s",
-                   hits_checked(call, tally.checks, tally.unclear, tally.errors));
-        out_printf(call->out, "%s",
-                   counts ? "" : ", plus the checks that the training process makes itself");
-        if (missing > 0) {
-            out_printf(call->out, "; %s without a value", inspect_plural(call, missing, "tensor"));
-        }
-        out_printf(call->out, ".\n");
-    }
     cJSON *record = out_record(call->out, "recheck");
     out_set(record, OUT_INT("hits", hits));
     hits_add_checked(record, tally.checks, tally.unclear, tally.errors);
     out_set(record, OUT_INT("no_value", missing));
+    out_say(call->out, record,
+            "[{!hits}No watchpoint fires on these values: {checked}"
+            "[{!counts}, plus the checks that the training process makes itself]"
+            "[; {no_value|tensor} without a value].\n]",
+            OUT_TEXT("checked", hits_checked(call, tally.checks, tally.unclear, tally.errors)),
+            OUT_BOOL("counts", counts));
     return GD_OK;
 }
 

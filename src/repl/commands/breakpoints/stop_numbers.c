@@ -66,9 +66,7 @@ int stop_numbers_each(struct command_call *call, int first, stop_number_fn fn, v
             }
             b = next;
         }
-        if (rc == GD_OK) {
-            rc = for_watchpoints(call, &range, fn, ctx, &any, err);
-        }
+        rc = rc != GD_OK ? rc : for_watchpoints(call, &range, fn, ctx, &any, err);
         if (rc == GD_OK && !any) {
             rc = stop_number_missing(range.first, err);
         }

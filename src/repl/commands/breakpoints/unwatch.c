@@ -8,9 +8,7 @@ static int run_unwatch(struct command_call *call, struct gd_err *err)
     for (int i = 0; i < call->argc; i++) {
         int number;
         int rc = watch_number(call, call->argv[i], &number, err);
-        if (rc == GD_OK) {
-            rc = gd_watchpoint_delete(call->debugger, number, err);
-        }
+        rc = rc != GD_OK ? rc : gd_watchpoint_delete(call->debugger, number, err);
         if (rc != GD_OK) {
             return rc;
         }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/why/why.h"
+#include "repl/commands/breakpoints/advice.h"
 #include "repl/commands/breakpoints/why_question.h"
 #include "repl/core/await.h"
 #include "repl/core/repl_impl.h"
@@ -76,25 +77,6 @@ static void answer_free(struct why_answer *answer)
 {
     free(answer->why.nodes);
     free(answer);
-}
-
-static void print_text(struct command_call *call, const char *text)
-{
-    size_t width = (size_t)(out_width(call->out) > 40 ? out_width(call->out) : 40) - 2;
-    text = out_safe(call, text);
-    while (*text) {
-        size_t len = strlen(text);
-        if (len > width) {
-            len = width;
-            while (len > 0 && text[len] != ' ') {
-                len--;
-            }
-            len = len > 0 ? len : strcspn(text, " ");
-        }
-        out_printf(call->out, "%.*s\n", (int)len, text);
-        text += len;
-        text += strspn(text, " ");
-    }
 }
 
 /* The origin's input in the tree: its value is of the step in question. */
@@ -216,7 +198,8 @@ static int show_answer(struct command_call *call, const struct why_question *q,
         return rc;
     }
     out_printf(call->out, "\n");
-    print_text(call, why->text);
+    int width = out_width(call->out) > 40 ? out_width(call->out) : 40;
+    watch_fold_to(call, out_safe(call, why->text), 0, width - 2);
     show_graph_age(call, q->facts.followed, why);
     show_origin(call, why, out_record(call->out, "why"));
     return GD_OK;
@@ -228,9 +211,7 @@ static int run_why(struct command_call *call, struct gd_err *err)
     struct why_answer *answer = NULL;
     bool all = inspect_take_flag(call, "-a");
     int rc = why_question_parse(call, &q, err);
-    if (rc == GD_OK) {
-        rc = why_ask_facts(call, q.node, &q.facts, err);
-    }
+    rc = rc != GD_OK ? rc : why_ask_facts(call, q.node, &q.facts, err);
     if (rc == GD_OK && q.scalar) { /* the most recent one */
         gd_node_id made = gd_why_loss(call->session->graph, &q.facts);
         q.node = made != GD_NO_NODE ? made : q.node;
@@ -242,18 +223,10 @@ static int run_why(struct command_call *call, struct gd_err *err)
     if (rc == GD_OK && q.apart && q.facts.of_parameter) {
         rc = why_ask_ranks(call, &q.facts, err);
     }
-    if (rc == GD_OK) {
-        rc = why_choose_slot(call, &q, err);
-    }
-    if (rc == GD_OK) {
-        rc = why_choose_bad(call, &q, err);
-    }
-    if (rc == GD_OK) {
-        rc = why_take_gradient(call, &q, err);
-    }
-    if (rc == GD_OK) {
-        rc = ask_origin(call, q.node, q.slot, q.bad, &q.facts, &answer, err);
-    }
+    rc = rc != GD_OK ? rc : why_choose_slot(call, &q, err);
+    rc = rc != GD_OK ? rc : why_choose_bad(call, &q, err);
+    rc = rc != GD_OK ? rc : why_take_gradient(call, &q, err);
+    rc = rc != GD_OK ? rc : ask_origin(call, q.node, q.slot, q.bad, &q.facts, &answer, err);
     if (rc != GD_OK) {
         return rc;
     }

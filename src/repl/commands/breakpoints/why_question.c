@@ -20,11 +20,8 @@ static bool scalar_node(struct command_call *call, const char *name, struct why_
     const struct gd_session *session = call->session;
     uint32_t count = 0;
     const gd_node_id *order = gd_graph_execution(session->graph, &count);
-    for (int i = 0; i < session->scalar_count; i++) {
-        if (strcmp(session->scalar[i].name, name) == 0) {
-            ret->scalar = &session->scalar[i];
-        }
-    }
+    const struct gd_scalar *scalar = gd_session_scalar(session, name);
+    ret->scalar = scalar ? scalar : ret->scalar;
     if (!ret->scalar || !strcasestr(name, "loss")) {
         return false;
     }

@@ -87,9 +87,7 @@ static int compare_two(struct command_call *call, const char *first, const char 
     }
     rc = fetch_side(call, second ? second : first, second ? VALUE_CURRENT : VALUE_PREVIOUS, &b,
                     &sides.b, err);
-    if (rc == GD_OK) {
-        rc = fetch_side(call, first, VALUE_CURRENT, &a, &sides.a, err);
-    }
+    rc = rc != GD_OK ? rc : fetch_side(call, first, VALUE_CURRENT, &a, &sides.a, err);
     if (rc == GD_OK) {
         sides.a_label = a.label;
         sides.b_label = b.label;
@@ -97,9 +95,7 @@ static int compare_two(struct command_call *call, const char *first, const char 
         sides.b_step = b.step;
         rc = check_sides(&sides, err);
     }
-    if (rc == GD_OK) {
-        rc = compare_tensors(call, &sides, rule, err);
-    }
+    rc = rc != GD_OK ? rc : compare_tensors(call, &sides, rule, err);
     gd_tensor_unref(sides.a);
     gd_tensor_unref(sides.b);
     value_deinit(&a);
@@ -162,12 +158,8 @@ static int run_compare(struct command_call *call, struct gd_err *err)
     int rc = inspect_take_count(call, "-n", 0, MAX_ROWS, &rule.rows, err);
 
     rule.equal_nan = inspect_take_flag(call, "-equal-nan");
-    if (rc == GD_OK) {
-        rc = take_rule(call, &rule, err);
-    }
-    if (rc == GD_OK) {
-        rc = inspect_no_options(call, err);
-    }
+    rc = rc != GD_OK ? rc : take_rule(call, &rule, err);
+    rc = rc != GD_OK ? rc : inspect_no_options(call, err);
     inspect_join_slices(call);
     if (rc == GD_OK && call->argc > 2) {
         rc = gd_fail(err, GD_EUSAGE, "compare: specify two tensors, or one and a tolerance");

@@ -147,28 +147,17 @@ int compare_loss(struct command_call *call, struct gd_err *err)
 {
     struct gd_loss_log logs[2] = {{.loss = NULL}, {.loss = NULL}};
     struct compare_options options;
-    const char *tag = "loss";
-    int rc;
 
     call->argc--;
     call->argv++;
-    for (int i = 0; i + 1 < call->argc; i++) {
-        if (strcmp(call->argv[i], "--tag") == 0) {
-            tag = call->argv[i + 1];
-            memmove(&call->argv[i], &call->argv[i + 2],
-                    (size_t)(call->argc - i - 2) * sizeof(*call->argv));
-            call->argc -= 2;
-        }
-    }
-    rc = compare_options_take(call, &options, err);
+    const char *tag = inspect_take_word(call, "--tag");
+    int rc = compare_options_take(call, &options, err);
     if (rc == GD_OK && (call->argc < 1 || call->argc > 2)) {
         rc = gd_fail(err, GD_EUSAGE, "compare loss: specify one or two logs");
     }
-    if (rc == GD_OK) {
-        rc = repl_check_seal(call->repl, err);
-    }
+    rc = rc != GD_OK ? rc : repl_check_seal(call->repl, err);
     for (int i = 0; rc == GD_OK && i < call->argc; i++) {
-        rc = gd_loss_log_read(call->argv[i], tag, &logs[i], err);
+        rc = gd_loss_log_read(call->argv[i], tag ? tag : "loss", &logs[i], err);
     }
     if (rc == GD_OK) {
         rc = show_logs(call, logs, options.has_rtol ? options.rtol : 1e-3, err);

@@ -214,9 +214,7 @@ static int run_undisplay(struct command_call *call, struct gd_err *err)
     for (int i = 0; i < call->argc; i++) {
         int64_t number = 0;
         int rc = arg_count(call->argv[i], 1, INT32_MAX, &number, err);
-        if (rc == GD_OK) {
-            rc = remove_display(list, number, err);
-        }
+        rc = rc != GD_OK ? rc : remove_display(list, number, err);
         if (rc != GD_OK) {
             return rc;
         }

@@ -236,9 +236,7 @@ static int find_in(struct command_call *call, struct finding *finding, struct va
         rc = gd_fail(err, GD_EUNSUPPORTED, "%s elements cannot be compared",
                      gd_dtype_name(value->dtype));
     }
-    if (rc == GD_OK) {
-        rc = resolve_extreme(value, &finding->condition, err);
-    }
+    rc = rc != GD_OK ? rc : resolve_extreme(value, &finding->condition, err);
     if (rc != GD_OK) {
         return rc;
     }

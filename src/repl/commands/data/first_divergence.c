@@ -397,9 +397,7 @@ static int run_divergence(struct command_call *call, struct gd_err *err)
     if (rc == GD_OK && call->argc != 2) {
         rc = gd_fail(err, GD_EUSAGE, "first-divergence: specify two sides");
     }
-    if (rc == GD_OK) {
-        rc = side_open_whole(call, call->argv[0], &l.a, err);
-    }
+    rc = rc != GD_OK ? rc : side_open_whole(call, call->argv[0], &l.a, err);
     if (rc == GD_OK) {
         rc = side_open_whole(call, call->argv[1], &l.b, err);
         if (rc == GD_OK) {

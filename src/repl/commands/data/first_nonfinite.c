@@ -300,28 +300,19 @@ static int open_one(struct looking *l, const char *word, struct gd_err *err)
 static void sum_up(struct looking *l)
 {
     struct command_call *call = l->call;
-    const char *looked = inspect_checked_text(call, &l->checked, "tensor", "checked");
 
-    out_printf(call->out, l->found ? "%s up to here" : "No NaN or infinity: %s", looked);
-    if (l->place[0].step >= 0) {
-        out_printf(call->out, "; %s", inspect_plural(call, l->steps, "step"));
-    }
-    if (l->ranks > 1) {
-        out_printf(call->out, "%s %s", l->place[0].step >= 0 ? "," : ";",
-                   inspect_plural(call, l->ranks, "rank"));
-    }
-    if (l->passed_over > 0) {
-        out_printf(call->out, "; %s skipped (masks, uninitialised memory)",
-                   inspect_number(call, l->passed_over));
-    }
-    out_printf(call->out, ".\n");
-    if (l->left_out) {
-        out_printf(call->out, "Not searched: %s.\n", out_safe(call, l->left_out));
-    }
     out_set(l->record, OUT_BOOL("found", l->found));
     inspect_add_checked(l->record, &l->checked);
     out_set(l->record, OUT_INT("passed_over", l->passed_over), OUT_INT("steps", l->steps),
             OUT_INT("ranks", l->ranks), OUT_IF(l->left_out, OUT_TEXT("left_out", l->left_out)));
+    out_say(call->out, l->record,
+            "[{!found}No NaN or infinity: ]{looked}[{?found} up to here]"
+            "[; {of_steps|step}][{?of_steps}, {of_ranks|rank}][{!of_steps}; {of_ranks|rank}]"
+            "[; {passed_over:n} skipped (masks, uninitialised memory)].\n"
+            "[Not searched: {left_out}.\n]",
+            OUT_TEXT("looked", inspect_checked_text(call, &l->checked, "tensor", "checked")),
+            OUT_INT("of_steps", l->place[0].step >= 0 ? l->steps : 0),
+            OUT_INT("of_ranks", l->ranks > 1 ? l->ranks : 0));
 }
 
 static void count_ranks(struct looking *l)
@@ -396,9 +387,7 @@ static int run_nonfinite(struct command_call *call, struct gd_err *err)
     } else if (rc == GD_OK) {
         rc = gd_fail(err, GD_EUSAGE, "first-nonfinite: specify at most one dump or session");
     }
-    if (rc == GD_OK) {
-        rc = look_everywhere(&l, &options, err);
-    }
+    rc = rc != GD_OK ? rc : look_everywhere(&l, &options, err);
     while (l.side_count > 0) {
         side_close(&l.sides[--l.side_count]);
     }

@@ -108,19 +108,15 @@ static int print_slots(struct command_call *call, const struct print_job *job, s
 
 static bool print_scalar(struct command_call *call, const struct print_job *job, const char *name)
 {
-    const struct gd_session *session = call->session;
-    for (int i = 0; session && i < session->scalar_count; i++) {
-        const struct gd_scalar *scalar = &session->scalar[i];
-        if (strcmp(scalar->name, name) == 0) {
-            cJSON *record = next_record(call, job, "scalar");
-            out_set(record, OUT_TEXT("name", scalar->name), OUT_REAL("value", scalar->value),
-                    OUT_INT("step", scalar->step));
-            out_say(call->out, record, "{name} = {text} (step {step})\n",
-                    OUT_TEXT("text", repl_scalar_text(call->arena, scalar->value, 9)));
-            return true;
-        }
+    const struct gd_scalar *scalar = call->session ? gd_session_scalar(call->session, name) : NULL;
+    if (scalar) {
+        cJSON *record = next_record(call, job, "scalar");
+        out_set(record, OUT_TEXT("name", scalar->name), OUT_REAL("value", scalar->value),
+                OUT_INT("step", scalar->step));
+        out_say(call->out, record, "{name} = {text} (step {step})\n",
+                OUT_TEXT("text", repl_scalar_text(call->arena, scalar->value, 9)));
     }
-    return false;
+    return scalar != NULL;
 }
 
 /* The word selects nodes instead of naming one. */
@@ -190,9 +186,7 @@ static int print_word(struct command_call *call, struct print_job *job, const ch
                                : job->format.all ? VALUE_ELEMENTS
                                                  : VALUE_SHOW;
         rc = value_fetch(call, &value, need, err);
-        if (rc == GD_OK) {
-            rc = show_value(call, job, &value, err);
-        }
+        rc = rc != GD_OK ? rc : show_value(call, job, &value, err);
     }
     value_deinit(&value);
     return rc;

@@ -126,11 +126,11 @@ int save_points(struct command_call *call, bool breakpoints, const char *path, b
     }
     cJSON *record = out_record(call->out, "saved");
     out_set(record, OUT_TEXT("file", path), OUT_INT("count", count));
-    out_printf(call->out, "Saved %s to %s; read it with \"source\".\n",
-               breakpoints ? count == 1
-                                 ? "1 breakpoint or watchpoint"
-                                 : inspect_printf(call, "%zu breakpoints and watchpoints", count)
-                           : inspect_plural(call, count, "watchpoint"),
-               out_safe(call, path));
+    out_say(
+        call->out, record,
+        !breakpoints ? "Saved {count|watchpoint} to {file}; read it with \"source\".\n"
+        : count == 1
+            ? "Saved 1 breakpoint or watchpoint to {file}; read it with \"source\".\n"
+            : "Saved {count} breakpoints and watchpoints to {file}; read it with \"source\".\n");
     return GD_OK;
 }

@@ -79,9 +79,7 @@ static int fetch_rows(struct saving *s, struct saved *item, int64_t first, int64
         rc = gd_fail(err, GD_EPROTO, "%.200s does not have the shape that was announced",
                      item->name);
     }
-    if (rc == GD_OK) {
-        rc = gd_tensor_contiguous(rows, ret, err);
-    }
+    rc = rc != GD_OK ? rc : gd_tensor_contiguous(rows, ret, err);
     gd_tensor_unref(rows);
     return rc;
 }

@@ -171,9 +171,7 @@ static int fetch_box(struct command_call *call, const struct value *value, struc
     box_slice(&job->shape, job->first, job->first + job->count - 1, &box.arg.slice, &job->base);
     gd_shape_strides(&job->shape, 1, stride);
     rc = gd_slice_apply(&box.arg.slice, &job->shape, stride, &view, err);
-    if (rc == GD_OK) {
-        rc = value_fetch(call, &box, VALUE_ELEMENTS, err);
-    }
+    rc = rc != GD_OK ? rc : value_fetch(call, &box, VALUE_ELEMENTS, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -276,9 +274,7 @@ static int show_elements(struct command_call *call, const char *text, int64_t sk
     struct value value;
     struct examine job = {.count = count};
     int rc = value_format(call, letters, &format, err);
-    if (rc == GD_OK) {
-        rc = value_parse(call, text, &value, err);
-    }
+    rc = rc != GD_OK ? rc : value_parse(call, text, &value, err);
     if (rc != GD_OK) {
         return rc;
     }

@@ -130,18 +130,15 @@ static int make_steps(const struct dump_words *words, const struct live_dump *d,
 void dump_live_show_plan(struct command_call *call, const struct live_dump *d)
 {
     struct gd_buf text = GD_BUF_INIT(1 << 20);
+    cJSON *record = out_record(call->out, "dump");
+    bool has_directory = cJSON_HasObjectItem(record, "directory");
 
     gd_steps_text(&d->steps, &text);
-    if (out_is_json(call->out)) {
-        cJSON *record = out_record(call->out, "dump");
-        out_set(
-            record,
-            OUT_IF(!cJSON_HasObjectItem(record, "directory"), OUT_TEXT("directory", d->plan.dir)),
+    out_set(record, OUT_IF(!has_directory, OUT_TEXT("directory", d->plan.dir)),
             OUT_BOOL("armed", d->armed), OUT_TEXT("steps", gd_buf_text(&text)));
-    }
-    out_printf(call->out,
-               "Steps %s will be dumped to %s when the training reaches them (dump off cancels).\n",
-               out_safe(call, gd_buf_text(&text)), out_safe(call, d->plan.dir));
+    out_say(call->out, record,
+            "Steps {steps} will be dumped to {directory} when the training reaches them (dump off "
+            "cancels).\n");
     gd_buf_deinit(&text);
 }
 

@@ -44,9 +44,7 @@ static int move_frame(struct command_call *call, struct gd_err *err)
     int rc = call->argc > 0 ? arg_count(call->argv[0], 1, INT32_MAX, &count, err) : GD_OK;
     gd_node_id node;
     struct stack_places places;
-    if (rc == GD_OK) {
-        rc = inspect_node(call, NULL, &node, err);
-    }
+    rc = rc != GD_OK ? rc : inspect_node(call, NULL, &node, err);
     if (rc == GD_OK) {
         node = stack_node(call, node, false);
         rc = stack_need_places(call, node, &places, err);

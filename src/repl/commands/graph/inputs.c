@@ -14,9 +14,7 @@ static int run_edges(struct command_call *call, struct gd_err *err)
     options.control = inspect_take_flag(call, "-c");
     options.all = inspect_take_flag(call, "-a");
     int rc = inspect_take_count(call, "-d", 1, TREE_MAX_DEPTH, &options.depth, err);
-    if (rc == GD_OK) {
-        rc = inspect_no_options(call, err);
-    }
+    rc = rc != GD_OK ? rc : inspect_no_options(call, err);
     gd_node_id node;
     if (rc == GD_OK) {
         rc = inspect_node(call, call->argc ? inspect_join(call, 0, call->argc) : NULL, &node, err);

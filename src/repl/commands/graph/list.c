@@ -109,9 +109,7 @@ static int list_lines(struct command_call *call, const char *file, uint32_t firs
     if (rc == GD_OK && !goes_on) {
         warn_of_changes(call, &part, mark, ran);
     }
-    if (rc == GD_OK) {
-        rc = remember_place(call, state, kept, &part, mark, err);
-    }
+    rc = rc != GD_OK ? rc : remember_place(call, state, kept, &part, mark, err);
     if (rc == GD_OK) {
         show_lines(call, kept, &part, mark);
     }

@@ -136,9 +136,7 @@ static int parse_words(struct lockstep *l, struct gd_err *err)
     if (rc == GD_OK && shift) {
         rc = take_shift(shift, &l->shift, err);
     }
-    if (rc == GD_OK) {
-        rc = compare_options_take(call, &l->options, err);
-    }
+    rc = rc != GD_OK ? rc : compare_options_take(call, &l->options, err);
     if (rc == GD_OK && (call->argc < 2 || (call->argc > 2 && (strcmp(call->argv[2], "on") != 0 ||
                                                               call->argc == 3)))) {
         rc = gd_fail(err, GD_EUSAGE,

@@ -107,13 +107,8 @@ static int rank_all(struct command_call *call, const char *line, struct gd_err *
 /* The command of "all COMMAND" or gdb's "apply all COMMAND"; NULL: neither. */
 static const char *after_all(const char *line)
 {
-    if (strncmp(line, "apply", 5) == 0 && (line[5] == ' ' || line[5] == '\0')) {
-        line += 5 + strspn(line + 5, " \t");
-    }
-    if (strncmp(line, "all", 3) == 0 && (line[3] == ' ' || line[3] == '\0')) {
-        return line + 3 + strspn(line + 3, " \t");
-    }
-    return NULL;
+    const char *applied = arg_after(line, "apply");
+    return arg_after(applied ? applied : line, "all");
 }
 
 static int select_rank(struct command_call *call, const struct gd_ranks *ranks, struct gd_err *err)
@@ -157,15 +152,15 @@ static int select_alone(struct command_call *call, struct gd_err *err)
 
 static int run_rank(struct command_call *call, struct gd_err *err)
 {
-    const char *all = after_all(call->line);
+    const char *all = after_all(call->line), *what = arg_after(call->line, "check");
     const struct gd_ranks *ranks = job_of(call);
     int rc = GD_OK;
 
     if (all) {
         return rank_all(call, all, err);
     }
-    if (strncmp(call->line, "check", 5) == 0 && (call->line[5] == ' ' || call->line[5] == '\0')) {
-        return rank_check(call, call->line + 5 + strspn(call->line + 5, " \t"), err);
+    if (what) {
+        return rank_check(call, what, err);
     }
     if (call->line[0] != '\0') {
         rc = ranks ? select_rank(call, ranks, err) : select_alone(call, err);

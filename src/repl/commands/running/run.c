@@ -78,9 +78,7 @@ static int start_program(struct command_call *call, char *const argv[], struct g
     }
     int rc = listening_ensure(call, err);
     first.above = last_number(call->debugger);
-    if (rc == GD_OK) {
-        rc = launch_start(repl, argv, listening_address(call), err);
-    }
+    rc = rc != GD_OK ? rc : launch_start(repl, argv, listening_address(call), err);
     if (rc != GD_OK) {
         repl->end.fail_status = STATUS_NO_CONNECTION;
         return rc;

@@ -11,43 +11,40 @@ struct key_list {
     struct command_call *call;
     cJSON *list;
     const char *group; /* of the row before */
-    bool bound;        /* those alone */
+
     int count;
 };
 
-static void key_json(struct key_list *keys, const struct repl_key *key)
+static cJSON *add_key(struct key_list *keys, const struct repl_key *key)
 {
     cJSON *object = out_push(keys->list);
 
     out_set(object, OUT_TEXT("key", key->name), OUT_TEXT("panes", key->panes),
             OUT_TEXT("command", key->command));
-    if (!keys->bound) {
-        out_set(object, OUT_TEXT("group", key->group), OUT_TEXT("help", key->help),
-                OUT_BOOL("bound", key->bound));
-    }
     keys->count++;
+    return object;
 }
 
 static void on_bound_key(void *ctx, const struct repl_key *key)
 {
     struct key_list *keys = ctx;
-    struct command_call *call = keys->call;
 
     if (key->bound) {
-        out_printf(call->out, "  %-8s %-18s %s\n", out_safe(call, key->name), key->panes,
-                   key->command[0] != '\0' ? out_safe(call, key->command) : "-");
-        key_json(keys, key);
+        out_say(keys->call->out, add_key(keys, key),
+                "  {key:-8} {panes:-18} [{command}][{!command}-]\n");
     }
 }
 
 static void on_key(void *ctx, const struct repl_key *key)
 {
     struct key_list *keys = ctx;
-    struct command_call *call = keys->call;
+    cJSON *object = add_key(keys, key);
     char what[256];
 
+    out_set(object, OUT_TEXT("group", key->group), OUT_TEXT("help", key->help),
+            OUT_BOOL("bound", key->bound));
     if (!keys->group || strcmp(keys->group, key->group) != 0) {
-        out_printf(call->out, "%s%s:\n", keys->group ? "\n" : "", key->group);
+        out_printf(keys->call->out, "%s%s:\n", keys->group ? "\n" : "", key->group);
         keys->group = key->group;
     }
     if (key->same) {
@@ -57,9 +54,7 @@ static void on_key(void *ctx, const struct repl_key *key)
     } else {
         snprintf(what, sizeof(what), "%s", key->help);
     }
-    out_printf(call->out, "  %-8s %-48s %s\n", out_safe(call, key->name), out_safe(call, what),
-               key->panes);
-    key_json(keys, key);
+    out_say(keys->call->out, object, "  {key:-8} {what:-48} {panes}\n", OUT_TEXT("what", what));
 }
 
 static int list_keys(struct command_call *call, bool bound, struct gd_err *err)
@@ -69,7 +64,7 @@ static int list_keys(struct command_call *call, bool bound, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    struct key_list keys = {.call = call, .bound = bound};
+    struct key_list keys = {.call = call};
     cJSON *record = out_record(call->out, bound ? "bindings" : "keys");
     keys.list = out_list(record, bound ? "bindings" : "keys");
     call->repl->front.screen->keys(call->repl->front.screen_ctx, bound ? on_bound_key : on_key,

@@ -9,7 +9,6 @@ int info_dump(struct command_call *call, struct gd_err *err)
 {
     static const struct live_dump none = {.armed = false};
     const struct live_dump *d = dump_live_find(call->repl);
-    uint64_t most = call->debugger->settings.dump_bytes;
     cJSON *record = out_record(call->out, "dump");
 
     (void)err;
@@ -22,9 +21,9 @@ int info_dump(struct command_call *call, struct gd_err *err)
     }
     out_set(record, OUT_INT("tensors", d->tensors), OUT_INT("rows", d->rows),
             OUT_INT("dumped_steps", d->steps_done), OUT_INT("total_bytes", d->bytes),
-            OUT_INT("most_bytes", most));
-    out_printf(call->out, "Dumped so far: %s of %s, %s", inspect_plural(call, d->tensors, "tensor"),
-               inspect_plural(call, d->steps_done, "step"), inspect_bytes(call, d->bytes));
-    out_printf(call->out, most > 0 ? " of at most %s.\n" : ".\n", inspect_bytes(call, most));
+            OUT_INT("most_bytes", call->debugger->settings.dump_bytes));
+    out_say(call->out, record,
+            "Dumped so far: {tensors|tensor} of {dumped_steps|step}, {total_bytes:bytes}"
+            "[ of at most {most_bytes:bytes}].\n");
     return GD_OK;
 }

@@ -17,9 +17,7 @@ int info_events(struct command_call *call, struct gd_err *err)
     size_t count;
     int rc = inspect_no_options(call, err);
 
-    if (rc == GD_OK) {
-        rc = info_need_catalog(call, &catalog, err);
-    }
+    rc = rc != GD_OK ? rc : info_need_catalog(call, &catalog, err);
     if (rc != GD_OK) {
         return rc;
     }

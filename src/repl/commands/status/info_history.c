@@ -486,12 +486,8 @@ int info_history(struct command_call *call, struct gd_err *err)
     uint32_t index = 0;
     int rc = inspect_take_count(call, "-n", 1, MAX_RECORDS, &rows, err);
 
-    if (rc == GD_OK) {
-        rc = inspect_no_options(call, err);
-    }
-    if (rc == GD_OK) {
-        rc = need_history(call, &history, err);
-    }
+    rc = rc != GD_OK ? rc : inspect_no_options(call, err);
+    rc = rc != GD_OK ? rc : need_history(call, &history, err);
     if (rc == GD_OK && call->argc > 0) {
         rc = find_tensor(call, &history, call->argv[0], &index, err);
     }

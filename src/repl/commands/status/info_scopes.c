@@ -13,9 +13,7 @@ int info_scopes(struct command_call *call, struct gd_err *err)
         depth = TREE_MAX_DEPTH;
     }
     int rc = inspect_take_count(call, "-d", 0, TREE_MAX_DEPTH, &depth, err);
-    if (rc == GD_OK) {
-        rc = inspect_no_options(call, err);
-    }
+    rc = rc != GD_OK ? rc : inspect_no_options(call, err);
     gd_scope_id scope = 0;
     if (rc == GD_OK && call->argc > 0) {
         rc = nodes_find_scope(call, inspect_join(call, 0, call->argc), &scope, err);

@@ -62,9 +62,7 @@ int info_steps(struct command_call *call, struct gd_err *err)
     size_t count, first = 0, shown, here = 0;
     int rc = inspect_no_options(call, err);
 
-    if (rc == GD_OK) {
-        rc = info_need_catalog(call, &catalog, err);
-    }
+    rc = rc != GD_OK ? rc : info_need_catalog(call, &catalog, err);
     if (rc != GD_OK) {
         return rc;
     }
