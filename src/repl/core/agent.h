@@ -7,8 +7,6 @@
 
 #include "repl/core/command.h"
 
-/* Prints a reply, which is text or JSON, and records it: type "agent", `text` or `reply`. */
-void agent_show_reply(struct command_call *call, const char *reply);
 /* What the program of a session offers, blank-separated. "" while it is not known: then the program
  * is asked, and a later call knows. */
 const char *agent_command_names(struct repl *repl, struct gd_session *session);

@@ -33,13 +33,6 @@ void watch_record(struct command_call *call, cJSON *object, const struct gd_watc
 /* Prints "Watchpoint 2: TO on all: 212 nodes" and fills the record "watchpoint". */
 void watch_show(struct command_call *call, const struct gd_watchpoint *watch);
 
-/* The current node's name. GD_EUSAGE: none is selected. */
-int watch_current_node(struct command_call *call, const char **ret, struct gd_err *err);
-/* If the line of `break` or `tbreak` has an `if`, sets the watchpoint that it means, which checks
- * the node right after it was executed, and sets *ret; otherwise does nothing. GD_EUSAGE, and the
- * errors of gd_watchpoint_add. */
-int watch_break_if(struct command_call *call, bool temporary, bool *ret, struct gd_err *err);
-
 /* Asks the training processes for the costs and waits: afterwards cost_ns and cost_bytes are
  * current. GD_EINTR, GD_ETIMEOUT, or why they are unavailable. */
 int watch_ask_costs(struct command_call *call, struct gd_watch_total *ret, struct gd_err *err);

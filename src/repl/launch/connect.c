@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Instructions for connecting a training process to gradb. */
 #include "base/owner.h"
-#include "repl/commands/support/help.h"
+#include "repl/commands/support/support.h"
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 

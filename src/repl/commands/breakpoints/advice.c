@@ -2,7 +2,7 @@
 /* Commands: advice */
 #include <string.h>
 
-#include "repl/commands/breakpoints/advice.h"
+#include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/commands/breakpoints/hit.h"
 #include "repl/core/hits.h"
 #include "repl/core/watch.h"

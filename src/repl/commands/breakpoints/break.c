@@ -6,10 +6,11 @@
 #include "engine/graph/selector.h"
 #include "engine/watch/expression.h"
 #include "engine/watch/watchpoint.h"
-#include "repl/commands/breakpoints/break.h"
+#include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch.h"
 #include "repl/core/watch_args.h"
+#include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
 
 enum variant { ALWAYS, ONCE };
@@ -34,23 +35,26 @@ static size_t count_covered(struct command_call *call, const struct gd_breakpoin
     return count;
 }
 
-void breakpoint_place(struct command_call *call, const struct gd_breakpoint *at, struct gd_buf *out)
+const char *breakpoint_place(struct command_call *call, const struct gd_breakpoint *at)
 {
     struct gd_err why = {.code = GD_OK};
     gd_node_id first = GD_NO_NODE;
     size_t count = count_covered(call, at, &first, &why);
     struct gd_node_info info;
+    const char *where = out_safe(call, at->where);
 
     if (count == 1 && gd_graph_node(call->debugger->current->graph, first, &info)) {
-        gd_buf_printf(out, "%s (%s)", out_safe(call, info.name), out_safe(call, info.type));
-    } else if (count > 1) {
-        gd_buf_printf(out, "%s: %zu nodes", out_safe(call, at->where), count);
-    } else if (!call->debugger->current) {
-        gd_buf_printf(out, "%s (pending: no training process yet)", out_safe(call, at->where));
-    } else {
-        gd_buf_printf(out, "%s (pending: %s)", out_safe(call, at->where),
-                      why.text[0] != '\0' ? out_safe(call, why.text) : "no node matches yet");
+        return inspect_printf(call, "%s (%s)", out_safe(call, info.name),
+                              out_safe(call, info.type));
     }
+    if (count > 1) {
+        return inspect_printf(call, "%s: %zu nodes", where, count);
+    }
+    if (!call->debugger->current) {
+        return inspect_printf(call, "%s (pending: no training process yet)", where);
+    }
+    return inspect_printf(call, "%s (pending: %s)", where,
+                          why.text[0] != '\0' ? out_safe(call, why.text) : "no node matches yet");
 }
 
 void breakpoint_record(struct command_call *call, cJSON *object, const struct gd_breakpoint *at)
@@ -67,37 +71,6 @@ void breakpoint_record(struct command_call *call, cJSON *object, const struct gd
     for (size_t i = 0; body && i < body->count; i++) {
         out_push_text(lines, body->line[i]);
     }
-}
-
-static int run_break(struct command_call *call, struct gd_err *err)
-{
-    bool temporary = call->command->variant == ONCE;
-    const char *where = watch_args_unquote(call->arena, call->line);
-    struct gd_breakpoint *at = NULL;
-    struct gd_buf place = GD_BUF_INIT(1 << 20);
-    bool has_condition;
-    int rc = watch_break_if(call, temporary, &has_condition, err);
-
-    if (rc != GD_OK || has_condition) {
-        return rc;
-    }
-    if (!where) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
-    }
-    if (where[0] == '\0') {
-        rc = watch_current_node(call, &where, err);
-    }
-    rc = rc != GD_OK ? rc : nodes_must_run_any(call, where, err);
-    rc = rc != GD_OK ? rc : gd_debugger_break(call->debugger, where, temporary, &at, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    breakpoint_place(call, at, &place);
-    out_printf(call->out, "%s %d at %s\n", temporary ? "Temporary breakpoint" : "Breakpoint",
-               at->number, gd_buf_text(&place));
-    breakpoint_record(call, out_record(call->out, "breakpoint"), at);
-    gd_buf_deinit(&place);
-    return GD_OK;
 }
 
 /* The word "if" begins here. */
@@ -147,7 +120,7 @@ static int split_condition(const char *text, struct gd_watch_spec *ret, struct g
     return GD_OK;
 }
 
-int watch_current_node(struct command_call *call, const char **ret, struct gd_err *err)
+static int find_current_node(struct command_call *call, const char **ret, struct gd_err *err)
 {
     const struct gd_session *session = call->debugger->current;
     if (!session || session->current == GD_NO_NODE) {
@@ -157,7 +130,9 @@ int watch_current_node(struct command_call *call, const char **ret, struct gd_er
     return GD_OK;
 }
 
-int watch_break_if(struct command_call *call, bool temporary, bool *ret, struct gd_err *err)
+/* If the line has an `if`, sets the watchpoint that it means, which checks the node right after it
+ * was executed, and sets *ret; otherwise does nothing. */
+static int break_if(struct command_call *call, bool temporary, bool *ret, struct gd_err *err)
 {
     struct watch_args args;
     struct gd_watchpoint *watch = NULL;
@@ -171,13 +146,39 @@ int watch_break_if(struct command_call *call, bool temporary, bool *ret, struct 
                                  .when = GD_WHEN_EXACT,
                                  .action = GD_WATCH_STOP,
                                  .temporary = temporary};
-    rc = args.where ? GD_OK : watch_current_node(call, &spec.where, err);
+    rc = args.where ? GD_OK : find_current_node(call, &spec.where, err);
     rc = rc == GD_OK ? split_condition(args.guard, &spec, err) : rc;
     rc = rc == GD_OK ? gd_watchpoint_add(call->debugger, &spec, &watch, err) : rc;
     if (rc == GD_OK) {
         watch_show(call, watch);
     }
     return rc;
+}
+
+static int run_break(struct command_call *call, struct gd_err *err)
+{
+    bool temporary = call->command->variant == ONCE;
+    const char *where = watch_args_unquote(call->arena, call->line);
+    struct gd_breakpoint *at = NULL;
+    bool has_condition;
+    int rc = break_if(call, temporary, &has_condition, err);
+
+    if (rc != GD_OK || has_condition) {
+        return rc;
+    }
+    if (!where) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    rc = where[0] != '\0' ? GD_OK : find_current_node(call, &where, err);
+    rc = rc != GD_OK ? rc : nodes_must_run_any(call, where, err);
+    rc = rc != GD_OK ? rc : gd_debugger_break(call->debugger, where, temporary, &at, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    out_printf(call->out, "%s %d at %s\n", temporary ? "Temporary breakpoint" : "Breakpoint",
+               at->number, breakpoint_place(call, at));
+    breakpoint_record(call, out_record(call->out, "breakpoint"), at);
+    return GD_OK;
 }
 
 const struct command cmd_break = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: commands */
-#include "repl/commands/breakpoints/stop_numbers.h"
+#include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/core/repl_impl.h"
 
 static int run_commands(struct command_call *call, struct gd_err *err)

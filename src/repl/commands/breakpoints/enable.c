@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "engine/watch/watchpoint.h"
-#include "repl/commands/breakpoints/stop_numbers.h"
+#include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/core/repl_impl.h"
 
 struct enable_how {

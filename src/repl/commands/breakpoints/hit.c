@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "repl/commands/breakpoints/advice.h"
+#include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/commands/breakpoints/hit.h"
 #include "repl/core/hits.h"
 #include "repl/core/repl_impl.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: ignore */
 #include "engine/watch/watchpoint.h"
-#include "repl/commands/breakpoints/break.h"
-#include "repl/commands/breakpoints/stop_numbers.h"
+#include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/core/watch.h"
 #include "repl/values/inspect.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/watch/watchpoint.h"
-#include "repl/commands/breakpoints/stop_numbers.h"
+#include "repl/commands/breakpoints/breakpoints.h"
 
 int stop_range_parse(struct command_call *call, const char *text, struct stop_range *ret,
                      struct gd_err *err)

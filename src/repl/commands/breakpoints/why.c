@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/why/why.h"
-#include "repl/commands/breakpoints/advice.h"
+#include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/commands/breakpoints/why_question.h"
 #include "repl/core/await.h"
 #include "repl/core/repl_impl.h"

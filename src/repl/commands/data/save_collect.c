@@ -7,7 +7,7 @@
 #include "dump/files/tensor_writer.h"
 #include "engine/graph/selector.h"
 #include "engine/utf8.h"
-#include "repl/commands/data/save_impl.h"
+#include "repl/commands/data/save.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 

@@ -7,7 +7,6 @@
 
 #include "dump/files/tensor_writer.h"
 #include "repl/commands/data/save.h"
-#include "repl/commands/data/save_impl.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"

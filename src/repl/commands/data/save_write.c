@@ -5,7 +5,7 @@
 
 #include "dump/dump_target.h"
 #include "dump/files/tensor_writer.h"
-#include "repl/commands/data/save_impl.h"
+#include "repl/commands/data/save.h"
 #include "repl/core/newfile.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Waiting for the first stop of a session that has just connected, with all ranks of its job. */
-#include "repl/commands/running/first_stop.h"
 #include "engine/ranks.h"
+#include "repl/commands/running/running.h"
 #include "repl/core/repl_impl.h"
 
 struct gd_session *first_stop_session(const struct first_stop *first)

@@ -2,8 +2,7 @@
 /* Commands: listen */
 #include <string.h>
 
-#include "repl/commands/running/first_stop.h"
-#include "repl/commands/running/listening.h"
+#include "repl/commands/running/running.h"
 #include "repl/core/repl_impl.h"
 
 static bool has_connected(void *ctx)

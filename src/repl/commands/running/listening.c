@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/owner.h"
-#include "repl/commands/running/listening.h"
+#include "repl/commands/running/running.h"
 #include "repl/core/repl_impl.h"
 
 void repl_set_listen(struct repl *repl, const char *address)

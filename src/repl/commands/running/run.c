@@ -2,8 +2,7 @@
 /* Commands: run */
 #include <string.h>
 
-#include "repl/commands/running/first_stop.h"
-#include "repl/commands/running/listening.h"
+#include "repl/commands/running/running.h"
 #include "repl/core/parse.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the commands that run, end and choose training processes share. */
+/* What the commands that start, run, end and choose training processes share. */
 #ifndef GD_REPL_RUNNING_H
 #define GD_REPL_RUNNING_H
 
@@ -38,5 +38,28 @@ int session_show_selected(struct command_call *call, struct gd_err *err);
 
 /* `rank check [WHAT]` */
 int rank_check(struct command_call *call, const char *what, struct gd_err *err);
+
+/* Waiting for the first stop of a session that connects (first_stop.c). */
+struct first_stop {
+    struct gd_debugger *debugger;
+    int above; /* only sessions with a greater number count */
+    struct repl *repl;
+};
+/* The first of those sessions; NULL: none has connected. */
+struct gd_session *first_stop_session(const struct first_stop *first);
+/* Selects the session and waits for its stop, or for the first stop of all ranks of its job.
+ * call->session is the one that is selected then. GD_EINTR, GD_ELOST. */
+int first_stop_wait(struct command_call *call, struct gd_session *session, struct gd_err *err);
+
+/* Also listens on the address. Other hosts that can reach it need a token: one is made and shown
+ * when none is set. GD_EUNSUPPORTED: there is no server; the server's own errors. */
+int listening_start(struct command_call *call, const char *address, struct gd_err *err);
+/* At the user's meeting point and at MindSpore's port; one of the two is enough (a warning). */
+int listening_as_usual(struct command_call *call, struct gd_err *err);
+/* Somewhere that a program started by `run` can connect to, unless gradb listens already. */
+int listening_ensure(struct command_call *call, struct gd_err *err);
+/* The TCP address, else the socket; NULL: not listening. */
+const char *listening_address(struct command_call *call);
+const char *listening_socket(struct command_call *call); /* NULL: none */
 
 #endif

@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "repl/commands/screen/panes.h"
-#include "repl/commands/support/help.h"
+#include "repl/commands/support/support.h"
 #include "repl/core/repl_impl.h"
 
 struct key_list {

@@ -173,7 +173,8 @@ static void print_text(struct command_call *call, const char *text)
     }
 }
 
-void agent_show_reply(struct command_call *call, const char *reply)
+/* Text or JSON. */
+static void show_reply(struct command_call *call, const char *reply)
 {
     cJSON *record = out_record(call->out, "agent");
     cJSON *value = reply[0] == '{' || reply[0] == '[' ? cJSON_Parse(reply) : NULL;
@@ -232,7 +233,7 @@ static int run_agent(struct command_call *call, struct gd_err *err)
     args += strspn(args, " \t");
     int rc = repl_command(call, call->argv[0], args, GD_NO_NODE, &reply, err);
     if (rc == GD_OK) {
-        agent_show_reply(call, reply);
+        show_reply(call, reply);
     }
     return rc;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `info conditions`. */
 #include "engine/watch/condition.h"
-#include "repl/commands/breakpoints/advice.h"
+#include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/commands/status/info.h"
 
 static const char *range_text(const struct gd_condition_param *param)

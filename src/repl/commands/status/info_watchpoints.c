@@ -2,7 +2,7 @@
 /* `info watchpoints`. */
 #include <stdlib.h>
 
-#include "repl/commands/breakpoints/advice.h"
+#include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/commands/status/info.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch.h"

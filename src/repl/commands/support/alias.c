@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/commands/support/user_names.h"
+#include "repl/commands/support/support.h"
 #include "repl/core/repl_impl.h"
 
 static int list_aliases(struct command_call *call)

@@ -2,7 +2,7 @@
 /* Commands: apropos */
 #include <string.h>
 
-#include "repl/commands/support/help.h"
+#include "repl/commands/support/support.h"
 
 static bool is_about(const struct command *command, const char *word)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: define */
-#include "repl/commands/support/user_names.h"
+#include "repl/commands/support/support.h"
 #include "repl/core/repl_impl.h"
 
 static int run_define(struct command_call *call, struct gd_err *err)

@@ -2,7 +2,7 @@
 /* Commands: help */
 #include <string.h>
 
-#include "repl/commands/support/help.h"
+#include "repl/commands/support/support.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/settings_table.h"
 
@@ -145,6 +145,29 @@ static bool is_setting(const struct command_call *call, const struct command *co
            (strcmp(command->name, "set") == 0 || strcmp(command->name, "show") == 0);
 }
 
+static int explain_setting(struct command_call *call, const char *name, struct gd_err *err)
+{
+    const struct setting *setting = NULL;
+    const char *rest = NULL;
+    struct gd_buf range = GD_BUF_INIT(4096);
+    int rc = setting_find(name + strspn(name, " \t"), &setting, &rest, err);
+
+    if (rc == GD_OK && *rest != '\0') {
+        rc = gd_fail(err, GD_ENOTFOUND, "there is no setting \"%.80s\"", out_safe(call, name));
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    setting_range(setting, &range);
+    cJSON *record = out_record(call->out, "help");
+    out_set(record, OUT_TEXT("name", setting->name), OUT_TEXT("group", "settings"),
+            OUT_TEXT("text", setting->text), OUT_TEXT("range", gd_buf_text(&range)));
+    out_printf(call->out, "set %s VALUE\n%s.\n\nVALUE: %s\n", setting->name, setting->text,
+               gd_buf_text(&range));
+    gd_buf_deinit(&range);
+    return GD_OK;
+}
+
 static int run_help(struct command_call *call, struct gd_err *err)
 {
     const struct command *table = NULL;
@@ -186,34 +209,11 @@ static int run_help(struct command_call *call, struct gd_err *err)
             return rc;
         }
         if (i == 0 && is_setting(call, command)) {
-            return help_setting(call, call->line + strcspn(call->line, " \t"), err);
+            return explain_setting(call, call->line + strcspn(call->line, " \t"), err);
         }
         table = command->sub;
     }
     help_command(call, command);
-    return GD_OK;
-}
-
-int help_setting(struct command_call *call, const char *name, struct gd_err *err)
-{
-    const struct setting *setting = NULL;
-    const char *rest = NULL;
-    struct gd_buf range = GD_BUF_INIT(4096);
-    int rc = setting_find(name + strspn(name, " \t"), &setting, &rest, err);
-
-    if (rc == GD_OK && *rest != '\0') {
-        rc = gd_fail(err, GD_ENOTFOUND, "there is no setting \"%.80s\"", out_safe(call, name));
-    }
-    if (rc != GD_OK) {
-        return rc;
-    }
-    setting_range(setting, &range);
-    cJSON *record = out_record(call->out, "help");
-    out_set(record, OUT_TEXT("name", setting->name), OUT_TEXT("group", "settings"),
-            OUT_TEXT("text", setting->text), OUT_TEXT("range", gd_buf_text(&range)));
-    out_printf(call->out, "set %s VALUE\n%s.\n\nVALUE: %s\n", setting->name, setting->text,
-               gd_buf_text(&range));
-    gd_buf_deinit(&range);
     return GD_OK;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "repl/commands/support/help.h"
+#include "repl/commands/support/support.h"
 
 const struct command help_topics[] = {
     {.name = "selectors",

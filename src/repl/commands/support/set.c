@@ -4,7 +4,7 @@
 
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/files/dump_live.h"
-#include "repl/commands/support/show.h"
+#include "repl/commands/support/support.h"
 #include "repl/core/settings_table.h"
 
 /* Removes quotes around a whole value, which may contain blanks or be empty. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "repl/commands/status/info.h"
-#include "repl/commands/support/show.h"
+#include "repl/commands/support/support.h"
 #include "repl/core/settings_table.h"
 
 void setting_record(const struct setting *setting, const struct gd_settings *settings,

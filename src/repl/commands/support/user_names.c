@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "repl/commands/support/user_names.h"
+#include "repl/commands/support/support.h"
 
 int user_name_check(const char *what, const char *name, struct gd_err *err)
 {

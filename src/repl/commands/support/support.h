@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What `help` and `apropos` share, and help that other files produce. */
-#ifndef GD_REPL_HELP_H
-#define GD_REPL_HELP_H
+/* What `help`, `apropos` and the commands about settings and names share. */
+#ifndef GD_REPL_SUPPORT_H
+#define GD_REPL_SUPPORT_H
 
 #include "repl/core/command.h"
+#include "repl/core/settings_table.h"
 
 /* What `help` explains that is not a command; ends with a NULL name. */
 extern const struct command help_topics[];
@@ -14,8 +15,16 @@ const char *help_examples(struct command_call *call, const char *text);
 void help_list_row(struct command_call *call, cJSON *list, const struct command *command,
                    const char *prefix);
 
-int help_setting(struct command_call *call, const char *name, struct gd_err *err);
 int help_keys(struct command_call *call, struct gd_err *err); /* screen/bind.c */
 int help_connect(struct command_call *call);                  /* launch/connect.c */
+
+/* Adds the setting with its value, default, range and text. */
+void setting_record(const struct setting *setting, const struct gd_settings *settings,
+                    cJSON *object);
+
+/* GD_EINVAL: `name` cannot be a name; `what` is the command that takes it. */
+int user_name_check(const char *what, const char *name, struct gd_err *err);
+/* Not a built-in command's name, or the user agreed to redefine that command. */
+bool user_name_is_free(struct command_call *call, const char *name);
 
 #endif
