@@ -132,7 +132,7 @@ static void list_entries(struct command_call *call, const cJSON *entries, const 
         {"verdict", "", false,
          "[{verdict}][{?verdict}{?flags}, ][{flags}][{?repeats} ({times} times)]"}};
     out_table_of(call->out, shown, SIZE_MAX, columns, sizeof(columns) / sizeof(columns[0]));
-    out_say_each(call->out, entries, "[{number}: {folder}\n][{!folder}{number}: {note}\n]");
+    out_say_each(call->out, entries, "[{number}: {folder}\n][{!folder}[{number}: {note}\n]]");
 }
 
 static void show_state(struct command_call *call, const cJSON *reply)

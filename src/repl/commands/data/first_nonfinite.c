@@ -307,7 +307,7 @@ static void sum_up(struct looking *l)
             OUT_INT("ranks", l->ranks), OUT_IF(l->left_out, OUT_TEXT("left_out", l->left_out)));
     out_say(call->out, l->record,
             "[{!found}No NaN or infinity: ]{looked}[{?found} up to here]"
-            "[; {of_steps|step}][{?of_steps}, {of_ranks|rank}][{!of_steps}; {of_ranks|rank}]"
+            "[; {of_steps|step}][{?of_steps}[, {of_ranks|rank}]][{!of_steps}[; {of_ranks|rank}]]"
             "[; {passed_over:n} skipped (masks, uninitialised memory)].\n"
             "[Not searched: {left_out}.\n]",
             OUT_TEXT("looked", inspect_checked_text(call, &l->checked, "tensor", "checked")),
