@@ -108,6 +108,7 @@ double out_number_of(const cJSON *object, const char *key);
  *     n        12,345
  *     bytes    32 KiB
  *     time     1.25 s (seconds)
+ *     date     2026-01-02 03:04:05 (seconds since 1970)
  *     .9       9 significant digits, whole numbers in full
  *     g4       4 significant digits, like %.4g
  *     f1       1 digit after the decimal point

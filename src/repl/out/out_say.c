@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "compare/tool_metrics.h"
 #include "engine/format.h"
@@ -48,6 +49,18 @@ void out_add_duration(struct gd_buf *text, double seconds)
             gd_buf_printf(text, "%llu h %llu min", whole / 3600, whole / 60 % 60);
         }
     }
+}
+
+static void add_date(struct gd_buf *text, double seconds)
+{
+    time_t when = seconds > 0 && seconds < 1e11 ? (time_t)seconds : 0;
+    char date[32] = "unknown";
+    struct tm tm;
+
+    if (when && localtime_r(&when, &tm)) {
+        strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &tm);
+    }
+    gd_buf_puts(text, date);
 }
 
 /* Numbers are doubles, or raw text where a double would be inexact. */
@@ -168,6 +181,8 @@ static void add_double(struct gd_buf *text, const char *form, double number)
         gd_buf_puts(text, gd_format_bytes((uint64_t)fmax(number, 0), room, sizeof(room)));
     } else if (strcmp(form, "time") == 0) {
         out_add_duration(text, number);
+    } else if (strcmp(form, "date") == 0) {
+        add_date(text, number);
     } else if (strcmp(form, "repr") == 0) {
         gd_buf_puts(text, gd_tool_number(number, room, sizeof(room)));
     } else if (form[0] == 'f') {

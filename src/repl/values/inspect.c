@@ -71,6 +71,28 @@ int inspect_take_count(struct command_call *call, const char *flag, int64_t min,
     return GD_OK;
 }
 
+int inspect_take_option(struct command_call *call, const char *option, const char **ret,
+                        struct gd_err *err)
+{
+    size_t len = strlen(option);
+    for (int i = 0; i < call->argc; i++) {
+        const char *word = call->argv[i];
+        if (strncmp(word, option, len) != 0 || (word[len] != '\0' && word[len] != '=')) {
+            continue;
+        }
+        take_word(call, i);
+        *ret = word[len] == '=' ? word + len + 1 : "";
+        if (word[len] == '\0' && i < call->argc) {
+            *ret = call->argv[i];
+            take_word(call, i);
+        }
+        return **ret != '\0' ? GD_OK
+                             : gd_fail(err, GD_EUSAGE, "%s: a value is missing after %s",
+                                       call->command->name, option);
+    }
+    return GD_OK;
+}
+
 int inspect_no_options(const struct command_call *call, struct gd_err *err)
 {
     for (int i = 0; i < call->argc; i++) {
@@ -262,6 +284,12 @@ const char *inspect_slot(struct command_call *call, gd_node_id node, uint32_t sl
 
     gd_graph_slot_name(call->session->graph, node, slot, text);
     return inspect_printf(call, "%s", text);
+}
+
+const char *inspect_tensor_name(struct command_call *call, gd_node_id node, uint32_t slot)
+{
+    return inspect_printf(call, "%s:%s", gd_graph_name(call->session->graph, node),
+                          inspect_slot(call, node, slot));
 }
 
 const char *inspect_fit(struct command_call *call, const char *name, int used)

@@ -15,6 +15,10 @@
 bool inspect_take_flag(struct command_call *call, const char *flag);
 /* Takes "--by W" out of call->argv and returns W; NULL: it is not there. */
 const char *inspect_take_word(struct command_call *call, const char *option);
+/* Takes "--by W" or "--by=W" out of call->argv. Without it *ret keeps its value. GD_EUSAGE: W is
+ * missing. */
+int inspect_take_option(struct command_call *call, const char *option, const char **ret,
+                        struct gd_err *err);
 /* Takes "-d 3" (or "-d3") out of call->argv. Without it *ret keeps its value. */
 int inspect_take_count(struct command_call *call, const char *flag, int64_t min, int64_t max,
                        int64_t *ret, struct gd_err *err);
@@ -50,6 +54,8 @@ const char *inspect_shape(struct command_call *call, const struct gd_shape *shap
 const char *inspect_index(struct command_call *call, const struct gd_shape *shape, int64_t flat);
 /* A slot as it is written: "0", "in0" */
 const char *inspect_slot(struct command_call *call, gd_node_id node, uint32_t slot);
+/* "NODE:0", unescaped */
+const char *inspect_tensor_name(struct command_call *call, gd_node_id node, uint32_t slot);
 /* "32 KiB" */
 const char *inspect_bytes(struct command_call *call, uint64_t bytes);
 /* "1.25 s", "3 min 20 s" */

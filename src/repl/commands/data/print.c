@@ -76,12 +76,10 @@ static int show_value(struct command_call *call, const struct print_job *job, st
 static int print_slots(struct command_call *call, const struct print_job *job, struct value *value,
                        uint32_t count, struct gd_err *err)
 {
-    const char *name = gd_graph_name(call->session->graph, value->arg.ref.node);
     for (uint32_t slot = 0; slot < count; slot++) {
         struct value one = *value;
         one.arg.ref.slot = slot;
-        one.label =
-            inspect_printf(call, "%s:%s", name, inspect_slot(call, value->arg.ref.node, slot));
+        one.label = inspect_tensor_name(call, value->arg.ref.node, slot);
         struct gd_err why = {0};
         int rc = value_fetch(call, &one, VALUE_STATS, &why);
         if (rc == GD_EINTR) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/dump_target.h"
 #include "dump/files/tensor_writer.h"
 #include "engine/graph/selector.h"
@@ -13,24 +14,6 @@
 
 #define MORE_RANK 8 /* dimensions that a tensor may have beyond the declared ones */
 #define MAX_SAVED ((size_t)1000000)
-
-static int add_item(struct saving *s, struct saved **ret, struct gd_err *err)
-{
-    if (s->count == MAX_SAVED) {
-        return gd_fail(err, GD_ELIMIT, "more than %zu tensors", MAX_SAVED);
-    }
-    if (s->count == s->room) {
-        size_t room = s->room ? s->room * 2 : 16;
-        struct saved *grown = realloc(s->item, room * sizeof(*grown));
-        if (!grown) {
-            return gd_fail(err, GD_ENOMEM, "out of memory");
-        }
-        s->item = grown;
-        s->room = room;
-    }
-    *ret = &s->item[s->count++];
-    return GD_OK;
-}
 
 /* The key in a checkpoint, "layer1.0.weight", unless another node has that name; with the slot if
  * the node has several. */
@@ -63,37 +46,30 @@ static void learn_shape(struct saving *s, struct saved *item)
     item->bytes = bytes;
 }
 
-static int add_one(struct saving *s, const struct value *value, struct gd_err *err)
+/* The value is parsed, not fetched. */
+static int add_item(struct saving *s, const struct value *value, const char *name,
+                    struct gd_err *err)
 {
-    struct saved *item = NULL;
-    int rc = add_item(s, &item, err);
-    if (rc != GD_OK) {
-        return rc;
+    if (s->count == MAX_SAVED) {
+        return gd_fail(err, GD_ELIMIT, "more than %zu tensors", MAX_SAVED);
     }
-    *item = (struct saved){.value = *value};
-    item->name =
-        value->is_history ? "tensor" : key_of(s->call, value->arg.ref.node, value->arg.ref.slot);
-    learn_shape(s, item);
+    struct saved *grown = gd_grow(s->item, s->count, &s->room, sizeof(*grown));
+    if (!grown) {
+        return gd_fail_nomem(err);
+    }
+    s->item = grown;
+    grown[s->count] = (struct saved){.value = *value, .name = name};
+    learn_shape(s, &grown[s->count++]);
     return GD_OK;
 }
 
 static int add_slot(struct saving *s, gd_node_id node, uint32_t slot, struct gd_err *err)
 {
-    struct command_call *call = s->call;
-    struct saved *item = NULL;
-    int rc = add_item(s, &item, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    const char *name = gd_graph_name(call->session->graph, node);
-    *item = (struct saved){
-        .name = key_of(call, node, slot),
-        .value = {.step = -1,
-                  .prev_step = -1,
-                  .label = inspect_printf(call, "%s:%s", name, inspect_slot(call, node, slot)),
-                  .arg.ref = {.node = node, .slot = slot}}};
-    learn_shape(s, item);
-    return GD_OK;
+    const struct value value = {.step = -1,
+                                .prev_step = -1,
+                                .label = inspect_tensor_name(s->call, node, slot),
+                                .arg.ref = {.node = node, .slot = slot}};
+    return add_item(s, &value, key_of(s->call, node, slot), err);
 }
 
 static int add_selected(struct saving *s, const char *text, struct gd_err *err)
@@ -242,7 +218,9 @@ int save_collect(struct saving *s, enum value_which which, struct gd_err *err)
     int rc = call->argc <= 1 ? value_parse(call, text, &value, &why) : GD_ENOTFOUND;
     if (rc == GD_OK) {
         value.which = which;
-        return add_one(s, &value, err);
+        const struct gd_tensor_ref *ref = &value.arg.ref;
+        const char *name = value.is_history ? "tensor" : key_of(call, ref->node, ref->slot);
+        return add_item(s, &value, name, err);
     }
     if (call->argc == 0) {
         return gd_fail(err, rc, "%s", why.text);

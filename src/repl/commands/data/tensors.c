@@ -23,12 +23,6 @@ static const struct out_column stats_columns[] = {
     {"name", "Tensor", false},   {"note", "", false},
 };
 
-static const char *slot_name(struct command_call *call, gd_node_id node, uint32_t slot)
-{
-    const char *name = gd_graph_name(call->session->graph, node);
-    return inspect_name(call, inspect_printf(call, "%s:%s", name, inspect_slot(call, node, slot)));
-}
-
 struct tensor_rows {
     struct command_call *call;
     bool want_stats;
@@ -49,7 +43,7 @@ static void plain_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot,
         return;
     }
     cJSON *item = out_row(rows->table);
-    out_set(item, OUT_TEXT("name", slot_name(call, node, slot)));
+    out_set(item, OUT_TEXT("name", inspect_name(call, inspect_tensor_name(call, node, slot))));
     inspect_add_node(call, item, node);
     out_set(item, OUT_INT("slot", slot), OUT_TEXT("dtype", gd_dtype_name(output->dtype)),
             OUT_JSON("shape", inspect_shape_json(&output->shape)),
@@ -88,7 +82,7 @@ static int stats_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot)
     struct gd_err err = {0};
     struct value value = {.step = -1,
                           .prev_step = -1,
-                          .label = slot_name(call, node, slot),
+                          .label = inspect_name(call, inspect_tensor_name(call, node, slot)),
                           .arg.ref = {.node = node, .slot = slot}};
     int rc = value_fetch(call, &value, VALUE_STATS, &err);
     if (rc == GD_EINTR) {

@@ -42,11 +42,9 @@ static int run_whatis(struct command_call *call, struct gd_err *err)
     for (uint32_t slot = 0; slot < slots && rc == GD_OK; slot++) {
         struct value one = value;
         if (slots > 1) {
-            const char *name = inspect_slot(call, value.arg.ref.node, slot);
             one.arg.ref.slot = slot;
-            one.label = inspect_printf(
-                call, "%s:%s", gd_graph_name(call->session->graph, value.arg.ref.node), name);
-            out_printf(call->out, ":%s ", name);
+            one.label = inspect_tensor_name(call, value.arg.ref.node, slot);
+            out_printf(call->out, ":%s ", inspect_slot(call, value.arg.ref.node, slot));
         }
         rc = show_type(call, &one, list ? out_push(list) : record, err);
     }

@@ -189,9 +189,7 @@ static int fetch_examined(struct command_call *call, struct value *value, struct
                           int64_t skip, struct gd_err *err)
 {
     if (!value->is_history && only_indices(&value->arg.slice)) {
-        job->name =
-            inspect_printf(call, "%s:%s", gd_graph_name(call->session->graph, value->arg.ref.node),
-                           inspect_slot(call, value->arg.ref.node, value->arg.ref.slot));
+        job->name = inspect_tensor_name(call, value->arg.ref.node, value->arg.ref.slot);
         return fetch_box(call, value, job, skip, err);
     }
     int rc = value_fetch(call, value, VALUE_ELEMENTS, err);

@@ -36,34 +36,15 @@ static void left_out(void *ctx, const char *path, const char *why)
     }
 }
 
-/* Takes "--as NAME" out of call->argv; *ret keeps its value without it. */
-static int take_option(struct command_call *call, const char *option, const char **ret,
-                       struct gd_err *err)
-{
-    for (int i = 0; i < call->argc; i++) {
-        if (strcmp(call->argv[i], option) != 0) {
-            continue;
-        }
-        if (i + 1 == call->argc) {
-            return gd_fail(err, GD_EUSAGE, "convert: a value is missing after %s", option);
-        }
-        *ret = call->argv[i + 1];
-        call->argc -= 2;
-        memmove(&call->argv[i], &call->argv[i + 2], (size_t)(call->argc - i) * sizeof(*call->argv));
-        return GD_OK;
-    }
-    return GD_OK;
-}
-
 static int take_options(struct command_call *call, struct gd_cann_convert_options *options,
                         struct gd_err *err)
 {
     static const char *const kinds[] = {"npy", "bin", "mindspore"};
     const char *as = "npy", *format = NULL;
-    int rc = take_option(call, "--as", &as, err);
+    int rc = inspect_take_option(call, "--as", &as, err);
     size_t kind = 0;
 
-    rc = rc != GD_OK ? rc : take_option(call, "--format", &format, err);
+    rc = rc != GD_OK ? rc : inspect_take_option(call, "--format", &format, err);
     rc = rc != GD_OK ? rc : inspect_no_options(call, err);
     if (rc != GD_OK) {
         return rc;

@@ -10,34 +10,6 @@
 
 #define ALARM_ROWS 10
 
-/* Takes "--format NAME" or "--format=NAME" out of call->argv; false: NAME is missing. */
-static bool take_option(struct command_call *call, const char *option, const char **ret)
-{
-    size_t len = strlen(option);
-
-    for (int i = 0; i < call->argc; i++) {
-        int used = 1;
-
-        if (strncmp(call->argv[i], option, len) != 0 ||
-            (call->argv[i][len] != '\0' && call->argv[i][len] != '=')) {
-            continue;
-        }
-        if (call->argv[i][len] == '=') {
-            *ret = call->argv[i] + len + 1;
-        } else if (i + 1 < call->argc) {
-            *ret = call->argv[i + 1];
-            used = 2;
-        } else {
-            return false;
-        }
-        call->argc -= used;
-        memmove(&call->argv[i], &call->argv[i + used],
-                (size_t)(call->argc - i) * sizeof(*call->argv));
-        return **ret != '\0';
-    }
-    return true;
-}
-
 /* "MindSpore synchronous dump (1.3 and later)"; several are joined. */
 static const char *formats_text(struct command_call *call, const struct gd_dump *dump)
 {
@@ -183,16 +155,11 @@ static int run_open(struct command_call *call, struct gd_err *err)
     cJSON *list = NULL;
     int rc = repl_check_seal(call->repl, err);
 
-    if (rc != GD_OK) {
-        return rc;
-    }
     options.partial = inspect_take_flag(call, "--partial");
-    if (!take_option(call, "--format", &options.format) ||
-        !take_option(call, "--key", &options.key) ||
-        !take_option(call, "--dtype", &options.dtype)) {
-        return gd_fail(err, GD_EUSAGE, "open: a value is missing after an option");
-    }
-    rc = inspect_no_options(call, err);
+    rc = rc != GD_OK ? rc : inspect_take_option(call, "--format", &options.format, err);
+    rc = rc != GD_OK ? rc : inspect_take_option(call, "--key", &options.key, err);
+    rc = rc != GD_OK ? rc : inspect_take_option(call, "--dtype", &options.dtype, err);
+    rc = rc != GD_OK ? rc : inspect_no_options(call, err);
     if (rc == GD_OK && call->argc == 0) {
         rc = gd_fail(err, GD_EUSAGE, "open: specify a file or directory");
     }

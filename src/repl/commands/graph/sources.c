@@ -3,62 +3,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "engine/hash_index.h"
 #include "repl/commands/status/info.h"
 #include "repl/values/inspect.h"
 
 struct file_count {
-    const char *file; /* the graph's */
+    const char *file; /* the graph's; the index of names needs it first */
     uint32_t nodes;
     uint32_t low, high; /* lines */
 };
 
-struct file_table { /* open addressing, by the file's text */
-    struct file_count *slot;
-    uint32_t used, room; /* room is a power of two */
+struct file_table {
+    struct file_count *item;
+    size_t count, cap;
+    struct gd_hash_index names;
 };
 
-static uint32_t hash_text(const char *text)
+/* NULL: out of memory. */
+static struct file_count *find_file(struct file_table *table, const char *file)
 {
-    uint32_t hash = 2166136261u;
-    for (; *text; text++) {
-        hash = (hash ^ (unsigned char)*text) * 16777619u;
+    uint32_t at = gd_hash_index_find(&table->names, file, table->item, sizeof(*table->item));
+    if (at != UINT32_MAX) {
+        return &table->item[at];
     }
-    return hash;
-}
-
-static struct file_count *find_slot(struct file_count *slot, uint32_t room, const char *file)
-{
-    uint32_t at = hash_text(file) & (room - 1);
-    while (slot[at].file && strcmp(slot[at].file, file) != 0) {
-        at = (at + 1) & (room - 1);
+    struct file_count *grown = gd_grow(table->item, table->count, &table->cap, sizeof(*grown));
+    if (!grown) {
+        return NULL;
     }
-    return &slot[at];
-}
-
-static struct file_count *file_entry(struct file_table *table, const char *file)
-{
-    if (2 * (table->used + 1) > table->room) {
-        uint32_t room = table->room ? 2 * table->room : 64;
-        struct file_count *grown = calloc(room, sizeof(*grown));
-        if (!grown) {
-            return NULL;
-        }
-        for (uint32_t i = 0; i < table->room; i++) {
-            if (table->slot[i].file) {
-                *find_slot(grown, room, table->slot[i].file) = table->slot[i];
-            }
-        }
-        free(table->slot);
-        table->slot = grown;
-        table->room = room;
+    table->item = grown;
+    if (gd_hash_index_add_name(&table->names, file, (uint32_t)table->count, NULL) != GD_OK) {
+        return NULL;
     }
-    struct file_count *entry = find_slot(table->slot, table->room, file);
-    if (!entry->file) {
-        entry->file = file;
-        entry->low = UINT32_MAX;
-        table->used++;
-    }
-    return entry;
+    grown[table->count] = (struct file_count){.file = file, .low = UINT32_MAX};
+    return &grown[table->count++];
 }
 
 /* Counts the node once for each file in its stack. */
@@ -68,7 +46,7 @@ static bool count_files(struct file_table *table, const struct gd_frame *frame, 
         if (frame[i].is_title || !frame[i].file[0]) {
             continue;
         }
-        struct file_count *entry = file_entry(table, frame[i].file);
+        struct file_count *entry = find_file(table, frame[i].file);
         if (!entry) {
             return false;
         }
@@ -87,9 +65,6 @@ static int by_nodes(const void *a, const void *b)
 {
     const struct file_count *x = a;
     const struct file_count *y = b;
-    if (!x->file || !y->file) {
-        return (x->file ? 0 : 1) - (y->file ? 0 : 1);
-    }
     return x->nodes != y->nodes ? (x->nodes < y->nodes ? 1 : -1) : strcmp(x->file, y->file);
 }
 
@@ -101,8 +76,8 @@ static void show_files(struct command_call *call, const struct file_table *table
                                                 {"file", "File", false}};
     struct out_table *rows = out_table_begin(call->out, "sources", columns, 4);
     uint32_t shown = 0;
-    for (uint32_t i = 0; i < table->used; i++) {
-        const struct file_count *entry = &table->slot[i];
+    for (size_t i = 0; i < table->count; i++) {
+        const struct file_count *entry = &table->item[i];
         if (!strstr(entry->file, text)) {
             continue;
         }
@@ -112,8 +87,8 @@ static void show_files(struct command_call *call, const struct file_table *table
     }
     out_table_end(rows);
     if (shown == 0) {
-        out_printf(call->out, table->used ? "No matching source file.\n"
-                                          : "The training process sent no stacks.\n");
+        out_printf(call->out, table->count ? "No matching source file.\n"
+                                           : "The training process sent no stacks.\n");
     }
 }
 
@@ -131,12 +106,13 @@ int info_source(struct command_call *call, struct gd_err *err)
         }
     }
     if (rc == GD_OK) {
-        if (table.used > 0) {
-            qsort(table.slot, table.room, sizeof(*table.slot), by_nodes);
+        if (table.count > 0) {
+            qsort(table.item, table.count, sizeof(*table.item), by_nodes);
         }
         show_files(call, &table, call->argc ? call->argv[0] : "");
     }
-    free(table.slot);
+    free(table.item);
+    gd_hash_index_deinit(&table.names);
     return rc;
 }
 

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/history/history.h"
 #include "engine/statistic.h"
@@ -376,18 +375,6 @@ static int show_track(struct command_call *call, const struct gd_history *histor
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static const char *time_text(struct command_call *call, double seconds)
-{
-    time_t when = seconds > 0 && seconds < 1e11 ? (time_t)seconds : 0;
-    char text[32] = "unknown";
-    struct tm tm;
-
-    if (when && localtime_r(&when, &tm)) {
-        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
-    }
-    return inspect_printf(call, "%s", text);
-}
-
 static void show_head(struct command_call *call, const struct gd_history *history,
                       const struct gd_history_head *head)
 {
@@ -400,8 +387,7 @@ static void show_head(struct command_call *call, const struct gd_history *histor
             OUT_INT("first_step", head->first_step), OUT_INT("last_step", head->last_step),
             OUT_INT("generation", head->generation), OUT_INT("damaged", head->damaged));
     out_say(call->out, record,
-            "{file}, {bytes:bytes}, since {time}\n{tensors|tensor} of {capacity:n}",
-            OUT_TEXT("time", time_text(call, head->started)));
+            "{file}, {bytes:bytes}, since {started:date}\n{tensors|tensor} of {capacity:n}");
     if (head->last_step >= 0) {
         out_say(call->out, record, ", steps {first_step} to {last_step}");
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `info session`. */
 #include <string.h>
-#include <time.h>
 
 #include "repl/commands/status/info.h"
 #include "repl/core/repl_impl.h"
@@ -22,25 +21,12 @@ static void show_left(void *ctx, const struct launch_left *left)
             OUT_TEXT("state", left->running ? "running" : "ended"));
 }
 
-/* "2026-01-02 03:04:05"; "" on failure. */
-static void describe_time(double seconds, char *ret, size_t size)
-{
-    time_t when = (time_t)seconds;
-    struct tm parts;
-
-    ret[0] = '\0';
-    if (localtime_r(&when, &parts)) {
-        strftime(ret, size, "%Y-%m-%d %H:%M:%S", &parts);
-    }
-}
-
 int info_session(struct command_call *call, struct gd_err *err)
 {
     struct repl *repl = call->repl;
     bool resident = repl->front.residence != NULL;
     struct repl_residence is = {.name = ""};
     cJSON *record = out_record(call->out, "residence");
-    char since[32];
 
     (void)err;
     out_set(record, OUT_BOOL("resident", resident));
@@ -52,18 +38,16 @@ int info_session(struct command_call *call, struct gd_err *err)
     }
     out_set(record, OUT_TEXT("on_hangup", repl_hangup_name(repl)),
             OUT_TEXT("output", launch_output_path(repl)));
-    describe_time(is.since, since, sizeof(since));
     out_say(call->out, record,
             resident ? "  name               {name}\n"
                        "  process            {pid}\n"
                        "  socket             {socket}\n"
-                       "  since              {time}\n"
+                       "  since              {since:date}\n"
                        "  terminal           [{terminal}][{!terminal}none]\n"
                        "  viewers            {viewers}\n"
                        "  on-hangup          {on_hangup}\n"
                      : "There is no terminal: SIGHUP detaches the training processes and ends "
-                       "gradb.\n",
-            OUT_TEXT("time", since));
+                       "gradb.\n");
     out_say(call->out, record, "[  output             {output}\n]");
     launch_output_left(show_left, call);
     return GD_OK;
