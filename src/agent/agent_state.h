@@ -15,11 +15,10 @@
  *   - the I/O thread takes `lock` and nothing else, waits for nobody and never calls the source: it
  *     leaves requests to the stopped thread (agent_serve.c) and sends heartbeats meanwhile;
  *   - the holder of the turn may wait for the I/O thread (a stop, a verdict, gradb_sync) and for
- *     locks
- *     of the program (inside the source); a thread waiting for the turn holds nothing of ours;
+ *     locks of the program (inside the source); a thread waiting for the turn holds nothing of
+ *     ours;
  *   - gradb_scalar, gradb_log and other functions that only send take `lock` but no turn: they may
- *     be
- *     called at any time from any thread, also from inside the source.
+ *     be called at any time from any thread, also from inside the source.
  *
  * A forked child has no I/O thread: every entry point checks `pid` before it touches the lock,
  * which may have been held at the time of the fork. A child forked inside a call into the source

@@ -14,7 +14,6 @@
 #include "tui/layout.h"
 #include "tui/list.h"
 #include "tui/pane.h"
-#include "tui/panes/pane_console.h"
 #include "tui/panes/pane_tree.h"
 #include "tui/tui.h"
 
@@ -37,6 +36,19 @@ struct tui_line_due { /* a command line waiting to run */
     bool typed;           /* typed at the prompt; false: from a key */
     bool keyboard;        /* the command may move the keyboard to another pane */
     const char *question; /* to confirm before it runs; NULL: none */
+};
+
+#define TUI_CONSOLE_LINES 10000 /* kept lines */
+
+struct console_line {
+    char *text;
+    enum draw_style style;
+};
+struct console_pane {          /* what commands and events print; exists without a terminal, too */
+    struct console_line *line; /* a ring */
+    size_t first, count;
+    size_t back; /* lines scrolled back from the end */
+    int rows;
 };
 
 struct tui_click { /* the last click; another one there soon after makes it a double click */
@@ -134,6 +146,11 @@ bool tui_common_word(struct tui *tui, char which, struct gd_buf *out);
 void tui_run_line(struct tui *tui, const char *line);
 void tui_run_typed(struct tui *tui, const char *line);
 void tui_run_due(struct tui *tui, const struct tui_line_due *due); /* copies its text */
+
+/* console.c */
+void tui_console_add(struct tui *tui, enum draw_style style, const char *text, size_t len);
+void tui_console_write(void *ctx, const char *text, size_t len, bool is_error);
+void tui_console_free(struct tui *tui);
 
 /* focus.c: which pane has the keyboard, and the layout. */
 /* For keys and clicks: shows the pane and moves the keyboard there. */
