@@ -54,11 +54,6 @@ static int code_of(int status)
     }
 }
 
-static bool same_form(const struct gd_tensor *a, const struct gd_tensor *b)
-{
-    return a->dtype == b->dtype && gd_shape_equal(&a->shape, &b->shape);
-}
-
 void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
                          const struct gd_tensor *prev, const Gradb__V1__StatsOptions *options,
                          struct agent_look *ret)
@@ -81,7 +76,7 @@ void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
     o.equal_nan = options && options->equal_nan;
     o.threads = bytes >= THREADS_FROM ? a->threads : 1;
     o.go_on = NULL;
-    prev = prev && same_form(&cur->tensor, prev) ? prev : NULL;
+    prev = prev && gd_tensor_is_alike(&cur->tensor, prev) ? prev : NULL;
     int rc = gd_stats_compute(&cur->tensor, prev, &o, &ret->stats, &err);
     ret->code = -1;
     if (rc != GD_OK) {
@@ -179,7 +174,7 @@ static int compute_histogram(const struct agent_look *look, const Gradb__V1__Bin
     }
     ret->histogram = calloc(bins->count, sizeof(*ret->histogram));
     if (!ret->histogram) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     ret->stats.histogram = ret->histogram;
     ret->stats.n_histogram = bins->count;

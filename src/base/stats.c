@@ -50,7 +50,7 @@ static int check_tensors(const struct gd_tensor *cur, const struct gd_tensor *pr
 {
     char a[64], b[64];
 
-    if (prev && (prev->dtype != cur->dtype || !gd_shape_equal(&prev->shape, &cur->shape))) {
+    if (prev && !gd_tensor_is_alike(prev, cur)) {
         return gd_fail(err, GD_EINVAL, "cannot compare %s %s with %s %s: type and shape must match",
                        gd_dtype_name(cur->dtype), gd_shape_text(&cur->shape, a, sizeof(a)),
                        gd_dtype_name(prev->dtype), gd_shape_text(&prev->shape, b, sizeof(b)));

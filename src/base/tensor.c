@@ -504,6 +504,11 @@ int64_t gd_tensor_offset(const struct gd_tensor *tensor, int64_t flat)
     return offset;
 }
 
+bool gd_tensor_is_alike(const struct gd_tensor *a, const struct gd_tensor *b)
+{
+    return a->dtype == b->dtype && gd_shape_equal(&a->shape, &b->shape);
+}
+
 double gd_tensor_get(const struct gd_tensor *tensor, int64_t flat)
 {
     return gd_dtype_load(tensor->dtype, tensor->data + gd_tensor_offset(tensor, flat));

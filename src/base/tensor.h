@@ -114,6 +114,7 @@ bool gd_walk_next(struct gd_walk *walk);
 /* Moves to run number `run`, from 0, which must exist. */
 void gd_walk_seek(struct gd_walk *walk, int64_t run);
 
+bool gd_tensor_is_alike(const struct gd_tensor *a, const struct gd_tensor *b); /* type and shape */
 /* Byte offset of element number `flat` in C order. */
 int64_t gd_tensor_offset(const struct gd_tensor *tensor, int64_t flat);
 /* Element number `flat` in C order as a double. */

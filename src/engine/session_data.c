@@ -120,9 +120,7 @@ static struct gd_tensor *previous_of(struct gd_session *session, const struct gd
     }
     before.iter = GD_PREVIOUS;
     struct gd_tensor *prev = gd_cache_get(session->impl->cache, &before, NULL);
-    return prev && prev->dtype == tensor->dtype && gd_shape_equal(&prev->shape, &tensor->shape)
-               ? prev
-               : NULL;
+    return prev && gd_tensor_is_alike(prev, tensor) ? prev : NULL;
 }
 
 static int compute_stats(struct gd_session *session, const struct gd_tensor_ref *ref,

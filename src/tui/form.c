@@ -84,17 +84,24 @@ struct form_field *tui_form_field(struct tui_form *form, size_t index)
 
 /* ---- drawing ---- */
 
+/* The index of the current choice; *ret is the number of choices. */
+static int current_choice(const struct form_field *field, int *ret)
+{
+    int at = 0;
+
+    for (*ret = 0; field->choices[*ret]; (*ret)++) {
+        at = strcmp(field->choices[*ret], field->text) == 0 ? *ret : at;
+    }
+    return at;
+}
+
 /* The selected choice, and its position among all of them. */
 static void draw_choice(struct tui *tui, const struct form_field *field, int row, int col, int cols,
                         bool here)
 {
-    int count = 0, at = 0;
+    int count, at = current_choice(field, &count);
     char text[300];
 
-    while (field->choices[count]) {
-        at = strcmp(field->choices[count], field->text) == 0 ? count : at;
-        count++;
-    }
     snprintf(text, sizeof(text), here ? "< %s >" : "  %s", field->text);
     int used = draw_text(tui->draw, row, col, cols, here ? DRAW_REVERSE : DRAW_PLAIN, text);
     snprintf(text, sizeof(text), "%d of %d", at + 1, count);
@@ -231,17 +238,6 @@ static void field_changed(struct tui_form *form)
     if (form->fault[0] == '\0') {
         check_fields(form);
     }
-}
-
-/* The index of the current choice; *ret is the number of choices. */
-static int current_choice(const struct form_field *field, int *ret)
-{
-    int at = 0;
-
-    for (*ret = 0; field->choices[*ret]; (*ret)++) {
-        at = strcmp(field->choices[*ret], field->text) == 0 ? *ret : at;
-    }
-    return at;
 }
 
 static void choose_next(struct tui_form *form, int by)

@@ -133,6 +133,68 @@ const struct tui_key tui_keys[] = {
     {0, 0, NULL, 0, false, TUI_NOTHING, NULL, NULL, NULL},
 };
 
+/* ---- names ---- */
+
+static const struct {
+    const char *name;
+    int key;
+} named[] = {
+    {"Up", DRAW_KEY_UP},
+    {"Down", DRAW_KEY_DOWN},
+    {"Left", DRAW_KEY_LEFT},
+    {"Right", DRAW_KEY_RIGHT},
+    {"Home", DRAW_KEY_HOME},
+    {"End", DRAW_KEY_END},
+    {"PgUp", DRAW_KEY_PAGE_UP},
+    {"PgDn", DRAW_KEY_PAGE_DOWN},
+    {"Del", DRAW_KEY_DELETE},
+    {"Backspace", DRAW_KEY_BACKSPACE},
+    {"S-Tab", DRAW_KEY_BACKTAB},
+    {"Tab", '\t'},
+    {"Enter", '\r'},
+    {"Space", ' '},
+    {"Esc", ESCAPE},
+};
+
+/* A key without a prefix; -1: unknown. */
+static int parse_one(const char *name)
+{
+    mbstate_t state = {0};
+    wchar_t wide;
+    char *end;
+
+    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+        if (strcasecmp(named[i].name, name) == 0) {
+            return named[i].key;
+        }
+    }
+    if ((name[0] == 'F' || name[0] == 'f') && name[1] != '\0') {
+        long number = strtol(name + 1, &end, 10);
+        return *end == '\0' && number >= 1 && number <= 12 ? DRAW_KEY_F1 + (int)number - 1 : -1;
+    }
+    if (strncasecmp(name, "C-", 2) == 0) {
+        bool letter = name[2] != '\0' && name[3] == '\0' && name[2] >= '@' && name[2] <= '~';
+        return letter ? CTRL(name[2]) : -1;
+    }
+    size_t len = mbrtowc(&wide, name, strlen(name), &state);
+    return len > 0 && len < (size_t)-2 && name[len] == '\0' && wide >= L' ' ? (int)wide : -1;
+}
+
+static int parse_key(const char *name, int *prefix, int *key, struct gd_err *err)
+{
+    bool prefixed = strncasecmp(name, "C-x ", 4) == 0;
+
+    *prefix = prefixed ? C_X : 0;
+    *key = parse_one(prefixed ? name + 4 : name);
+    if (*key < 0 || (!prefixed && *key == C_X)) {
+        return gd_fail(err, GD_EINVAL,
+                       "\"%.40s\" is not a key: write a character, F5, C-t, Enter or PgUp, or one "
+                       "of them after \"C-x \"",
+                       name);
+    }
+    return GD_OK;
+}
+
 /* ---- bound keys ---- */
 
 #define MAX_BOUND 256
@@ -202,7 +264,7 @@ bool tui_key_only_shows(const char *line)
 int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, struct gd_err *err)
 {
     struct bound new = {.key = {.help = "user binding", .brief = ""}};
-    int rc = tui_key_parse(name, &new.key.prefix, &new.key.key, err);
+    int rc = parse_key(name, &new.key.prefix, &new.key.key, err);
 
     if (rc != GD_OK) {
         return rc;
@@ -218,8 +280,8 @@ int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, s
                        "\"%s\" is typed at the prompt of the console; bind \"C-x %s\" instead",
                        name, name);
     }
-    new.key.single = new.key.prefix == 0 && new.key.key >= ' ' &&
-                     new.key.key < DRAW_KEY_UP &&command && !tui_key_only_shows(command);
+    bool printable = new.key.key >= ' ' && new.key.key < DRAW_KEY_UP;
+    new.key.single = printable &&new.key.prefix == 0 && command && !tui_key_only_shows(command);
     new.key.request = command ? TUI_COMMAND : TUI_NOTHING;
     new.command = command ? strdup(command) : NULL;
     if (command && !new.command) {
@@ -263,68 +325,6 @@ const struct tui_key *tui_key_find(int prefix, int key, enum tui_pane_id pane, b
 bool tui_key_is_prefix(int key)
 {
     return key == C_X;
-}
-
-/* ---- names ---- */
-
-static const struct {
-    const char *name;
-    int key;
-} named[] = {
-    {"Up", DRAW_KEY_UP},
-    {"Down", DRAW_KEY_DOWN},
-    {"Left", DRAW_KEY_LEFT},
-    {"Right", DRAW_KEY_RIGHT},
-    {"Home", DRAW_KEY_HOME},
-    {"End", DRAW_KEY_END},
-    {"PgUp", DRAW_KEY_PAGE_UP},
-    {"PgDn", DRAW_KEY_PAGE_DOWN},
-    {"Del", DRAW_KEY_DELETE},
-    {"Backspace", DRAW_KEY_BACKSPACE},
-    {"S-Tab", DRAW_KEY_BACKTAB},
-    {"Tab", '\t'},
-    {"Enter", '\r'},
-    {"Space", ' '},
-    {"Esc", ESCAPE},
-};
-
-/* A key without a prefix; -1: unknown. */
-static int parse_one(const char *name)
-{
-    mbstate_t state = {0};
-    wchar_t wide;
-    char *end;
-
-    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
-        if (strcasecmp(named[i].name, name) == 0) {
-            return named[i].key;
-        }
-    }
-    if ((name[0] == 'F' || name[0] == 'f') && name[1] != '\0') {
-        long number = strtol(name + 1, &end, 10);
-        return *end == '\0' && number >= 1 && number <= 12 ? DRAW_KEY_F1 + (int)number - 1 : -1;
-    }
-    if (strncasecmp(name, "C-", 2) == 0) {
-        bool letter = name[2] != '\0' && name[3] == '\0' && name[2] >= '@' && name[2] <= '~';
-        return letter ? CTRL(name[2]) : -1;
-    }
-    size_t len = mbrtowc(&wide, name, strlen(name), &state);
-    return len > 0 && len < (size_t)-2 && name[len] == '\0' && wide >= L' ' ? (int)wide : -1;
-}
-
-int tui_key_parse(const char *name, int *prefix, int *key, struct gd_err *err)
-{
-    bool prefixed = strncasecmp(name, "C-x ", 4) == 0;
-
-    *prefix = prefixed ? C_X : 0;
-    *key = parse_one(prefixed ? name + 4 : name);
-    if (*key < 0 || (!prefixed && *key == C_X)) {
-        return gd_fail(err, GD_EINVAL,
-                       "\"%.40s\" is not a key: write a character, F5, C-t, Enter or PgUp, or one "
-                       "of them after \"C-x \"",
-                       name);
-    }
-    return GD_OK;
 }
 
 /* ---- panes by name ---- */

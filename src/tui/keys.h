@@ -96,9 +96,8 @@ extern const struct tui_key tui_keys[]; /* ends with a NULL name */
 const struct tui_key *tui_key_find(int prefix, int key, enum tui_pane_id pane, bool single);
 bool tui_key_is_prefix(int key);
 
-/* "C-x o", "F5", "g", "Enter". GD_EINVAL. */
-int tui_key_parse(const char *name, int *prefix, int *key, struct gd_err *err);
-/* pane TUI_PANE_COUNT: all lists. command NULL: disables the key. GD_EINVAL, GD_ELIMIT. */
+/* name: "C-x o", "F5", "g", "Enter". pane TUI_PANE_COUNT: all lists. command NULL: disables the
+ * key. GD_EINVAL, GD_ELIMIT. */
 int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, struct gd_err *err);
 /* True for a command that cannot resume, end or change the training: a plain character may run it
  * whenever a pane has the keyboard. Other commands bound to a character need single-key mode. */

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Command lines waiting to run, and the words that keys put into them. tui.c runs them. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "tui/tui_impl.h"
-
-#define MAX_QUEUE 100 /* lines typed ahead */
 
 void *tui_state(struct tui *tui, enum tui_pane_id pane)
 {
@@ -24,17 +21,11 @@ void tui_redraw(struct tui *tui)
 
 void tui_run_due(struct tui *tui, const struct tui_line_due *due)
 {
-    struct tui_line_due *more = tui->queue_count < MAX_QUEUE
-                                    ? realloc(tui->queue, (tui->queue_count + 1) * sizeof(*more))
-                                    : NULL;
-    if (!more) {
-        return;
+    char *text = tui->queue_count < TUI_MAX_QUEUE ? strdup(due->text) : NULL;
+    if (text) {
+        tui->queue[tui->queue_count] = *due;
+        tui->queue[tui->queue_count++].text = text;
     }
-    tui->queue = more;
-    more += tui->queue_count;
-    *more = *due;
-    more->text = strdup(due->text);
-    tui->queue_count += more->text != NULL ? 1 : 0;
 }
 
 void tui_run_line(struct tui *tui, const char *line)

@@ -71,8 +71,6 @@ static void queue_clear(struct tui *tui)
     for (size_t i = 0; i < tui->queue_count; i++) {
         free(tui->queue[i].text);
     }
-    free(tui->queue);
-    tui->queue = NULL;
     tui->queue_count = 0;
 }
 

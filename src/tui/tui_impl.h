@@ -38,6 +38,7 @@ struct tui_line_due { /* a command line waiting to run */
     const char *question; /* to confirm before it runs; NULL: none */
 };
 
+#define TUI_MAX_QUEUE     100   /* lines typed ahead */
 #define TUI_CONSOLE_LINES 10000 /* kept lines */
 
 struct console_line {
@@ -107,7 +108,7 @@ struct tui {
     size_t taken_len;
 
     /* commands */
-    struct tui_line_due *queue; /* oldest first */
+    struct tui_line_due queue[TUI_MAX_QUEUE]; /* oldest first */
     size_t queue_count;
     bool executing;
     bool keyboard; /* the running command may move the keyboard: it came from a key */

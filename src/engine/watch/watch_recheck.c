@@ -181,11 +181,6 @@ static void end_judging(struct watch_recheck *recheck, const struct watch_judgin
     watching_end_judging(recheck->w);
 }
 
-static bool same_kind(const struct gd_tensor *a, const struct gd_tensor *b)
-{
-    return a && b && a->dtype == b->dtype && gd_shape_equal(&a->shape, &b->shape);
-}
-
 static void observe_value(const struct answer *answer, const struct gd_stats_options *options,
                           bool against_previous, struct gd_stats *stats,
                           struct gd_observation *seen)
@@ -200,8 +195,10 @@ static void observe_value(const struct answer *answer, const struct gd_stats_opt
         return;
     }
     const struct gd_tensor *before = against_previous ? answer->previous : NULL;
-    int rc = gd_stats_compute(answer->current, same_kind(answer->current, before) ? before : NULL,
-                              options, stats, &err);
+    if (before && !gd_tensor_is_alike(answer->current, before)) {
+        before = NULL;
+    }
+    int rc = gd_stats_compute(answer->current, before, options, stats, &err);
     seen->stats = rc != GD_OK ? NULL : stats;
     if (rc != GD_OK) {
         seen->error |= rc == GD_ENOMEM ? GD_HIT_NO_MEMORY : GD_HIT_NOT_NUMBERS;

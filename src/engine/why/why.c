@@ -497,6 +497,21 @@ static void expand_gradients(struct why_walk *walk)
     }
 }
 
+/* For questions that need more than the tensors which turn out to be bad. */
+static void add_ancestors(struct why_walk *walk)
+{
+    if (walk->bad == GD_BAD_SMALL) {
+        expand_gradients(walk);
+    } else if (walk->everything) {
+        for (size_t i = 0; i < walk->count; i++) {
+            if (i == 0 || !walk->tensors[i].is_leaf) {
+                expand_inputs(walk, (uint32_t)i);
+            }
+        }
+        walk->tensors[0].verdict = walk->facts.fired ? GD_WHY_BAD : GD_WHY_UNKNOWN;
+    }
+}
+
 int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum gd_bad bad,
                const struct gd_why_facts *facts, gd_why_fn fn, void *ctx, struct gd_err *err)
 {
@@ -533,16 +548,7 @@ int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum 
     if (excluded_nodes(session->debugger, session->graph, &walk->excluded, NULL) != GD_OK) {
         walk->excluded = NULL;
     }
-    if (walk->bad == GD_BAD_SMALL) {
-        expand_gradients(walk);
-    } else if (walk->everything) {
-        for (size_t i = 0; i < walk->count; i++) {
-            if (i == 0 || !walk->tensors[i].is_leaf) {
-                expand_inputs(walk, (uint32_t)i);
-            }
-        }
-        walk->tensors[0].verdict = walk->facts.fired ? GD_WHY_BAD : GD_WHY_UNKNOWN;
-    }
+    add_ancestors(walk);
     if (walk->bad != GD_BAD_NONFINITE && walk->facts.of_parameter) {
         why_ask_factors(walk);
     }

@@ -107,7 +107,7 @@ static unsigned properties_of(const struct gd_stats *s)
 }
 
 /* Whether input number `i` is known, and has these properties. */
-static bool has(const struct why_case *c, uint32_t i, unsigned properties)
+static bool has_properties(const struct why_case *c, uint32_t i, unsigned properties)
 {
     return is_known(c, i) && (properties_of(input_stats(c, i)) & properties) == properties;
 }
@@ -116,7 +116,7 @@ static bool has(const struct why_case *c, uint32_t i, unsigned properties)
 static bool find_input(struct why_case *c, uint32_t i, enum property property)
 {
     for (; i < c->count; i++) {
-        if (has(c, i, property)) {
+        if (has_properties(c, i, property)) {
             c->at = i;
             return true;
         }
@@ -171,7 +171,7 @@ static double bound_of(const struct why_case *c)
     double sum = 0, product = 1, largest = 0;
 
     for (uint32_t i = 0; i < c->count; i++) {
-        if (!has(c, i, FINITE)) {
+        if (!has_properties(c, i, FINITE)) {
             return -1;
         }
         double max = why_max_abs(input_stats(c, i));
@@ -206,7 +206,8 @@ static double bound_of(const struct why_case *c)
 /* The other operand is a number: an infinite result shows that it is the dividend. */
 static bool divides_number_by_zero(struct why_case *c)
 {
-    return c->count == 1 && has(c, 0, ZERO) && inf_of(&c->out->stats) == input_stats(c, 0)->zero;
+    return c->count == 1 && has_properties(c, 0, ZERO) &&
+           inf_of(&c->out->stats) == input_stats(c, 0)->zero;
 }
 
 static bool exponent_too_large(struct why_case *c)
@@ -223,7 +224,7 @@ static bool infinities_meet(struct why_case *c)
     for (uint32_t i = 0; i < c->count; i++) {
         bool flips = i > 0 && why_type_in(c->info.type, "Sub");
 
-        if (has(c, i, INF)) {
+        if (has_properties(c, i, INF)) {
             c->other = pos + neg > 0 ? c->at : i;
             c->at = i;
             pos += flips ? input_stats(c, i)->neg_inf : input_stats(c, i)->pos_inf;
@@ -237,7 +238,7 @@ static bool zero_meets_infinity(struct why_case *c)
 {
     for (c->at = 0; c->at < 2; c->at++) {
         c->other = 1 - c->at;
-        if (has(c, c->at, INF) && has(c, c->other, ZERO)) {
+        if (has_properties(c, c->at, INF) && has_properties(c, c->other, ZERO)) {
             return true;
         }
     }
@@ -579,8 +580,9 @@ static const struct why_rule *rule_for(struct why_case *c)
         c->at = rule->at;
         c->other = 1 - rule->at;
         if (rule->bad == c->walk->bad && why_type_in(c->info.type, rule->types) &&
-            (out & rule->out) == rule->out && (!rule->first || has(c, 0, rule->first)) &&
-            (!rule->second || has(c, 1, rule->second)) && (!rule->test || rule->test(c))) {
+            (out & rule->out) == rule->out && (!rule->first || has_properties(c, 0, rule->first)) &&
+            (!rule->second || has_properties(c, 1, rule->second)) &&
+            (!rule->test || rule->test(c))) {
             return rule;
         }
     }

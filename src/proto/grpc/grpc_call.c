@@ -422,6 +422,22 @@ static bool is_grpc_type(const char *type)
            (type[len] == '\0' || type[len] == '+' || type[len] == ';');
 }
 
+static const struct gd_grpc_method *find_method(const struct gd_grpc_server *server,
+                                                const char *path,
+                                                const struct gd_grpc_service **service)
+{
+    for (size_t i = 0; i < server->service_count; i++) {
+        const struct gd_grpc_service *candidate = server->services[i];
+        for (size_t j = 0; j < candidate->method_count; j++) {
+            if (strcmp(candidate->methods[j].path, path) == 0) {
+                *service = candidate;
+                return &candidate->methods[j];
+            }
+        }
+    }
+    return NULL;
+}
+
 static void refuse_method(struct gd_grpc_call *call, const char *path)
 {
     struct gd_err err;
@@ -479,7 +495,7 @@ void grpc_call_on_headers_end(struct gd_grpc_call *call)
         return;
     }
     const struct gd_grpc_service *service = NULL;
-    const struct gd_grpc_method *method = path ? grpc_find_method(server, path, &service) : NULL;
+    const struct gd_grpc_method *method = path ? find_method(server, path, &service) : NULL;
     if (!method) {
         refuse_method(call, path);
         return;
@@ -495,21 +511,6 @@ void grpc_call_on_headers_end(struct gd_grpc_call *call)
     if (method->open) {
         method->open(call, service->ctx);
     }
-}
-
-const struct gd_grpc_method *grpc_find_method(const struct gd_grpc_server *server, const char *path,
-                                              const struct gd_grpc_service **service)
-{
-    for (size_t i = 0; i < server->service_count; i++) {
-        const struct gd_grpc_service *candidate = server->services[i];
-        for (size_t j = 0; j < candidate->method_count; j++) {
-            if (strcmp(candidate->methods[j].path, path) == 0) {
-                *service = candidate;
-                return &candidate->methods[j];
-            }
-        }
-    }
-    return NULL;
 }
 
 /* --- for services --- */

@@ -48,7 +48,7 @@ struct gd_grpc_server {
     struct ev_loop *loop;
     const struct gd_settings *settings;
     const struct gd_grpc_service **services;
-    size_t service_count;
+    size_t service_count, service_capacity;
     struct gd_grpc_listener listeners[GRPC_MAX_LISTENERS];
     size_t listener_count;
     ev_timer accept_pause; /* runs while the process is out of descriptors */
@@ -141,10 +141,6 @@ struct gd_grpc_call {
     bool finished;     /* `code` is set: nothing more in or out except the trailers */
     bool deferred;     /* nghttp2 knows that there is nothing to send now */
 };
-
-/* grpc_server.c */
-const struct gd_grpc_method *grpc_find_method(const struct gd_grpc_server *server, const char *path,
-                                              const struct gd_grpc_service **service);
 
 /* grpc_peer.c */
 void grpc_log(struct gd_grpc_server *server, const char *format, ...)

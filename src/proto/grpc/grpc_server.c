@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "proto/grpc/grpc_impl.h"
 
 static int set_up(struct gd_grpc_server *server)
@@ -64,7 +65,7 @@ int gd_grpc_server_add(struct gd_grpc_server *server, const struct gd_grpc_servi
                        struct gd_err *err)
 {
     const struct gd_grpc_service **more =
-        realloc(server->services, (server->service_count + 1) * sizeof(*more));
+        gd_grow(server->services, server->service_count, &server->service_capacity, sizeof(*more));
     if (!more) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a service");
     }

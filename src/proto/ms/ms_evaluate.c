@@ -368,16 +368,11 @@ static void keep_value(struct ms_plans *plans, struct ms_job *job, struct gd_ten
     plans->kept_bytes += gd_tensor_bytes(tensor);
 }
 
-static bool is_alike(const struct gd_tensor *a, const struct gd_tensor *b)
-{
-    return a->dtype == b->dtype && gd_shape_equal(&a->shape, &b->shape);
-}
-
 /* A complete tensor has arrived. */
 static void use_tensor(struct ms_plans *plans, struct ms_job *job, struct gd_tensor *now,
                        const struct gd_tensor *before)
 {
-    if (before && !is_alike(now, before)) {
+    if (before && !gd_tensor_is_alike(now, before)) {
         before = NULL;
     }
     if (job->dead) {

@@ -333,13 +333,6 @@ int gd_ms_write_views(struct gd_buf *out, const struct gd_ms_view_item *items, s
     return rc;
 }
 
-int gd_ms_write_view(struct gd_buf *out, const char *name, uint32_t slot, bool previous,
-                     bool truncate, enum gd_ms_level level)
-{
-    struct gd_ms_view_item item = {name, slot, previous, truncate};
-    return gd_ms_write_views(out, &item, 1, level);
-}
-
 int gd_ms_write_delete(struct gd_buf *out, int32_t id)
 {
     Debugger__EventReply reply = DEBUGGER__EVENT_REPLY__INIT;

@@ -82,8 +82,6 @@ struct gd_ms_view_item { /* a requested tensor */
 };
 int gd_ms_write_views(struct gd_buf *out, const struct gd_ms_view_item *items, size_t count,
                       enum gd_ms_level level);
-int gd_ms_write_view(struct gd_buf *out, const char *name, uint32_t slot, bool previous,
-                     bool truncate, enum gd_ms_level level);
 
 struct gd_ms_watch_node {
     const char *name;

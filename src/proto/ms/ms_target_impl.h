@@ -81,7 +81,7 @@ struct ms_watch { /* a watchpoint as the process knows it: one or several ids */
     gd_node_id *nodes;
     size_t node_count;
     int32_t *client_ids;
-    size_t client_count;
+    size_t client_count, client_capacity;
     int64_t set_after; /* complete steps when it was set */
     int missing_steps; /* consecutive stops at which the process had no previous values */
     int64_t missing_at;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "engine/watch/condition.h"
 #include "engine/watch/watch_report.h"
 #include "proto/ms/ms_target_impl.h"
@@ -51,7 +52,8 @@ static int client_id_at(struct gd_ms_target *target, struct ms_watch *watch, siz
                         int32_t *ret, struct gd_err *err)
 {
     if (index >= watch->client_count) {
-        int32_t *ids = realloc(watch->client_ids, (index + 1) * sizeof(*ids));
+        int32_t *ids =
+            gd_grow(watch->client_ids, watch->client_count, &watch->client_capacity, sizeof(*ids));
         if (!ids) {
             return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
         }
@@ -627,19 +629,14 @@ static void add_hit(struct gd_ms_target *target, const struct gd_hit *hit)
     if (hits->count == MAX_PENDING_HITS) {
         ms_watch_report(target);
     }
-    if (hits->count == hits->cap) {
-        size_t cap = hits->cap ? hits->cap * 2 : 16;
-        struct ms_pending_hit *item = realloc(hits->item, cap * sizeof(*item));
-        if (!item) {
-            report_one(target, hit);
-            return;
-        }
-        hits->item = item;
-        hits->cap = cap;
+    struct ms_pending_hit *item = gd_grow(hits->item, hits->count, &hits->cap, sizeof(*item));
+    if (!item) {
+        report_one(target, hit);
+        return;
     }
-    uint32_t rank = rank_of(target, hit->node);
-    hits->item[hits->count] =
-        (struct ms_pending_hit){.hit = *hit, .rank = rank, .at = (uint32_t)hits->count};
+    hits->item = item;
+    item[hits->count] = (struct ms_pending_hit){
+        .hit = *hit, .rank = rank_of(target, hit->node), .at = (uint32_t)hits->count};
     hits->count++;
 }
 

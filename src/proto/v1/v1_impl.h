@@ -86,7 +86,6 @@ struct v1_conn {
 struct v1_conn *v1_conn_open(struct gd_v1_service *service, const struct v1_wire *wire,
                              void *wire_ctx, const char *peer, bool loopback);
 void v1_conn_message(struct v1_conn *conn, const uint8_t *data, size_t len);
-void v1_conn_half_close(struct v1_conn *conn);
 void v1_conn_closed(struct v1_conn *conn); /* frees it */
 /* Ends the call with a status. */
 void v1_conn_finish(struct v1_conn *conn, enum gd_grpc_code code, const char *text);

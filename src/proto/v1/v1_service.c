@@ -284,6 +284,15 @@ static struct v1_held *take_held(struct v1_conn *conn)
     return held;
 }
 
+static void half_close(struct v1_conn *conn)
+{
+    if (conn->holding || conn->draining) {
+        conn->half_closed = true;
+    } else if (!conn->finished) {
+        give_up(conn, GD_GRPC_OK, "the training process closed the connection without a Goodbye");
+    }
+}
+
 /* If one of them begins the next graph, the others continue to wait. */
 static void drain_messages(struct v1_conn *conn)
 {
@@ -301,7 +310,7 @@ static void drain_messages(struct v1_conn *conn)
             conn->wire->pause(conn->wire_ctx, false);
         }
         if (conn->half_closed) {
-            v1_conn_half_close(conn);
+            half_close(conn);
         }
     }
 }
@@ -326,15 +335,6 @@ void v1_conn_message(struct v1_conn *conn, const uint8_t *data, size_t len)
         keep_message(conn, data, len);
     } else {
         deliver_message(conn, data, len);
-    }
-}
-
-void v1_conn_half_close(struct v1_conn *conn)
-{
-    if (conn->holding || conn->draining) {
-        conn->half_closed = true;
-    } else if (!conn->finished) {
-        give_up(conn, GD_GRPC_OK, "the training process closed the connection without a Goodbye");
     }
 }
 
@@ -494,7 +494,7 @@ static void on_half_close(struct gd_grpc_call *call)
 {
     struct v1_conn *conn = gd_grpc_call_data(call);
     if (conn) {
-        v1_conn_half_close(conn);
+        half_close(conn);
     }
 }
 

@@ -68,9 +68,11 @@ static int interrupt_at(struct gd_target *base, int64_t step, struct gd_err *err
     return v1_target_send(target_of(base), &m.base, err);
 }
 
-/* The wire numbers of a set of nodes; nodes unknown to the training process are left out. */
-static int wire_nodes(struct v1_target *t, const gd_node_id *nodes, size_t count, uint32_t **ret,
-                      size_t *ret_count, struct gd_err *err)
+/* Sends a message about nodes after filling its list of them; nodes unknown to the training process
+ * are left out. */
+static int send_nodes(struct v1_target *t, const gd_node_id *nodes, size_t count,
+                      const ProtobufCMessage *message, uint32_t **list, size_t *list_count,
+                      struct gd_err *err)
 {
     uint32_t *wire = malloc((count + 1) * sizeof(*wire));
     if (!wire) {
@@ -83,9 +85,11 @@ static int wire_nodes(struct v1_target *t, const gd_node_id *nodes, size_t count
             wire[n++] = number;
         }
     }
-    *ret = wire;
-    *ret_count = n;
-    return GD_OK;
+    *list = wire;
+    *list_count = n;
+    int rc = v1_target_send(t, message, err);
+    free(wire);
+    return rc;
 }
 
 static int set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size_t count,
@@ -96,13 +100,7 @@ static int set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size
     if (count > 0 && !v1_target_can(t, CAN(NEXT))) {
         return gd_fail(err, GD_EUNSUPPORTED, "this training process cannot stop inside a step");
     }
-    int rc = wire_nodes(t, nodes, count, &m.nodes, &m.n_nodes, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    rc = v1_target_send(t, &m.base, err);
-    free(m.nodes);
-    return rc;
+    return send_nodes(t, nodes, count, &m.base, &m.nodes, &m.n_nodes, err);
 }
 
 /* Sent only if changed: the engine repeats it for each piece of the graph. */
@@ -143,13 +141,7 @@ static int keep_previous(struct gd_target *base, const gd_node_id *nodes, size_t
     if (!v1_target_can(t, CAN(PREVIOUS))) {
         return gd_fail(err, GD_EUNSUPPORTED, "this training process cannot keep previous values");
     }
-    int rc = wire_nodes(t, nodes, count, &m.nodes, &m.n_nodes, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    rc = v1_target_send(t, &m.base, err);
-    free(m.nodes);
-    return rc;
+    return send_nodes(t, nodes, count, &m.base, &m.nodes, &m.n_nodes, err);
 }
 
 /* A training process that understands steps and "all" needs no complete list. */
@@ -160,19 +152,14 @@ static int capture_values(struct gd_target *base, const struct gd_capture *captu
     Gradb__V1__Capture m = GRADB__V1__CAPTURE__INIT;
     bool knows = v1_target_can(t, CAN(CAPTURE_STEPS));
     size_t count = capture && !(knows && capture->all) ? capture->count : 0;
-    int rc = wire_nodes(t, capture ? capture->nodes : NULL, count, &m.nodes, &m.n_nodes, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
     if (capture && knows) {
         m.all = capture->all;
         m.first_step = capture->first_step;
         m.last_step = capture->last_step;
         m.max_bytes = capture->max_bytes;
     }
-    rc = v1_target_send(t, &m.base, err);
-    free(m.nodes);
-    return rc;
+    return send_nodes(t, capture ? capture->nodes : NULL, count, &m.base, &m.nodes, &m.n_nodes,
+                      err);
 }
 
 static int request_checkpoint(struct gd_target *base, struct gd_err *err)

@@ -421,7 +421,7 @@ static int subtract_all(struct command_call *call, const struct gd_tensor *x,
 int value_subtract(struct command_call *call, const struct gd_tensor *cur,
                    const struct gd_tensor *prev, struct gd_tensor **ret, struct gd_err *err)
 {
-    if (cur->dtype != prev->dtype || !gd_shape_equal(&cur->shape, &prev->shape)) {
+    if (!gd_tensor_is_alike(cur, prev)) {
         char a[256];
         char b[256];
         return gd_fail(err, GD_EINVAL, "the previous value is %s %s, the current one %s %s",

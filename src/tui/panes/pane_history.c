@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/grow.h"
 #include "dump/dump_target.h"
 #include "engine/history/history.h"
 #include "engine/statistic.h"
@@ -40,7 +41,7 @@ struct history_pane {
     struct tui_list list;
     bool scalars; /* shows all scalars instead of the current node */
     struct row *row;
-    size_t row_count;
+    size_t row_count, row_capacity;
     /* the source of the rows */
     const struct gd_history *history;
     gd_node_id node;
@@ -65,13 +66,13 @@ static void clear_rows(struct history_pane *pane)
     }
     free(pane->row);
     pane->row = NULL;
-    pane->row_count = 0;
+    pane->row_count = pane->row_capacity = 0;
 }
 
 static struct row *add_row(struct history_pane *pane)
 {
     struct row *more = pane->row_count < MAX_ROWS
-                           ? realloc(pane->row, (pane->row_count + 1) * sizeof(*more))
+                           ? gd_grow(pane->row, pane->row_count, &pane->row_capacity, sizeof(*more))
                            : NULL;
     if (!more) {
         return NULL;

@@ -73,7 +73,8 @@ static void add_word(struct tree_hit *at, const struct gd_hit *hit)
     }
 }
 
-static void add(struct tree_hits *hits, const struct gd_session *session, const struct gd_hit *hit)
+static void add_hit(struct tree_hits *hits, const struct gd_session *session,
+                    const struct gd_hit *hit)
 {
     struct gd_node_info info;
     struct gd_scope_info scope;
@@ -110,13 +111,13 @@ static size_t first_of_stop(const struct gd_session *session)
 
 void tree_hits_update(struct tree_hits *hits, struct gd_session *session)
 {
-    uint64_t all = session ? session->hits_dropped + session->hit_count : 0;
-    size_t first;
-
     if (!session) {
         tree_hits_free(hits);
         return;
     }
+    uint64_t all = session->hits_dropped + session->hit_count;
+    size_t first =
+        hits->seen > session->hits_dropped ? (size_t)(hits->seen - session->hits_dropped) : 0;
     if (hits->session != session || hits->sequence != session->stop.sequence ||
         hits->generation != session->graph_generation || hits->taken != session->hits_generation ||
         all < hits->seen) {
@@ -126,13 +127,10 @@ void tree_hits_update(struct tree_hits *hits, struct gd_session *session)
         hits->generation = session->graph_generation;
         hits->taken = session->hits_generation;
         first = first_of_stop(session);
-    } else {
-        first =
-            hits->seen > session->hits_dropped ? (size_t)(hits->seen - session->hits_dropped) : 0;
     }
     for (size_t i = first; i < session->hit_count; i++) {
         if (session->hits[i].stop_sequence == session->stop.sequence) {
-            add(hits, session, &session->hits[i]);
+            add_hit(hits, session, &session->hits[i]);
         }
     }
     hits->seen = all;

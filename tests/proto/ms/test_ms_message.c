@@ -60,12 +60,11 @@ static void test_replies(void **state)
 static void test_view(void **state)
 {
     (void)state;
-    expect_bytes(&reply,
-                 gd_ms_write_view(&reply, "Default/fc1.weight", 0, false, true, GD_MS_VALUE),
+    const struct gd_ms_view_item item = {.name = "Default/fc1.weight", .truncate = true};
+    expect_bytes(&reply, gd_ms_write_views(&reply, &item, 1, GD_MS_VALUE),
                  "2a 1d 0a 1b 0a 12 44 65 66 61 75 6c 74 2f 66 63 31 2e 77 65 69 67 68 74 12 01 30 "
                  "3a 00 40 01");
-    expect_bytes(&reply,
-                 gd_ms_write_view(&reply, "Default/fc1.weight", 0, false, true, GD_MS_STATISTICS),
+    expect_bytes(&reply, gd_ms_write_views(&reply, &item, 1, GD_MS_STATISTICS),
                  "2a 1f 0a 1b 0a 12 44 65 66 61 75 6c 74 2f 66 63 31 2e 77 65 69 67 68 74 12 01 30 "
                  "3a 00 40 01 "
                  "10 01");

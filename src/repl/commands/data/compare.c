@@ -56,7 +56,7 @@ static int check_sides(const struct compare_sides *sides, struct gd_err *err)
 {
     char a[256], b[256];
 
-    if (sides->a->dtype == sides->b->dtype && gd_shape_equal(&sides->a->shape, &sides->b->shape)) {
+    if (gd_tensor_is_alike(sides->a, sides->b)) {
         return gd_tensor_count(sides->a) > 0
                    ? GD_OK
                    : gd_fail(err, GD_ENODATA, "%.120s has no elements: nothing to compare",
