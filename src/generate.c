@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "generate.h"
 
+#include "base/buf.h"
 #include "options.h"
 #include "repl/core/command.h"
 #include "repl/core/settings_table.h"
@@ -242,9 +243,8 @@ static void print_roff_usage(const char *usage)
 static void print_roff_help(const char *help)
 {
     bool example = false;
-    bool begun = false;
 
-    while (help && *help != '\0') {
+    while (*help != '\0') {
         size_t len = strcspn(help, "\n");
         bool indented = len > 2 && help[0] == ' ' && help[1] == ' ';
         char line[512];
@@ -256,15 +256,11 @@ static void print_roff_help(const char *help)
         if (len == 0) {
             puts(".PP");
         } else {
-            if (begun && strncmp(help, "Example", 7) == 0) {
-                puts(".PP");
-            }
             snprintf(line, sizeof(line), "%.*s", (int)(len - (indented ? 2 : 0)),
                      help + (indented ? 2 : 0));
             print_roff(line);
             putchar('\n');
         }
-        begun = len > 0;
         help += len + (help[len] == '\n' ? 1 : 0);
     }
     if (example) {
@@ -298,10 +294,11 @@ static void print_man_command(const struct command *command)
         print_roff(command->aliases);
         puts(".");
     }
-    if (command->help && command->help[0] != '\0') {
-        puts(".PP");
-        print_roff_help(command->help);
-    }
+    struct gd_buf help = GD_BUF_INIT(1 << 16);
+    command_add_help(command, &help);
+    puts(".PP");
+    print_roff_help(gd_buf_text(&help));
+    gd_buf_deinit(&help);
     for (const struct command *s = command->sub; s && s->name; s++) {
         printf(".TP\n.B ");
         print_roff(s->usage);
@@ -425,13 +422,16 @@ static void print_man(void)
 static cJSON *make_command_json(const struct command *command)
 {
     cJSON *object = cJSON_CreateObject();
+    struct gd_buf help = GD_BUF_INIT(1 << 16);
 
     cJSON_AddStringToObject(object, "name", command->name);
     cJSON_AddStringToObject(object, "aliases", command->aliases ? command->aliases : "");
     cJSON_AddStringToObject(object, "group", command->group ? command->group : "");
     cJSON_AddStringToObject(object, "usage", command->usage);
     cJSON_AddStringToObject(object, "summary", command->summary);
-    cJSON_AddStringToObject(object, "help", command->help ? command->help : "");
+    command_add_help(command, &help);
+    cJSON_AddStringToObject(object, "help", gd_buf_text(&help));
+    gd_buf_deinit(&help);
     if (command->sub) {
         cJSON *subs = cJSON_AddArrayToObject(object, "sub");
         for (const struct command *s = command->sub; s->name; s++) {

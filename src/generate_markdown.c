@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "generate.h"
 
+#include "base/buf.h"
 #include "options.h"
 #include "repl/core/command.h"
 #include "repl/core/settings_table.h"
@@ -35,7 +36,7 @@ static void print_help(const char *help)
 {
     bool example = false;
 
-    while (help && *help != '\0') {
+    while (*help != '\0') {
         size_t len = strcspn(help, "\n");
         bool indented = len > 2 && help[0] == ' ' && help[1] == ' ';
 
@@ -66,7 +67,10 @@ static void print_command(const struct command *command)
     if (command->aliases && command->aliases[0] != '\0') {
         printf("Aliases: `%s`\n\n", command->aliases);
     }
-    print_help(command->help);
+    struct gd_buf help = GD_BUF_INIT(1 << 16);
+    command_add_help(command, &help);
+    print_help(gd_buf_text(&help));
+    gd_buf_deinit(&help);
     if (command->sub) {
         puts("\n| form | what it does |\n| --- | --- |");
     }

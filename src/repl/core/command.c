@@ -18,6 +18,24 @@ const struct command *command_next(const struct command *previous)
     return command_table[at + 1];
 }
 
+void command_add_help(const struct command *command, struct gd_buf *text)
+{
+    const char *line = command->examples;
+    bool several = false;
+
+    gd_buf_puts(text, command->help ? command->help : "");
+    if (!line) {
+        return;
+    }
+    for (const char *p = strchr(line, '\n'); p; p = strchr(p + 1, '\n')) {
+        several = several || (p[1] != ' ' && strcmp(p + 1, "end") != 0);
+    }
+    gd_buf_printf(text, "%s%s:", command->help ? "\n\n" : "", several ? "Examples" : "Example");
+    for (; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
+        gd_buf_printf(text, "\n  %.*s", (int)strcspn(line, "\n"), line);
+    }
+}
+
 static const struct command *first_of(const struct command *table)
 {
     if (!table) {

@@ -76,7 +76,8 @@ struct command {
                             "support" */
     const char *usage;   /* "step [N]" */
     const char *summary; /* one line without a period */
-    const char *help;    /* paragraphs; examples are indented by two blanks */
+    const char *help;    /* paragraphs; NULL: none */
+    const char *examples; /* lines to type; NULL: none */
     enum command_arg args[COMMAND_MAX_ARGS];
     unsigned flags;
     struct {
@@ -94,6 +95,8 @@ extern const struct command *const command_table[];
 
 /* The entry after `previous`; NULL gives the first. */
 const struct command *command_next(const struct command *previous);
+/* Adds the help with its examples below it: paragraphs, and lines that are indented. */
+void command_add_help(const struct command *command, struct gd_buf *text);
 /* Finds by exact name, alias or unique prefix. GD_ENOTFOUND, GD_EAMBIGUOUS (lists the
  * candidates). */
 int command_find(const struct command *table_or_null, const char *word, size_t len,

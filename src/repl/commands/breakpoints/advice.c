@@ -109,10 +109,9 @@ const struct command cmd_advice = {
     .usage = "advice [CONDITION | N | hit]",
     .summary = "Explain what a condition that fired usually means and what to try",
     .help = "The condition is given by name, by watchpoint N, or taken from the current hit (see\n"
-            "\"hit\").\n"
-            "Examples:\n"
-            "  advice GV\n"
-            "  advice weight_change_too_large",
+            "\"hit\").",
+    .examples = "advice GV\n"
+                "advice weight_change_too_large",
     .args = {ARG_CONDITION},
     .run = run_advice,
 };

@@ -192,12 +192,11 @@ const struct command cmd_break = {
         "that no node has yet is kept until the graph contains it; a name ending that several\n"
         "nodes share is an error.\n"
         "With \"if\", stop only when the expression is true of the node's output; this sets a\n"
-        "watchpoint (see \"help conditions\" for expressions).\n"
-        "Examples:\n"
-        "  break model/block0/attn/linear\n"
-        "  break type:softmax\n"
-        "  break /layer_norm.*/\n"
-        "  break type:softmax if max > 0.99 && step > 100",
+        "watchpoint (see \"help conditions\" for expressions).",
+    .examples = "break model/block0/attn/linear\n"
+                "break type:softmax\n"
+                "break /layer_norm.*/\n"
+                "break type:softmax if max > 0.99 && step > 100",
     .args = {ARG_SELECTOR},
     .flags = CMD_RAW,
     .run = run_break,
@@ -209,9 +208,8 @@ const struct command cmd_tbreak = {
     .group = "breakpoints",
     .usage = "tbreak [NODE | SELECTOR] [if EXPR]",
     .summary = "Stop once after a node has executed",
-    .help = "Like break, but the breakpoint is deleted when it stops the training.\n"
-            "Example:\n"
-            "  tbreak type:gelu",
+    .help = "Like break, but the breakpoint is deleted when it stops the training.",
+    .examples = "tbreak type:gelu",
     .args = {ARG_SELECTOR},
     .flags = CMD_RAW,
     .variant = ONCE,

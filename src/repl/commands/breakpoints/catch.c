@@ -196,43 +196,43 @@ static const struct command catch_subs[] = {
     {.name = "skip",
      .usage = "catch skip [if EXPR]",
      .summary = SKIP_SUMMARY,
-     .help = "The gradients contained infinities or NaN (GradScaler).\n"
-             "  catch skip\n",
+     .help = "The gradients contained infinities or NaN (GradScaler).",
+     .examples = "catch skip",
      .run = run_catch},
     {.name = "scale",
      .usage = "catch scale [if EXPR]",
      .summary = SCALE_SUMMARY,
-     .help = "The metric loss_scale differs from the previous step.\n"
-             "  catch scale\n",
+     .help = "The metric loss_scale differs from the previous step.",
+     .examples = "catch scale",
      .run = run_catch},
     {.name = "lr",
      .usage = "catch lr [if EXPR]",
      .summary = LR_SUMMARY,
-     .help = "The step used a different learning rate than the previous one.\n"
-             "  catch lr\n"
-             "  catch lr if step > 100\n",
+     .help = "The step used a different learning rate than the previous one.",
+     .examples = "catch lr\n"
+                 "catch lr if step > 100",
      .run = run_catch},
     {.name = "loss-spike",
      .usage = "catch loss-spike [PARAM=VALUE]... [if EXPR]",
      .summary = SPIKE_SUMMARY,
-     .help = "Like watch LS, with its parameters.\n"
-             "  catch loss-spike\n"
-             "  catch loss-spike mean_ratio_gt=5\n",
+     .help = "Like watch LS, with its parameters.",
+     .examples = "catch loss-spike\n"
+                 "catch loss-spike mean_ratio_gt=5",
      .args = {ARG_WATCH},
      .run = run_catch},
     {.name = "nan-loss",
      .usage = "catch nan-loss [if EXPR]",
      .summary = NAN_SUMMARY,
-     .help = "Like watch LN.\n"
-             "  catch nan-loss\n",
+     .help = "Like watch LN.",
+     .examples = "catch nan-loss",
      .run = run_catch},
     {.name = GD_DIVERGENCE,
      .usage = "catch divergence",
      .summary = DIVERGENCE_SUMMARY,
      .help =
          "Compare the ranks' parameters by digests at the end of each step (\"rank check\" does\n"
-         "this once) and stop at the first rank that differs.\n"
-         "  catch divergence\n",
+         "this once) and stop at the first rank that differs.",
+     .examples = "catch divergence",
      .run = run_catch},
     {.name = OVERFLOW,
      .usage = "catch overflow [N]",
@@ -240,9 +240,9 @@ static const struct command catch_subs[] = {
      .help =
          "Stop at the operator itself: its inputs are finite, its output is not. With N, only at\n"
          "the next N of them. \"rerun\" says whether the values or the data type cause it,\n"
-         "\"overflow off\" ends the search.\n"
-         "  catch overflow\n"
-         "  catch overflow 3\n",
+         "\"overflow off\" ends the search.",
+     .examples = "catch overflow\n"
+                 "catch overflow 3",
      .args = {ARG_WORD},
      .run = run_catch},
     {.name = EXCEPTION,
@@ -252,9 +252,9 @@ static const struct command catch_subs[] = {
          "An uncaught exception always stops the training, at the operator that raised it when\n"
          "that is known. This command observes all operators from the next step on, so that\n"
          "exceptions that the program catches stop the training too. \"uncaught\" returns to the\n"
-         "default; with \"off\" no exception stops the training.\n"
-         "  catch exception\n"
-         "  catch exception off\n",
+         "default; with \"off\" no exception stops the training.",
+     .examples = "catch exception\n"
+                 "catch exception off",
      .args = {ARG_WORD},
      .run = run_catch},
     {.name = NULL},
@@ -264,38 +264,38 @@ static const struct command tcatch_subs[] = {
     {.name = "skip",
      .usage = "tcatch skip [if EXPR]",
      .summary = SKIP_SUMMARY,
-     .help = "  tcatch skip\n",
+     .examples = "tcatch skip",
      .run = run_catch},
     {.name = "scale",
      .usage = "tcatch scale [if EXPR]",
      .summary = SCALE_SUMMARY,
-     .help = "  tcatch scale\n",
+     .examples = "tcatch scale",
      .run = run_catch},
     {.name = "lr",
      .usage = "tcatch lr [if EXPR]",
      .summary = LR_SUMMARY,
-     .help = "  tcatch lr\n",
+     .examples = "tcatch lr",
      .run = run_catch},
     {.name = "loss-spike",
      .usage = "tcatch loss-spike [PARAM=VALUE]... [if EXPR]",
      .summary = SPIKE_SUMMARY,
-     .help = "  tcatch loss-spike\n",
+     .examples = "tcatch loss-spike",
      .args = {ARG_WATCH},
      .run = run_catch},
     {.name = "nan-loss",
      .usage = "tcatch nan-loss [if EXPR]",
      .summary = NAN_SUMMARY,
-     .help = "  tcatch nan-loss\n",
+     .examples = "tcatch nan-loss",
      .run = run_catch},
     {.name = GD_DIVERGENCE,
      .usage = "tcatch divergence",
      .summary = DIVERGENCE_SUMMARY,
-     .help = "  tcatch divergence\n",
+     .examples = "tcatch divergence",
      .run = run_catch},
     {.name = OVERFLOW,
      .usage = "tcatch overflow",
      .summary = OVERFLOW_SUMMARY,
-     .help = "  tcatch overflow\n",
+     .examples = "tcatch overflow",
      .run = run_catch},
     {.name = NULL},
 };
@@ -311,11 +311,10 @@ const struct command cmd_catch = {
         "changes; the gradient scaler skips a step. They are detected in the metrics that the\n"
         "training reports (\"info scalars\"). \"info breakpoints\" and \"info watchpoints\" list\n"
         "catchpoints; delete, disable, ignore and commands take their numbers. Without an\n"
-        "event, list the events.\n"
-        "Examples:\n"
-        "  catch nan-loss\n"
-        "  catch lr if step > 100\n"
-        "  catch loss-spike mean_ratio_gt=5",
+        "event, list the events.",
+    .examples = "catch nan-loss\n"
+                "catch lr if step > 100\n"
+                "catch loss-spike mean_ratio_gt=5",
     .args = {ARG_SUBCOMMAND},
     .flags = CMD_RAW,
     .run = run_catch,
@@ -328,9 +327,8 @@ const struct command cmd_tcatch = {
     .group = "breakpoints",
     .usage = "tcatch EVENT [if EXPR]",
     .summary = "Stop once at the end of a step in which an event occurred",
-    .help = "Like catch, but the catchpoint is deleted when it stops the training.\n"
-            "Example:\n"
-            "  tcatch skip",
+    .help = "Like catch, but the catchpoint is deleted when it stops the training.",
+    .examples = "tcatch skip",
     .args = {ARG_SUBCOMMAND},
     .flags = CMD_RAW,
     .variant = ONCE,

@@ -35,13 +35,12 @@ const struct command cmd_commands = {
     .help =
         "Without a number, the one set last. If the first command is \"silent\", the stop is not\n"
         "reported. A command that resumes the training ends the list. An empty list removes\n"
-        "the commands.\n"
-        "Example:\n"
-        "  commands 1\n"
-        "    silent\n"
-        "    print .\n"
-        "    continue\n"
-        "  end",
+        "the commands.",
+    .examples = "commands 1\n"
+                "  silent\n"
+                "  print .\n"
+                "  continue\n"
+                "end",
     .args = {ARG_BREAKPOINT},
     .run = run_commands,
 };

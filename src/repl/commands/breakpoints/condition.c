@@ -45,11 +45,10 @@ const struct command cmd_condition = {
     .group = "breakpoints",
     .usage = "condition N [EXPR]",
     .summary = "Set a watchpoint's guard: an expression that must also be true",
-    .help = "The expression is written as after \"if\" in watch. Without one, remove the guard.\n"
-            "Examples:\n"
-            "  condition 2 step > 100\n"
-            "  condition 2 'loss < 4 && max > 10'\n"
-            "  condition 2",
+    .help = "The expression is written as after \"if\" in watch. Without one, remove the guard.",
+    .examples = "condition 2 step > 100\n"
+                "condition 2 'loss < 4 && max > 10'\n"
+                "condition 2",
     .args = {ARG_WATCHPOINT, ARG_WORD},
     .flags = CMD_RAW | CMD_CHANGES,
     .run = run_condition,

@@ -169,12 +169,11 @@ const struct command cmd_edit = {
     .summary = "Change a watchpoint's parameters, expression or nodes",
     .help = "Parameters that are not named keep their values; PARAM=off removes one. If the\n"
             "condition takes a single test, a new one replaces it. \"on\" replaces the selector,\n"
-            "\"add\" and \"remove\" extend and narrow it. Hit counts are kept.\n"
-            "Examples:\n"
-            "  edit 2 abs_mean_gt=500\n"
-            "  edit 2 on weights except *bias\n"
-            "  edit 2 add type:softmax\n"
-            "  edit 2 remove model/block0",
+            "\"add\" and \"remove\" extend and narrow it. Hit counts are kept.",
+    .examples = "edit 2 abs_mean_gt=500\n"
+                "edit 2 on weights except *bias\n"
+                "edit 2 add type:softmax\n"
+                "edit 2 remove model/block0",
     .args = {ARG_WATCHPOINT, ARG_WATCH_EDIT},
     .flags = CMD_RAW | CMD_CHANGES,
     .run = run_edit,

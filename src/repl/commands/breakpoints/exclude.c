@@ -76,10 +76,9 @@ const struct command cmd_exclude = {
     .help =
         "Masks often contain -inf on purpose. Conditions that look for non-finite values do not\n"
         "fire on these nodes, and other conditions do not report \"could not be checked\" because\n"
-        "of them. -d removes a selector from the list.\n"
-        "Examples:\n"
-        "  exclude type:softmax\n"
-        "  exclude -d type:softmax",
+        "of them. -d removes a selector from the list.",
+    .examples = "exclude type:softmax\n"
+                "exclude -d type:softmax",
     .args = {ARG_SELECTOR},
     .flags = CMD_RAW | CMD_CHANGES,
     .run = run_exclude,

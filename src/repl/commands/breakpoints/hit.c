@@ -181,10 +181,9 @@ const struct command cmd_hit = {
     .help =
         "Without an argument, the hit selected before, or the first hit of this stop. Hits are\n"
         "ordered by step and execution; \"info hits\" shows their numbers. In a dump, also go\n"
-        "to the step of the hit.\n"
-        "Examples:\n"
-        "  hit\n"
-        "  hit next",
+        "to the step of the hit.",
+    .examples = "hit\n"
+                "hit next",
     .args = {ARG_HIT},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_hit,

@@ -45,10 +45,9 @@ const struct command cmd_merge = {
     .help =
         "Each PATH is a file written by \"scan --shard I/N --out FILE\" or a directory of such\n"
         "files; all parts of a scan are needed. The dump must be open and the same watchpoints\n"
-        "must be set. The hits are the same as those of a single scan.\n"
-        "Examples:\n"
-        "  merge parts/\n"
-        "  merge part1.gdscan part2.gdscan",
+        "must be set. The hits are the same as those of a single scan.",
+    .examples = "merge parts/\n"
+                "merge part1.gdscan part2.gdscan",
     .args = {ARG_FILE, ARG_FILE, ARG_FILE},
     .flags = CMD_NEEDS_SESSION,
     .run = run_merge,

@@ -92,25 +92,25 @@ static const struct command overflow_subs[] = {
      .summary = "Write the next N overflows to a directory without stopping",
      .help = "DIR is a directory on the host of the training (default ./gradb-overflow). Each\n"
              "overflow gets a directory of its own: forward_info.json or backward_info.json with\n"
-             "the call and its source location, and a .npy file for each tensor.\n\n"
-             "  overflow record 3\n"
-             "  overflow record 10 /data/overflows\n",
+             "the call and its source location, and a .npy file for each tensor.",
+     .examples = "overflow record 3\n"
+                 "overflow record 10 /data/overflows",
      .args = {ARG_WORD, ARG_FILE},
      .flags = OVERFLOW_NEEDS,
      .run = run_record},
     {.name = "stop",
      .usage = "overflow stop [N]",
      .summary = "Stop at the next N overflows, or at every one (same as catch overflow)",
-     .help = "  overflow stop\n"
-             "  overflow stop 2\n",
+     .examples = "overflow stop\n"
+                 "overflow stop 2",
      .args = {ARG_WORD},
      .flags = OVERFLOW_NEEDS,
      .run = run_stop},
     {.name = "off",
      .usage = "overflow off",
      .summary = "Stop looking for overflows",
-     .help = "Overflows that were found stay listed.\n"
-             "  overflow off\n",
+     .help = "Overflows that were found stay listed.",
+     .examples = "overflow off",
      .flags = OVERFLOW_NEEDS,
      .run = run_off},
     {.name = NULL},
@@ -128,8 +128,8 @@ const struct command cmd_overflow = {
         "continues. Operators that receive an infinity as an argument, such as masked_fill with\n"
         "-inf, are marked \"intended\": they never stop the training, and only \"info overflows\n"
         "-a\" lists them. Without a word, the same as \"info overflows\". Applies to all ranks.\n"
-        "Only PyTorch programs support this.\n\n"
-        "  overflow\n",
+        "Only PyTorch programs support this.",
+    .examples = "overflow",
     .args = {ARG_SUBCOMMAND},
     .flags = OVERFLOW_NEEDS,
     .run = run_overflow,

@@ -152,10 +152,9 @@ const struct command cmd_recommend = {
         "whose graph becomes known only as it runs. At the first stop gradb asks once whether\n"
         "to set them; typing another command counts as no, and the command runs. \"set recommend\n"
         "on\" sets them without asking, \"set recommend off\" neither asks nor sets. In scripts\n"
-        "nothing is asked or set.\n"
-        "Examples:\n"
-        "  recommend\n"
-        "  recommend yes",
+        "nothing is asked or set.",
+    .examples = "recommend\n"
+                "recommend yes",
     .args = {ARG_CHOICE},
     .flags = CMD_NEEDS_SESSION,
     .run = run_recommend,

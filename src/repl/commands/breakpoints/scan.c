@@ -201,15 +201,15 @@ const struct command cmd_scan = {
         "step by step in execution order, reading several files at once. \"info hits\" lists the\n"
         "hits; \"hit N\" goes to the step and the node, and \"why\" explains from there. steps "
         "and\n"
-        "ranks restrict the scan: 3, 3..7, 3.. or ..7; ranks also takes a list, 0,2..3.\n\n"
+        "ranks restrict the scan: 3, 3..7, 3.. or ..7; ranks also takes a list, 0,2..3.\n"
+        "\n"
         "Ctrl-C stops the scan; the same scan continues later, even in another gradb. --out\n"
         "saves the results to FILE. --shard I/N (I from 1 to N) scans one of N parts, to be\n"
         "merged later, for processes on many machines, each with its own --out. auto takes the\n"
-        "numbers from mpirun or srun; if --out is a directory, each part gets a file in it.\n"
-        "Examples:\n"
-        "  scan\n"
-        "  scan steps 100..200 ranks 0\n"
-        "  scan --shard 3/8 --out parts/3.gdscan",
+        "numbers from mpirun or srun; if --out is a directory, each part gets a file in it.",
+    .examples = "scan\n"
+                "scan steps 100..200 ranks 0\n"
+                "scan --shard 3/8 --out parts/3.gdscan",
     .args = {ARG_CHOICE},
     .flags = CMD_NEEDS_SESSION,
     .run = run_scan,

@@ -49,23 +49,23 @@ const struct command cmd_watch = {
         "gradients, activations, all, or the loss). An expression over statistics of the tensor\n"
         "(\"info statistics\") and metrics of the training (loss, lr, step) can be used in place\n"
         "of a condition; with \"if\" a second expression must be true as well (see \"help\n"
-        "conditions\").\n\n"
+        "conditions\").\n"
+        "\n"
         "-exact stops right after the operator, before the next one runs. -step checks at the\n"
         "end of the step; values that are gone by then are copied when they are produced, which\n"
         "takes memory and more time than -exact. On weights, which need no copy, both cost the\n"
         "same. The default is \"set watch-when\".\n"
         "-for N fires only after N matching steps in a row: one step often proves nothing.\n"
         "Infinities that the program writes on purpose (a mask of -inf) do not count; \"info\n"
-        "hits\" and \"info watchpoints\" say how many were hidden.\n"
-        "Examples:\n"
-        "  watch TO on all\n"
-        "  watch TL abs_mean_gt=1000 on gradients\n"
-        "  watch -for 10 TZ on weights except *bias*, *beta if loss != 0\n"
-        "  watch -step GL max_gt=1e6 on gradients except *bias if step > 10\n"
-        "  watch weight_overflow\n"
-        "  watch 'max > 1e4 || nan > 0' on gradients\n"
-        "  watch norm(cur-prev) > 100 * norm(prev) on model/head/weight\n"
-        "  watch loss > 100",
+        "hits\" and \"info watchpoints\" say how many were hidden.",
+    .examples = "watch TO on all\n"
+                "watch TL abs_mean_gt=1000 on gradients\n"
+                "watch -for 10 TZ on weights except *bias*, *beta if loss != 0\n"
+                "watch -step GL max_gt=1e6 on gradients except *bias if step > 10\n"
+                "watch weight_overflow\n"
+                "watch 'max > 1e4 || nan > 0' on gradients\n"
+                "watch norm(cur-prev) > 100 * norm(prev) on model/head/weight\n"
+                "watch loss > 100",
     .args = {ARG_CONDITION, ARG_WATCH},
     .flags = CMD_RAW,
     .run = run_watch,
@@ -78,12 +78,11 @@ const struct command cmd_trace = {
     .usage = "trace" WATCH_USAGE,
     .summary = "Report when a tensor meets a condition, without stopping",
     .help = "Like watch, but the training does not stop: hits are printed and listed by \"info\n"
-            "hits\".\n"
-            "Examples:\n"
-            "  trace WNC on weights\n"
-            "  trace AR range_start_inclusive=-1 range_end_inclusive=0 range_percentage_gt=99\n"
-            "  trace GL max_gt=10\n"
-            "  trace 'norm > 50' on gradients",
+            "hits\".",
+    .examples = "trace WNC on weights\n"
+                "trace AR range_start_inclusive=-1 range_end_inclusive=0 range_percentage_gt=99\n"
+                "trace GL max_gt=10\n"
+                "trace 'norm > 50' on gradients",
     .args = {ARG_CONDITION, ARG_WATCH},
     .flags = CMD_RAW,
     .variant = TRACE,
@@ -96,9 +95,8 @@ const struct command cmd_twatch = {
     .group = "breakpoints",
     .usage = "twatch" WATCH_USAGE,
     .summary = "Stop once when a tensor meets a condition",
-    .help = "Like watch, but the watchpoint is deleted when it stops the training.\n"
-            "Example:\n"
-            "  twatch TO on activations",
+    .help = "Like watch, but the watchpoint is deleted when it stops the training.",
+    .examples = "twatch TO on activations",
     .args = {ARG_CONDITION, ARG_WATCH},
     .flags = CMD_RAW,
     .variant = WATCH_ONCE,

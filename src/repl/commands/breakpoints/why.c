@@ -251,15 +251,16 @@ const struct command cmd_why = {
         "follows from the condition that fired on the tensor at this stop, else from the value.\n"
         "For a weight that does not change, say why it is not trained; for an operator that\n"
         "failed, show its inputs (PyTorch). For the loss, say whether it grew over the steps\n"
-        "and which parameters receive no gradient.\n\n"
+        "and which parameters receive no gradient.\n"
+        "\n"
         "Each line has a verdict: BAD, ok, or ? when the value is unknown: not computed yet in\n"
         "this step, not kept, or nothing to compare it with. -a shows every node that was\n"
         "checked, not only the path to the origin. The graph of a PyTorch program is that of\n"
         "the last step in which something was watched, caught or stopped; if that is an earlier\n"
-        "step, a line says so.\n\n"
-        "  why\n"
-        "  why loss\n"
-        "  why model/loss/nll_loss -a\n",
+        "step, a line says so.",
+    .examples = "why\n"
+                "why loss\n"
+                "why model/loss/nll_loss -a",
     .args = {ARG_TENSOR},
     .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_REPEATS,
     .run = run_why,

@@ -252,10 +252,10 @@ const struct command cmd_display = {
     .usage = "display[/f|e|x|d] [NODE[:SLOT][SLICE]|SCALAR [prev|diff]]",
     .summary = "Show a tensor or a metric now and at every stop",
     .help = "Show one line of statistics, and the values if there are few or a format letter is\n"
-            "given. Without an argument, show all displays again.\n\n"
-            "  display loss\n"
-            "  display model/head/weight diff\n"
-            "  display/e model/head/weight[0, :4]\n",
+            "given. Without an argument, show all displays again.",
+    .examples = "display loss\n"
+                "display model/head/weight diff\n"
+                "display/e model/head/weight[0, :4]",
     .args = {ARG_TENSOR},
     .flags = CMD_REPEATS_BARE,
     .run = run_display,
@@ -266,8 +266,8 @@ const struct command cmd_undisplay = {
     .group = "data",
     .usage = "undisplay [N ...]",
     .summary = "Stop displaying the given numbers, or all",
-    .help = "  undisplay 2\n"
-            "  undisplay\n",
+    .examples = "undisplay 2\n"
+                "undisplay",
     .args = {ARG_WORD},
     .run = run_undisplay,
 };

@@ -290,10 +290,10 @@ const struct command cmd_find = {
     .help =
         "CONDITION is nonfinite, nan, inf, zero, nonzero, negative, min, max, or a comparison\n"
         "with a number (< <= > >= == !=) of the value, or of its magnitude after abs. The first\n"
-        "20 are listed; -a lists all. If a slice is given, indices are relative to it.\n\n"
-        "  find nonfinite model/block0/attn/linear\n"
-        "  find max model/head/weight\n"
-        "  find abs > 1e3 model/head/weight[0]\n",
+        "20 are listed; -a lists all. If a slice is given, indices are relative to it.",
+    .examples = "find nonfinite model/block0/attn/linear\n"
+                "find max model/head/weight\n"
+                "find abs > 1e3 model/head/weight[0]",
     .args = {ARG_WORD, ARG_TENSOR},
     .flags = CMD_RAW | CMD_REPEATS,
     .run = run_find,

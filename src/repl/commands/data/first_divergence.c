@@ -428,9 +428,9 @@ const struct command cmd_first_divergence = {
         "dumped, in the order in which dumping them helps most. --bisect reads few tensors by\n"
         "bisection; the nodes before the result are then not checked.\n"
         "The options are those of `compare`. gradb --batch exits with status 6 when the runs\n"
-        "diverge.\n\n"
-        "  first-divergence torch_dump/ mindspore_dump/\n"
-        "  first-divergence @1 @2 --profile strict\n",
+        "diverge.",
+    .examples = "first-divergence torch_dump/ mindspore_dump/\n"
+                "first-divergence @1 @2 --profile strict",
     .args = {ARG_FILE, ARG_FILE},
     .flags = 0,
     .run = run_divergence,

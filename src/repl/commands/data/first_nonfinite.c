@@ -414,9 +414,9 @@ const struct command cmd_first_nonfinite = {
         "buffers) and masks of -Inf are skipped. The last line counts the tensors that were\n"
         "checked and those that could not be. Without a path, all ranks of the session's job\n"
         "are searched. gradb --batch exits with status 6 when something is found, and 1 when\n"
-        "nothing could be checked.\n\n"
-        "  first-nonfinite\n"
-        "  first-nonfinite dump/ --step 12\n",
+        "nothing could be checked.",
+    .examples = "first-nonfinite\n"
+                "first-nonfinite dump/ --step 12",
     .args = {ARG_FILE},
     .flags = 0,
     .run = run_nonfinite,

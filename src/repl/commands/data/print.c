@@ -230,18 +230,19 @@ const struct command cmd_print = {
         "tensor, up to 40 nodes unless -a is given.\n"
         "Each value gets a number: $1, $2, ... can be printed and sliced later, after the\n"
         "training has moved on. `$` is the last value, `$$` the one before it; `$_` is the last\n"
-        "tensor, fetched again.\n\n"
+        "tensor, fetched again.\n"
+        "\n"
         "  -a /a  all values, never abbreviated with ...\n"
         "  -s     only the statistics, computed where the tensor is\n"
         "  /f /e  fixed or scientific notation\n"
         "  /x /d  the bits in hexadecimal; integers\n"
         "  prev   the value of the previous step, which is kept from now on\n"
-        "  diff   the current value minus the previous one\n\n"
-        "  print model/block0/attn/linear\n"
-        "  print model/block0/attn/softmax[0, 0, :, 1:3]\n"
-        "  print/e model/head/weight[:2] diff\n"
-        "  print */weight\n"
-        "  print $1[::2]\n",
+        "  diff   the current value minus the previous one",
+    .examples = "print model/block0/attn/linear\n"
+                "print model/block0/attn/softmax[0, 0, :, 1:3]\n"
+                "print/e model/head/weight[:2] diff\n"
+                "print */weight\n"
+                "print $1[::2]",
     .args = {ARG_TENSOR},
     .flags = CMD_REPEATS,
     .run = run_print,

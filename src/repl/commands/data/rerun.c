@@ -69,9 +69,9 @@ const struct command cmd_rerun = {
     .help =
         "If the result is not finite in float64 either, the values cause the overflow\n"
         "(inherent); otherwise the data type or the device does. Without an argument, repeat the\n"
-        "last overflow found. The training's tensors, random state and hooks are unchanged.\n\n"
-        "  rerun\n"
-        "  rerun 2\n",
+        "last overflow found. The training's tensors, random state and hooks are unchanged.",
+    .examples = "rerun\n"
+                "rerun 2",
     .args = {ARG_NODE},
     .flags = OVERFLOW_NEEDS,
     .words = {0, 1, "specify one overflow by number or node"},

@@ -52,15 +52,16 @@ const struct command cmd_save = {
         "nodes. Any other file holds one tensor for numpy.load. numpy has no bfloat16: its 16\n"
         "bits are saved. Without FILE, the file is named after the tensor; without a tensor,\n"
         "save the current node. gradb asks before it replaces a file; in scripts and with\n"
-        "--json it needs -f or \"set confirm off\".\n\n"
+        "--json it needs -f or \"set confirm off\".\n"
+        "\n"
         "save watchpoints writes the commands that set them again, with ignore counts, command\n"
         "lists and excluded nodes, for \"source\"; save breakpoints writes both kinds.\n"
         "save overflow writes the call of an overflow (\"info overflows\") to a new directory\n"
-        "on the host of the training.\n\n"
-        "  save watchpoints watch.gdb\n"
-        "  save model/head/weight w.npy\n"
-        "  save weights except *bias weights.safetensors\n"
-        "  save $3[0] first-row.npy\n",
+        "on the host of the training.",
+    .examples = "save watchpoints watch.gdb\n"
+                "save model/head/weight w.npy\n"
+                "save weights except *bias weights.safetensors\n"
+                "save $3[0] first-row.npy",
     .args = {ARG_TENSOR, ARG_FILE},
     .run = run_save,
 };

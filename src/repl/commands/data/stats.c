@@ -105,9 +105,9 @@ const struct command cmd_stats = {
     .help =
         "Minimum, maximum and mean are those of the finite elements; counts cover all elements.\n"
         "They are computed where the tensor is. `diff` shows the statistics of the change since\n"
-        "the previous step.\n\n"
-        "  stats model/block0/attn/softmax\n"
-        "  stats model/head/weight diff\n",
+        "the previous step.",
+    .examples = "stats model/block0/attn/softmax\n"
+                "stats model/head/weight diff",
     .args = {ARG_TENSOR},
     .flags = CMD_REPEATS,
     .run = run_stats,

@@ -138,20 +138,22 @@ const struct command cmd_tensor = {
             "of the previous step, the difference or a heat map, / goes to an index (3,17) or\n"
             "searches (>1e3, nan). Without an argument, the grid follows the current node. C-x o\n"
             "moves the keyboard to the grid; until then, input goes to the prompt. Without panes,\n"
-            "and for a history value, the same as print.\n\n"
+            "and for a history value, the same as print.\n"
+            "\n"
             "  prev   the value of the previous step, which is kept from now on\n"
-            "  diff   the current value minus the previous one\n\n"
+            "  diff   the current value minus the previous one\n"
+            "\n"
             "Options that act like keys in the grid:\n"
             "  -to INDEX              move the cursor there: 3,17\n"
             "  -find [CONDITION]      move to the next match: abs>2, 1..2, nan, inf, \">1e3\"\n"
             "  -back                  move to the previous match\n"
             "  -heat range|rank|off   show a heat map, by range or by rank, or numbers\n"
             "  -axes ROWS,COLUMNS     choose the two axes\n"
-            "  -plane next|back       move along the other axes\n\n"
-            "  tensor model/head/weight\n"
-            "  tensor -to 3,17\n"
-            "  tensor -find abs>0.1\n"
-            "  tensor model/block0/attn/softmax[0, :, :, 3]\n",
+            "  -plane next|back       move along the other axes",
+    .examples = "tensor model/head/weight\n"
+                "tensor -to 3,17\n"
+                "tensor -find abs>0.1\n"
+                "tensor model/block0/attn/softmax[0, :, :, 3]",
     .args = {ARG_TENSOR},
     .run = run_tensor,
 };

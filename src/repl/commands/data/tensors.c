@@ -194,10 +194,10 @@ const struct command cmd_tensors = {
     .usage = "tensors [SELECTOR] [-s] [-a]",
     .summary = "List tensors with their types and shapes, or with their statistics",
     .help = "  -s  show statistics, computed where the tensors are\n"
-            "  -a  show all tensors, not only the first 40\n\n"
-            "  tensors gradients -s\n"
-            "  tensors model/block0\n"
-            "  tensors type:linear -s -a\n",
+            "  -a  show all tensors, not only the first 40",
+    .examples = "tensors gradients -s\n"
+                "tensors model/block0\n"
+                "tensors type:linear -s -a",
     .args = {ARG_SELECTOR},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_tensors,

@@ -58,8 +58,8 @@ const struct command cmd_whatis = {
     .group = "data",
     .usage = "whatis [NODE[:SLOT][SLICE]|$N]",
     .summary = "Show the data type, shape and size of a tensor without fetching it",
-    .help = "  whatis model/head/weight\n"
-            "  whatis model/head/weight[0, ::2]\n",
+    .examples = "whatis model/head/weight\n"
+                "whatis model/head/weight[0, ::2]",
     .args = {ARG_TENSOR},
     .flags = CMD_REPEATS,
     .run = run_whatis,

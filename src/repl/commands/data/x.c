@@ -344,10 +344,10 @@ const struct command cmd_x = {
     .usage = "x[/[COUNT]f|e|x|d] [NODE[:SLOT][SLICE]|$N]",
     .summary = "Examine COUNT elements of a tensor, with their indices",
     .help = "Plain indices say where to start; elements follow in C order, across rows. Any other\n"
-            "slice is shown from its beginning. An empty line shows the next elements.\n\n"
-            "  x/8f model/head/weight\n"
-            "  x/16x model/head/weight[3, 10]\n"
-            "  x/4 model/head/weight[:, 0]\n",
+            "slice is shown from its beginning. An empty line shows the next elements.",
+    .examples = "x/8f model/head/weight\n"
+                "x/16x model/head/weight[3, 10]\n"
+                "x/4 model/head/weight[:, 0]",
     .args = {ARG_TENSOR},
     .flags = CMD_REPEATS | CMD_REPEATS_BARE,
     .run = run_x,

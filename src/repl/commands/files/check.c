@@ -433,9 +433,9 @@ static const struct command check_sub[] = {
             "statistics, and their number, trainable ones, elements and bytes.\n"
             "For two, also of PyTorch and MindSpore: which parameters match and by which rule,\n"
             "whether shapes agree, what is missing on either side, and which parameters are equal\n"
-            "in both: in two checkpoints of one run those were never updated.\n\n"
-            "  check params start.ckpt\n"
-            "  check params torch.pth mindspore.ckpt\n",
+            "in both: in two checkpoints of one run those were never updated.",
+        .examples = "check params start.ckpt\n"
+                    "check params torch.pth mindspore.ckpt",
         .args = {ARG_FILE, ARG_FILE},
         .run = check_params,
     },

@@ -95,9 +95,8 @@ const struct command cmd_check_config = {
     .summary = "Report every error in a data_dump.json or acl.json",
     .help =
         "Check every key, every value and their combinations; report each error with its line.\n"
-        "gradb --batch exits with status 1 if there is an error.\n"
-        "Example:\n"
-        "  check-config data_dump.json",
+        "gradb --batch exits with status 1 if there is an error.",
+    .examples = "check-config data_dump.json",
     .args = {ARG_FILE},
     .words = {1, 1, "specify one file"},
     .run = run_check_config,

@@ -137,9 +137,9 @@ const struct command cmd_convert = {
         "of MindSpore, with --as bin raw bytes. Tensors keep their stored layout; --format NCHW\n"
         "(or NHWC, ND, ...) converts the layout where possible. bfloat16 and float8 types become\n"
         "float32, int4 becomes int8. Names of 255 characters or more are replaced by numbers,\n"
-        "listed in mapping.csv. Overflow records become JSON.\n\n"
-        "  convert dump/rank_0/net/1/0 npy\n"
-        "  convert dump/20260102030405/0 npy --format NCHW\n",
+        "listed in mapping.csv. Overflow records become JSON.",
+    .examples = "convert dump/rank_0/net/1/0 npy\n"
+                "convert dump/20260102030405/0 npy --format NCHW",
     .args = {ARG_FILE, ARG_FILE},
     .run = run_convert,
 };

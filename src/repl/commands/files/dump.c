@@ -238,14 +238,14 @@ const struct command cmd_dump = {
         "are at the end of the step. --data statistic writes statistic.csv instead of elements,\n"
         "full writes both. \"set dump-config FILE\" takes all this from a data_dump.json. \"set\n"
         "dump-bytes\" limits the size: when it is reached, the dump ends and the training\n"
-        "continues.\n\n"
+        "continues.\n"
+        "\n"
         "Files are in DIR/rank_R/NAME/GRAPH/STEP and appear when they are complete. \"open DIR\"\n"
-        "or numpy reads them.\n"
-        "Examples:\n"
-        "  dump values\n"
-        "  dump weights_dir on weights --data full\n"
-        "  dump later --steps 100|200-210\n"
-        "  dump off",
+        "or numpy reads them.",
+    .examples = "dump values\n"
+                "dump weights_dir on weights --data full\n"
+                "dump later --steps 100|200-210\n"
+                "dump off",
     .args = {ARG_FILE, ARG_SELECTOR},
     .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP,
     .run = run_dump,

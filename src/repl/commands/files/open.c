@@ -188,9 +188,9 @@ const struct command cmd_open = {
         "\"continue\" to the next one in which a watchpoint fires. --format accepts only one\n"
         "format; --key names the dictionary in a checkpoint that contains the weights; --dtype\n"
         "gives the element type if a file does not say. --partial reads the intact part of a\n"
-        "truncated file.\n\n"
-        "  open ~/.local/state/gradb/history-train.py-4711-20260102-030405.gdhist\n"
-        "  open dump/rank_0\n",
+        "truncated file.",
+    .examples = "open ~/.local/state/gradb/history-train.py-4711-20260102-030405.gdhist\n"
+                "open dump/rank_0",
     .args = {ARG_FILE, ARG_FILE, ARG_FILE},
     .run = run_open,
 };

@@ -17,9 +17,8 @@ const struct command cmd_source = {
     .group = "files",
     .usage = "source FILE",
     .summary = "Run the commands in a file",
-    .help = "Stop at the first command that fails. Lines that start with # are comments.\n"
-            "Example:\n"
-            "  source check.gdb",
+    .help = "Stop at the first command that fails. Lines that start with # are comments.",
+    .examples = "source check.gdb",
     .args = {ARG_FILE},
     .words = {1, 1, "specify one file"},
     .run = run_source,

@@ -138,9 +138,9 @@ const struct command cmd_annotate = {
     .usage = "annotate FILE[:LINE]",
     .summary = "Show a source file with the number of nodes that each line created",
     .help = "Without LINE, start at the first line that created a node.\n"
-            "`info line FILE:LINE` lists the nodes of one line.\n\n"
-            "  annotate model.py\n"
-            "  annotate model.py:120\n",
+            "`info line FILE:LINE` lists the nodes of one line.",
+    .examples = "annotate model.py\n"
+                "annotate model.py:120",
     .args = {ARG_FILE},
     .flags = CMD_NEEDS_SESSION,
     .words = {1, 1, "specify one file"},

@@ -129,9 +129,9 @@ const struct command cmd_backtrace = {
     .summary = "Show the call stack that created a node",
     .help = "The innermost frame is #0. Frames of frameworks and their helpers are hidden unless\n"
             "`all` is given or there are no others. A gradient is shown with the stack of its\n"
-            "producer, a weight with that of its user.\n\n"
-            "  backtrace\n"
-            "  bt model/block0/attn/linear all\n",
+            "producer, a weight with that of its user.",
+    .examples = "backtrace\n"
+                "bt model/block0/attn/linear all",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = info_stack,

@@ -72,8 +72,8 @@ const struct command cmd_frame = {
     .usage = "frame [N]",
     .summary = "Select frame N of the current node's stack, or show the selected one",
     .help = "For a gradient this is the stack of its producer, for a weight that of its user: the\n"
-            "first one that `backtrace` shows.\n\n"
-            "  frame 1\n",
+            "first one that `backtrace` shows.",
+    .examples = "frame 1",
     .args = {ARG_WORD},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = info_frame,
@@ -84,8 +84,8 @@ const struct command cmd_up = {
     .group = "graph",
     .usage = "up [N]",
     .summary = "Select the frame that called this one",
-    .help = "  up\n"
-            "  up 2\n",
+    .examples = "up\n"
+                "up 2",
     .args = {ARG_WORD},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .variant = 1,
@@ -98,7 +98,7 @@ const struct command cmd_down = {
     .group = "graph",
     .usage = "down [N]",
     .summary = "Select the frame that this one called",
-    .help = "  down\n",
+    .examples = "down",
     .args = {ARG_WORD},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .variant = -1,

@@ -31,9 +31,9 @@ const struct command cmd_inputs = {
     .help = "  -d DEPTH  number of levels (default 1); -r is -d 20\n"
             "  -c        include control edges\n"
             "  -a        show all lines, not only the first 200\n"
-            "A node that was already shown is not expanded again.\n\n"
-            "  inputs model/loss/log\n"
-            "  inputs model/block0/attn/linear -d 4\n",
+            "A node that was already shown is not expanded again.",
+    .examples = "inputs model/loss/log\n"
+                "inputs model/block0/attn/linear -d 4",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_edges,
@@ -45,9 +45,9 @@ const struct command cmd_outputs = {
     .group = "graph",
     .usage = "outputs [NODE] [-d DEPTH] [-r] [-c] [-a]",
     .summary = "Show the consumers of a node as a tree",
-    .help = "The options are those of `inputs`.\n\n"
-            "  outputs model/head/weight\n"
-            "  lo model/block0/attn/linear -r\n",
+    .help = "The options are those of `inputs`.",
+    .examples = "outputs model/head/weight\n"
+                "lo model/block0/attn/linear -r",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .variant = OUTPUTS,

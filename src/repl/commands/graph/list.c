@@ -278,11 +278,11 @@ const struct command cmd_list = {
         "are lines of the file shown last. FILE may be the end of a path. gradb looks for the\n"
         "file under the name that the training process uses, then below the current directory,\n"
         "and warns if it differs from what ran, judged by the line sent with the stack or by\n"
-        "its time. `set list-lines` sets the number of lines.\n\n"
-        "  list\n"
-        "  list model/block0/attn/linear\n"
-        "  list model.py:42\n"
-        "  list 10,30\n",
+        "its time. `set list-lines` sets the number of lines.",
+    .examples = "list\n"
+                "list model/block0/attn/linear\n"
+                "list model.py:42\n"
+                "list 10,30",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS | CMD_REPEATS_BARE,
     .run = run_list,

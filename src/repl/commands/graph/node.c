@@ -27,8 +27,8 @@ const struct command cmd_node = {
     .usage = "node [NODE]",
     .summary = "Select the current node, or show it",
     .help = "Commands without an argument apply to the current node; `.` stands for it in other\n"
-            "commands. A stop selects the node that was executed last.\n\n"
-            "  node model/block0/attn/linear\n",
+            "commands. A stop selects the node that was executed last.",
+    .examples = "node model/block0/attn/linear",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION,
     .run = run_node,

@@ -102,8 +102,8 @@ const struct command cmd_scope = {
     .usage = "scope [SCOPE] [-a]",
     .summary = "List the direct contents of a scope: scopes, then nodes",
     .help = "Without an argument, list the scope of the current node. `scope /` is the root.\n"
-            "`info scopes` shows the whole tree.\n\n"
-            "  scope model/block0\n",
+            "`info scopes` shows the whole tree.",
+    .examples = "scope model/block0",
     .args = {ARG_SCOPE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_scope,

@@ -78,11 +78,11 @@ const struct command cmd_search = {
     .usage = "search TEXT|/REGEX/|GLOB|type:TYPE|at:FILE[:LINE] [in SCOPE] [-a]",
     .summary = "Find nodes by name, type or source line",
     .help = "TEXT matches anywhere in a full name, ignoring case. The other forms are selectors.\n"
-            "`in SCOPE` keeps only nodes below a scope; -a shows more than 40.\n\n"
-            "  search linear\n"
-            "  search type:linear in model/block0\n"
-            "  search /(fc|proj).weight$/\n"
-            "  search at:model.py:42\n",
+            "`in SCOPE` keeps only nodes below a scope; -a shows more than 40.",
+    .examples = "search linear\n"
+                "search type:linear in model/block0\n"
+                "search /(fc|proj).weight$/\n"
+                "search at:model.py:42",
     .args = {ARG_SELECTOR, ARG_WORD, ARG_SCOPE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_search,
@@ -93,8 +93,8 @@ const struct command cmd_slash = {
     .group = "graph",
     .usage = "/REGEX[/] [in SCOPE]",
     .summary = "Find nodes whose names match a regular expression",
-    .help = "The same as `search /REGEX/`.\n\n"
-            "  /block[0-9]+.attn/\n",
+    .help = "The same as `search /REGEX/`.",
+    .examples = "/block[0-9]+.attn/",
     .args = {ARG_WORD},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_search,

@@ -122,9 +122,9 @@ const struct command cmd_sources = {
     .group = "graph",
     .usage = "sources [TEXT]",
     .summary = "List the source files that created nodes, with node counts",
-    .help = "TEXT keeps only files whose path contains it.\n\n"
-            "  sources\n"
-            "  ls model\n",
+    .help = "TEXT keeps only files whose path contains it.",
+    .examples = "sources\n"
+                "ls model",
     .args = {ARG_WORD},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = info_source,

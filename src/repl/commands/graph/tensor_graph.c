@@ -221,9 +221,9 @@ const struct command cmd_tensor_graph = {
     .summary = "Show a node with its direct inputs and outputs, their values and hits",
     .help =
         "Show each slot with its type, shape and statistics, the conditions that fired on it at\n"
-        "this stop, and the watchpoints that cover it. -d sets the depth (up to 10).\n\n"
-        "  tensor-graph model/loss/log\n"
-        "  tensor-graph . -d 2\n",
+        "this stop, and the watchpoints that cover it. -d sets the depth (up to 10).",
+    .examples = "tensor-graph model/loss/log\n"
+                "tensor-graph . -d 2",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_tensor_graph,

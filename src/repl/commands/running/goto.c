@@ -17,9 +17,8 @@ const struct command cmd_goto = {
     .summary = "Go to a step of a dump",
     .help =
         "\"info steps\" lists them. All ranks of the dump go there, unless rank-locking is on;\n"
-        "one that lacks the step goes to the last that it has before it.\n"
-        "Example:\n"
-        "  goto 100",
+        "one that lacks the step goes to the last that it has before it.",
+    .examples = "goto 100",
     .args = {ARG_WORD},
     .flags = RUN_NEEDS,
     .words = {1, 1, "specify one step number"},

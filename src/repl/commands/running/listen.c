@@ -72,10 +72,9 @@ const struct command cmd_listen = {
             "refused. Port 0 chooses a free port. Processes on other hosts need a token.\n"
             "In batch mode, wait for the first process.\n"
             "A PyTorch script that is started by \"python -m gradb train.py\", or that calls\n"
-            "gradb.torch.attach(), connects by itself, even in the middle of a run.\n"
-            "Examples:\n"
-            "  listen\n"
-            "  listen 0.0.0.0:50051",
+            "gradb.torch.attach(), connects by itself, even in the middle of a run.",
+    .examples = "listen\n"
+                "listen 0.0.0.0:50051",
     .args = {ARG_WORD},
     .words = {0, 1, "only one address can be given"},
     .run = run_listen,

@@ -199,10 +199,10 @@ const struct command cmd_lockstep = {
         "--shift N means that A's step count is N higher than B's: 3 when A resumed after step\n"
         "3, -1 when A counts from 0 and B from 1.\n"
         "The last line counts the tensors that were compared and those that could not be.\n"
-        "gradb --batch exits with status 6 when they diverge, and 1 when nothing was compared.\n\n"
-        "  lockstep @1 @2\n"
-        "  lockstep @1 @2 on weights|gradients --by step --steps 100 rtol=1e-3\n"
-        "  lockstep @2 @1 --shift 1\n",
+        "gradb --batch exits with status 6 when they diverge, and 1 when nothing was compared.",
+    .examples = "lockstep @1 @2\n"
+                "lockstep @1 @2 on weights|gradients --by step --steps 100 rtol=1e-3\n"
+                "lockstep @2 @1 --shift 1",
     .args = {ARG_WORD, ARG_WORD, ARG_WORD, ARG_SELECTOR},
     .flags = 0,
     .run = run_lockstep,

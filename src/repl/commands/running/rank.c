@@ -184,12 +184,11 @@ const struct command cmd_rank = {
         "\"rank check\" compares tensors that must be equal on all ranks, using 64-bit digests\n"
         "that each rank computes locally. WHAT is parameters, optimizer, gradients, buffers,\n"
         "all, or a pattern of names; the default is parameters and optimizer state. Sharded\n"
-        "tensors are skipped. gradb --batch exits with status 6 when something differs.\n"
-        "Examples:\n"
-        "  rank 2\n"
-        "  rank all print loss\n"
-        "  rank check\n"
-        "  rank check *.weight",
+        "tensors are skipped. gradb --batch exits with status 6 when something differs.",
+    .examples = "rank 2\n"
+                "rank all print loss\n"
+                "rank check\n"
+                "rank check *.weight",
     .args = {ARG_RANK, ARG_COMMAND},
     .flags = CMD_RAW,
     .run = run_rank,

@@ -181,10 +181,9 @@ const struct command cmd_run = {
         "torchrun, \"python -m\", a shell script or a virtual environment. An interpreter with\n"
         "-I, -E or -S ignores both variables: \"pip install ./python\", then\n"
         "\"run -- python -I -m gradb train.py\".\n"
-        "\"info log\" shows the program's output. Without a program, start the last one again.\n"
-        "Examples:\n"
-        "  run -- python train.py --epochs 3\n"
-        "  run -- torchrun --nproc-per-node 2 train.py",
+        "\"info log\" shows the program's output. Without a program, start the last one again.",
+    .examples = "run -- python train.py --epochs 3\n"
+                "run -- torchrun --nproc-per-node 2 train.py",
     .args = {ARG_FILE},
     .flags = CMD_RAW | CMD_CHANGES,
     .run = run_run,

@@ -25,8 +25,7 @@ const struct command cmd_run_to = {
     .group = "running",
     .usage = "run-to NODE [&]",
     .summary = "Run until a node has executed",
-    .help = "Example:\n"
-            "  run-to model/block0/attn/linear",
+    .examples = "run-to model/block0/attn/linear",
     .args = {ARG_NODE},
     .flags = RUN_NEEDS | CMD_REPEATS,
     .words = {1, 1, "specify one node"},

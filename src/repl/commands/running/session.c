@@ -41,10 +41,9 @@ const struct command cmd_session = {
     .usage = "session [N]",
     .summary = "Choose a training process by its number",
     .help = "N is the number in the first column of \"info ranks\". It is unique across jobs and\n"
-            "includes processes that have ended.\n"
-            "Examples:\n"
-            "  session\n"
-            "  session 1",
+            "includes processes that have ended.",
+    .examples = "session\n"
+                "session 1",
     .args = {ARG_RANK},
     .flags = CMD_RAW,
     .run = run_session,

@@ -9,10 +9,9 @@ const struct command cmd_step = {
     .usage = "step [N] [&]",
     .summary = "Run N training steps, then stop",
     .help = "Without N, run one step. A breakpoint on the way stops earlier. In a dump, go to the\n"
-            "next step that was dumped.\n"
-            "Examples:\n"
-            "  step\n"
-            "  step 100",
+            "next step that was dumped.",
+    .examples = "step\n"
+                "step 100",
     .args = {ARG_WORD},
     .flags = RUN_NEEDS | CMD_REPEATS,
     .variant = GD_RUN_STEP,
@@ -26,9 +25,8 @@ const struct command cmd_reverse_step = {
     .usage = "reverse-step [N]",
     .summary = "Go back N steps of a dump",
     .help = "Without N, go back one step. Watchpoints are not evaluated on the way back. A live\n"
-            "training cannot go back.\n"
-            "Example:\n"
-            "  reverse-step 2",
+            "training cannot go back.",
+    .examples = "reverse-step 2",
     .args = {ARG_WORD},
     .flags = RUN_NEEDS | CMD_REPEATS,
     .variant = GD_RUN_BACK,

@@ -142,12 +142,11 @@ const struct command cmd_bind = {
         "single-key mode, C-x s. In the command %n stands for the selected node, %t for its\n"
         "tensor, and %b, %w and %h for the number of the selected breakpoint, watchpoint and\n"
         "hit. \"-\" instead of a command disables the key. Without arguments, list the bound\n"
-        "keys; \"help keys\" lists all. Put bindings into gradbrc to keep them.\n"
-        "Examples:\n"
-        "  bind F5 continue\n"
-        "  bind C-x t layout tensor\n"
-        "  bind -p graph W watch NAN on %n\n"
-        "  bind",
+        "keys; \"help keys\" lists all. Put bindings into gradbrc to keep them.",
+    .examples = "bind F5 continue\n"
+                "bind C-x t layout tensor\n"
+                "bind -p graph W watch NAN on %n\n"
+                "bind",
     .args = {ARG_KEY},
     .flags = CMD_RAW,
     .run = run_bind,

@@ -21,10 +21,9 @@ const struct command cmd_focus = {
         "The panes: graph, node, console, watch, hits, stack, source, tensor, history, log.\n"
         "A pane that the layout does not contain replaces another one. Input still goes to the\n"
         "prompt: C-x o moves the keyboard to the pane, \":\" moves it back. Bound to a key, the\n"
-        "command moves it at once.\n"
-        "Examples:\n"
-        "  focus graph\n"
-        "  focus next",
+        "command moves it at once.",
+    .examples = "focus graph\n"
+                "focus next",
     .args = {ARG_PANE},
     .words = {1, 1, "specify a pane, next or prev"},
     .run = run_focus,

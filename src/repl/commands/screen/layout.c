@@ -28,10 +28,9 @@ const struct command cmd_layout = {
             "stack: source lines and stacks; split: the graph, a node, watchpoints and hits. The\n"
             "console is part of each. Large screens show more. Before the panes are open, choose\n"
             "the layout that they open with. Without a name, print the current one. Input still\n"
-            "goes to the prompt.\n"
-            "Examples:\n"
-            "  layout watch\n"
-            "  layout",
+            "goes to the prompt.",
+    .examples = "layout watch\n"
+                "layout",
     .args = {ARG_CHOICE},
     .words = {0, 1, "specify one name"},
     .run = run_layout,

@@ -63,10 +63,9 @@ const struct command cmd_refresh = {
     .usage = "refresh [graph]",
     .summary = "Redraw the screen",
     .help = "Use it after another program wrote to the terminal; C-l does the same.\n"
-            "With `graph`: read the graph again if Ctrl-C interrupted reading it.\n"
-            "Examples:\n"
-            "  refresh\n"
-            "  refresh graph",
+            "With `graph`: read the graph again if Ctrl-C interrupted reading it.",
+    .examples = "refresh\n"
+                "refresh graph",
     .args = {ARG_CHOICE},
     .run = run_refresh,
 };

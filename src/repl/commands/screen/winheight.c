@@ -50,11 +50,10 @@ const struct command cmd_winheight = {
     .group = "screen",
     .usage = "winheight [+|-]N | usual",
     .summary = "Set the height of the console in rows",
-    .help = "+N and -N change the height by N rows; usual restores the default.\n"
-            "Examples:\n"
-            "  winheight 8\n"
-            "  winheight +2\n"
-            "  winheight usual",
+    .help = "+N and -N change the height by N rows; usual restores the default.",
+    .examples = "winheight 8\n"
+                "winheight +2\n"
+                "winheight usual",
     .args = {ARG_CHOICE},
     .run = run_winheight,
 };

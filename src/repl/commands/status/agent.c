@@ -245,9 +245,9 @@ const struct command cmd_agent = {
     .summary = "Run a command of the training process itself",
     .help =
         "Without a name, list the commands that the process offers (PyTorch programs have some).\n"
-        "The process must be stopped to answer.\n\n"
-        "  agent\n"
-        "  agent memory\n",
+        "The process must be stopped to answer.",
+    .examples = "agent\n"
+                "agent memory",
     .args = {ARG_AGENT, ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE,
     .run = run_agent,

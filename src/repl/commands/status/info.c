@@ -7,7 +7,7 @@ static const struct command info_subs[] = {
         .name = "target",
         .usage = "info target",
         .summary = "Show the training process: program, host, state, capabilities",
-        .help = "  info target\n",
+        .examples = "info target",
         .flags = CMD_NEEDS_SESSION,
         .run = info_target,
     },
@@ -15,7 +15,7 @@ static const struct command info_subs[] = {
         .name = "graph",
         .usage = "info graph",
         .summary = "Show the size of the graph: nodes, edges, kinds, types, memory",
-        .help = "  info graph\n",
+        .examples = "info graph",
         .flags = CMD_NEEDS_SESSION,
         .run = info_graph,
     },
@@ -23,9 +23,9 @@ static const struct command info_subs[] = {
         .name = "nodes",
         .usage = "info nodes [SELECTOR] [-a]",
         .summary = "List nodes in execution order, or those of a selector",
-        .help = "  info nodes\n"
-                "  info nodes gradients\n"
-                "  info nodes type:linear -a\n",
+        .examples = "info nodes\n"
+                    "info nodes gradients\n"
+                    "info nodes type:linear -a",
         .args = {ARG_SELECTOR},
         .flags = CMD_NEEDS_SESSION,
         .run = info_nodes,
@@ -34,8 +34,8 @@ static const struct command info_subs[] = {
         .name = "node",
         .usage = "info node [NODE]",
         .summary = "Show a node: type, outputs, inputs, consumers, attributes, source",
-        .help = "Without an argument, show the current node.\n\n"
-                "  info node model/block0/attn/linear\n",
+        .help = "Without an argument, show the current node.",
+        .examples = "info node model/block0/attn/linear",
         .args = {ARG_NODE},
         .flags = CMD_NEEDS_SESSION,
         .run = info_node,
@@ -44,9 +44,9 @@ static const struct command info_subs[] = {
         .name = "scopes",
         .usage = "info scopes [SCOPE] [-d DEPTH] [-r] [-a]",
         .summary = "Show the tree of scopes with node counts",
-        .help = "-d sets the depth (default 3), -r shows all levels, -a more than 200 lines.\n\n"
-                "  info scopes\n"
-                "  info scopes model -d 1\n",
+        .help = "-d sets the depth (default 3), -r shows all levels, -a more than 200 lines.",
+        .examples = "info scopes\n"
+                    "info scopes model -d 1",
         .args = {ARG_SCOPE},
         .flags = CMD_NEEDS_SESSION,
         .run = info_scopes,
@@ -55,7 +55,7 @@ static const struct command info_subs[] = {
         .name = "types",
         .usage = "info types",
         .summary = "List operator types with their node counts",
-        .help = "  info types\n",
+        .examples = "info types",
         .flags = CMD_NEEDS_SESSION,
         .run = info_types,
     },
@@ -64,7 +64,7 @@ static const struct command info_subs[] = {
         .aliases = "parameters",
         .usage = "info params [-a]",
         .summary = "List weights and other parameters with shapes and totals",
-        .help = "  info params\n",
+        .examples = "info params",
         .flags = CMD_NEEDS_SESSION,
         .run = info_params,
     },
@@ -73,7 +73,7 @@ static const struct command info_subs[] = {
         .aliases = "s",
         .usage = "info stack [NODE] [COUNT] [all]",
         .summary = "Show the call stack that created a node (same as backtrace)",
-        .help = "  info stack model/block0/attn/linear\n",
+        .examples = "info stack model/block0/attn/linear",
         .args = {ARG_NODE},
         .flags = CMD_NEEDS_SESSION,
         .run = info_stack,
@@ -83,7 +83,7 @@ static const struct command info_subs[] = {
         .aliases = "f",
         .usage = "info frame",
         .summary = "Show the selected frame of the current node's stack",
-        .help = "  info frame\n",
+        .examples = "info frame",
         .flags = CMD_NEEDS_SESSION,
         .run = info_frame,
     },
@@ -91,7 +91,7 @@ static const struct command info_subs[] = {
         .name = "source",
         .usage = "info source [TEXT]",
         .summary = "List the source files that created nodes (same as sources)",
-        .help = "  info source\n",
+        .examples = "info source",
         .args = {ARG_WORD},
         .flags = CMD_NEEDS_SESSION,
         .run = info_source,
@@ -100,8 +100,8 @@ static const struct command info_subs[] = {
         .name = "line",
         .usage = "info line FILE:LINE [-a]",
         .summary = "List the nodes that a source line created",
-        .help = "FILE may be the end of a path.\n\n"
-                "  info line model.py:42\n",
+        .help = "FILE may be the end of a path.",
+        .examples = "info line model.py:42",
         .args = {ARG_FILE},
         .flags = CMD_NEEDS_SESSION,
         .run = info_line,
@@ -111,7 +111,7 @@ static const struct command info_subs[] = {
         .aliases = "sessions threads inferiors",
         .usage = "info ranks",
         .summary = "List all training processes; `*` marks the selected one",
-        .help = "  info ranks\n",
+        .examples = "info ranks",
         .run = info_ranks,
     },
     {
@@ -119,7 +119,7 @@ static const struct command info_subs[] = {
         .aliases = "b",
         .usage = "info breakpoints",
         .summary = "List breakpoints and watchpoints with their numbers, hit counts and commands",
-        .help = "  info breakpoints\n",
+        .examples = "info breakpoints",
         .run = info_breakpoints,
     },
     {
@@ -135,8 +135,8 @@ static const struct command info_subs[] = {
             "several\n"
             "watchpoints share is divided among them, so that the rows add up. Reports: bytes "
             "sent\n"
-            "to gradb. With a number, list the nodes too, up to 40; -a lists all of them.\n\n"
-            "  info watchpoints\n",
+            "to gradb. With a number, list the nodes too, up to 40; -a lists all of them.",
+        .examples = "info watchpoints",
         .args = {ARG_WATCHPOINT},
         .run = info_watchpoints,
     },
@@ -148,10 +148,10 @@ static const struct command info_subs[] = {
                 "values that\n"
                 "were set and the actual ones. \"hit\" goes to one. -ranks lists the hits of all "
                 "ranks\n"
-                "of the job, by step.\n\n"
-                "  info hits\n"
-                "  info hits 2\n"
-                "  info hits -a\n",
+                "of the job, by step.",
+        .examples = "info hits\n"
+                    "info hits 2\n"
+                    "info hits -a",
         .args = {ARG_WATCHPOINT},
         .flags = CMD_NEEDS_SESSION,
         .run = info_hits,
@@ -160,8 +160,8 @@ static const struct command info_subs[] = {
         .name = "conditions",
         .usage = "info conditions [CONDITION]",
         .summary = "List the conditions of watch, with their parameters and advice",
-        .help = "  info conditions\n"
-                "  info conditions TL\n",
+        .examples = "info conditions\n"
+                    "info conditions TL",
         .args = {ARG_CONDITION},
         .run = info_conditions,
     },
@@ -170,21 +170,21 @@ static const struct command info_subs[] = {
         .aliases = "stats figures",
         .usage = "info statistics",
         .summary = "List the statistics that expressions of watch can use",
-        .help = "  info statistics\n",
+        .examples = "info statistics",
         .run = info_statistics,
     },
     {
         .name = "display",
         .usage = "info display",
         .summary = "List what is displayed at every stop",
-        .help = "  info display\n",
+        .examples = "info display",
         .run = info_display,
     },
     {
         .name = "scalars",
         .usage = "info scalars",
         .summary = "Show loss, learning rate and other metrics of the step",
-        .help = "  info scalars\n",
+        .examples = "info scalars",
         .flags = CMD_NEEDS_SESSION,
         .run = info_scalars,
     },
@@ -198,11 +198,11 @@ static const struct command info_subs[] = {
             "bars\n"
             "range from the lowest to the highest value, oldest step first; a cross marks a step\n"
             "with NaN or infinity. gradb records what is watched (\"watch\", \"trace\") and the\n"
-            "metrics that the training reports.\n\n"
-            "  info history\n"
-            "  info history loss\n"
-            "  info history model/head/bias -n 5\n"
-            "  info history model/head/bias norm max update_ratio\n",
+            "metrics that the training reports.",
+        .examples = "info history\n"
+                    "info history loss\n"
+                    "info history model/head/bias -n 5\n"
+                    "info history model/head/bias norm max update_ratio",
         .args = {ARG_TENSOR, ARG_WORD},
         .flags = CMD_NEEDS_SESSION,
         .run = info_history,
@@ -211,8 +211,8 @@ static const struct command info_subs[] = {
         .name = "steps",
         .usage = "info steps [-a]",
         .summary = "List the steps of a dump and how much of each was dumped",
-        .help = "\"goto STEP\", \"step\" and \"reverse-step\" go to these steps.\n\n"
-                "  info steps\n",
+        .help = "\"goto STEP\", \"step\" and \"reverse-step\" go to these steps.",
+        .examples = "info steps",
         .flags = CMD_NEEDS_SESSION,
         .run = info_steps,
     },
@@ -220,7 +220,7 @@ static const struct command info_subs[] = {
         .name = "events",
         .usage = "info events [-a]",
         .summary = "List the overflows and errors that a dump recorded, by step",
-        .help = "  info events\n",
+        .examples = "info events",
         .flags = CMD_NEEDS_SESSION,
         .run = info_events,
     },
@@ -231,8 +231,8 @@ static const struct command info_subs[] = {
             "Show what was recognised in a dump, where and by which rule, and what was skipped",
         .help =
             "Shows the selected dump, or PATH without opening it; without either, list the known\n"
-            "formats. -a lists all skipped files.\n\n"
-            "  info formats\n",
+            "formats. -a lists all skipped files.",
+        .examples = "info formats",
         .args = {ARG_FILE},
         .run = info_formats,
     },
@@ -245,8 +245,8 @@ static const struct command info_subs[] = {
                 "that it was stopped: of the last step, the median of the last 256, and the mean "
                 "of all.\n"
                 "A slow first step affects the mean but not the median. The slowest operators are\n"
-                "measured after \"agent timing on\", from the next step on.\n\n"
-                "  info timing\n",
+                "measured after \"agent timing on\", from the next step on.",
+        .examples = "info timing",
         .flags = CMD_NEEDS_SESSION,
         .run = info_timing,
     },
@@ -254,7 +254,7 @@ static const struct command info_subs[] = {
         .name = "dump",
         .usage = "info dump",
         .summary = "Show which steps will be dumped and what was written",
-        .help = "  info dump\n",
+        .examples = "info dump",
         .run = info_dump,
     },
     {
@@ -265,9 +265,9 @@ static const struct command info_subs[] = {
             "Show the inputs and outputs of each, where it was written, the verdict of rerun, and\n"
             "whether overflow detection is on; see \"overflow\". -a includes intended ones, such "
             "as\n"
-            "masks of -inf.\n\n"
-            "  info overflows\n"
-            "  info overflows -a\n",
+            "masks of -inf.",
+        .examples = "info overflows\n"
+                    "info overflows -a",
         .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE,
         .run = info_overflows,
     },
@@ -276,8 +276,8 @@ static const struct command info_subs[] = {
         .usage = "info log [N] [-a]",
         .summary =
             "Show the last output lines of the training program (20, N, or all that are kept)",
-        .help = "  info log\n"
-                "  info log 100\n",
+        .examples = "info log\n"
+                    "info log 100",
         .args = {ARG_WORD},
         .run = info_log,
     },
@@ -286,14 +286,14 @@ static const struct command info_subs[] = {
         .aliases = "set",
         .usage = "info settings",
         .summary = "List all settings with their values",
-        .help = "  info settings\n",
+        .examples = "info settings",
         .run = info_settings,
     },
     {
         .name = "session",
         .usage = "info session",
         .summary = "Show what gradb attach uses: name, process, socket, terminal, on-hangup",
-        .help = "  info session\n",
+        .examples = "info session",
         .run = info_session,
     },
     {.name = NULL},
@@ -317,9 +317,9 @@ const struct command cmd_info = {
     .group = "status",
     .usage = "info SUBJECT",
     .summary = "Show the state of the training, its graph, nodes, stacks and timing",
-    .help = "  info target\n"
-            "  info graph\n"
-            "  info node model/block0/attn/linear\n",
+    .examples = "info target\n"
+                "info graph\n"
+                "info node model/block0/attn/linear",
     .args = {ARG_SUBCOMMAND},
     .flags = CMD_REPEATS,
     .run = run_info,

@@ -84,9 +84,8 @@ const struct command cmd_alias = {
     .group = "support",
     .usage = "alias [NAME = COMMAND [ARGUMENTS]]",
     .summary = "Define another name for a command, or list such names",
-    .help = "Arguments that follow the alias are appended.\n"
-            "Example:\n"
-            "  alias gw = print model/head/weight",
+    .help = "Arguments that follow the alias are appended.",
+    .examples = "alias gw = print model/head/weight",
     .args = {ARG_WORD, ARG_COMMAND},
     .flags = CMD_RAW,
     .run = run_alias,

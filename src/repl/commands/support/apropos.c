@@ -6,7 +6,8 @@
 
 static bool is_about(const struct command *command, const char *word)
 {
-    const char *const texts[] = {command->name, command->summary, command->help, command->aliases};
+    const char *const texts[] = {command->name, command->summary, command->help, command->examples,
+                                 command->aliases};
     bool found = false;
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -46,9 +47,8 @@ const struct command cmd_apropos = {
     .group = "support",
     .usage = "apropos WORD",
     .summary = "List the commands whose help contains a word",
-    .help = "Case is ignored.\n"
-            "Example:\n"
-            "  apropos watch",
+    .help = "Case is ignored.",
+    .examples = "apropos watch",
     .args = {ARG_WORD},
     .words = {1, 0, "specify a word"},
     .run = run_apropos,

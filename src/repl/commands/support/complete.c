@@ -32,9 +32,8 @@ const struct command cmd_complete = {
     .group = "support",
     .usage = "complete LINE",
     .summary = "List the completions of a line",
-    .help = "For other front ends: one completed line per possibility.\n"
-            "Example:\n"
-            "  complete info g",
+    .help = "For other front ends: one completed line per possibility.",
+    .examples = "complete info g",
     .args = {ARG_COMMAND},
     .flags = CMD_RAW,
     .run = run_complete,

@@ -26,12 +26,11 @@ const struct command cmd_define = {
     .summary = "Define a command from the lines that follow, up to \"end\"",
     .help =
         "In these lines, $argc is the number of arguments, $arg0, $arg1, ... are the arguments\n"
-        "and $arg* is all of them.\n"
-        "Example:\n"
-        "  define look\n"
-        "    step $arg0\n"
-        "    print $arg1\n"
-        "  end",
+        "and $arg* is all of them.",
+    .examples = "define look\n"
+                "  step $arg0\n"
+                "  print $arg1\n"
+                "end",
     .args = {ARG_WORD},
     .words = {1, 1, "specify one name"},
     .run = run_define,

@@ -19,8 +19,8 @@ const struct command cmd_disconnect = {
     .help =
         "Return the terminal to the shell while gradb keeps serving its training processes, which\n"
         "keep their state. \"gradb attach\" returns to the session from any terminal. When a\n"
-        "terminal is lost, \"set on-hangup\" decides what happens.\n"
-        "  disconnect\n",
+        "terminal is lost, \"set on-hangup\" decides what happens.",
+    .examples = "disconnect",
     .flags = CMD_IN_TUI,
     .run = run_disconnect,
 };

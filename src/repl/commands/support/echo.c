@@ -32,9 +32,8 @@ const struct command cmd_echo = {
     .usage = "echo TEXT",
     .summary = "Print a text",
     .help = "No newline is added: write \\n. \\t is a tab; a backslash before any other character\n"
-            "stands for that character.\n"
-            "Example:\n"
-            "  echo step done\\n",
+            "stands for that character.",
+    .examples = "echo step done\\n",
     .args = {ARG_WORD},
     .flags = CMD_RAW,
     .run = run_echo,

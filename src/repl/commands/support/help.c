@@ -17,14 +17,14 @@ static const char *const groups[][2] = {
     {"support", "Using the debugger itself"},
 };
 
-static void help_record(struct command_call *call, const struct command *command)
+static void help_record(struct command_call *call, const struct command *command, const char *text)
 {
     cJSON *record = out_record(call->out, "help");
     out_set(record, OUT_TEXT("name", command->name),
             OUT_TEXT("aliases", command->aliases ? command->aliases : ""),
             OUT_TEXT("group", command->group ? command->group : ""),
             OUT_TEXT("usage", command->usage), OUT_TEXT("summary", command->summary),
-            OUT_TEXT("text", command->help ? help_examples(call, command->help) : ""));
+            OUT_TEXT("text", text));
     cJSON *subs = out_list(record, "sub");
     for (const struct command *s = command->sub; s && s->name; s++) {
         cJSON *sub = out_push(subs);
@@ -48,13 +48,15 @@ static void print_sub_table(struct command_call *call, const struct command *com
 
 static void help_command(struct command_call *call, const struct command *command)
 {
-    help_record(call, command);
+    const char *text = help_text(call, command);
+
+    help_record(call, command, text);
     out_printf(call->out, "%s\n%s.\n", command->usage, command->summary);
     if (command->aliases && command->aliases[0] != '\0') {
         out_printf(call->out, "Short forms: %s\n", command->aliases);
     }
-    if (command->help && command->help[0] != '\0') {
-        out_printf(call->out, "\n%s\n", help_examples(call, command->help));
+    if (text[0] != '\0') {
+        out_printf(call->out, "\n%s\n", text);
     }
     if (command->sub) {
         print_sub_table(call, command);
@@ -227,13 +229,12 @@ const struct command cmd_help = {
     .help = "Without an argument, list the groups. Topics: \"keys\" (the keys of the panes), "
             "\"connect\"\n"
             "(how a training process finds gradb), \"selectors\", \"conditions\", \"batch\", "
-            "\"python\".\n"
-            "Examples:\n"
-            "  help step\n"
-            "  help info graph\n"
-            "  help all\n"
-            "  help keys\n"
-            "  help conditions",
+            "\"python\".",
+    .examples = "help step\n"
+                "help info graph\n"
+                "help all\n"
+                "help keys\n"
+                "help conditions",
     .args = {ARG_COMMAND, ARG_CHOICE},
     .run = run_help,
 };

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "repl/commands/support/support.h"
+#include "repl/values/inspect.h"
 
 const struct command help_topics[] = {
     {.name = "selectors",
@@ -38,11 +39,11 @@ const struct command help_topics[] = {
              "max, mean, nan, norm(cur-prev), ...) and metrics of the training (\"info scalars\":\n"
              "loss, lr, ...; step) with + - * / < <= > >= == != && || ! ( ) and the functions\n"
              "abs sqrt log log10 exp min max. Quote it if it contains blanks before an option.\n"
-             "After \"if\", an expression restricts when a condition can fire.\n\n"
-             "  watch TL abs_mean_gt=1000 on gradients\n"
-             "  watch 'max > 1e4 || nan > 0' on gradients\n"
-             "  watch norm(cur-prev) > 100 * norm(prev) on model/head/weight\n"
-             "  watch GL max_gt=1e6 on gradients if step > 10"},
+             "After \"if\", an expression restricts when a condition can fire.",
+     .examples = "watch TL abs_mean_gt=1000 on gradients\n"
+                 "watch 'max > 1e4 || nan > 0' on gradients\n"
+                 "watch norm(cur-prev) > 100 * norm(prev) on model/head/weight\n"
+                 "watch GL max_gt=1e6 on gradients if step > 10"},
     {.name = "batch",
      .aliases = "scripts status",
      .group = "support",
@@ -61,8 +62,8 @@ const struct command help_topics[] = {
              "  4    a watchpoint fired\n"
              "  5    the training failed\n"
              "  6    a comparison found a difference, or a search a non-finite value\n"
-             "  130  interrupted\n\n"
-             "  gradb --batch -ex 'watch TO on all' -ex continue run -- python train.py"},
+             "  130  interrupted",
+     .examples = "gradb --batch -ex 'watch TO on all' -ex continue run -- python train.py"},
     {.name = "python",
      .aliases = "pytorch torch",
      .group = "running",
@@ -75,10 +76,10 @@ const struct command help_topics[] = {
          "gradb.torch.log(name, value) reports a metric, gradb.torch.step() ends a step\n"
          "that no optimizer ends, and gradb.torch.on_checkpoint(function) serves the command\n"
          "checkpoint. \"agent\" lists what the process can be asked for. gradb itself has no\n"
-         "Python interpreter: drive it with --batch --json.\n\n"
-         "  run -- python train.py --epochs 3\n"
-         "  listen\n"
-         "  agent memory"},
+         "Python interpreter: drive it with --batch --json.",
+     .examples = "run -- python train.py --epochs 3\n"
+                 "listen\n"
+                 "agent memory"},
     {.name = NULL},
 };
 
@@ -143,20 +144,20 @@ static size_t replace_name(const char *at, size_t names, struct gd_buf *out)
     return 1;
 }
 
-const char *help_examples(struct command_call *call, const char *text)
+const char *help_text(struct command_call *call, const struct command *command)
 {
     const struct gd_session *session = call->debugger->current;
-    struct gd_buf out = GD_BUF_INIT(1 << 16);
     const char *framework = session ? session->peer.framework : "";
-
-    if (!text || framework[0] == '\0' || strcasestr(framework, "torch")) {
-        return text;
-    }
+    struct gd_buf text = GD_BUF_INIT(1 << 16), out = GD_BUF_INIT(1 << 16);
     size_t names = strcasestr(framework, "mindspore") ? EXAMPLE_NAMES - 1 : EXAMPLE_NAMES;
-    for (const char *p = text; *p != '\0';) {
+
+    command_add_help(command, &text);
+    if (framework[0] == '\0' || strcasestr(framework, "torch")) {
+        return inspect_take(call, &text);
+    }
+    for (const char *p = gd_buf_text(&text); *p != '\0';) {
         p += replace_name(p, names, &out);
     }
-    const char *copy = out.failed ? NULL : gd_arena_strdup(call->arena, gd_buf_text(&out));
-    gd_buf_deinit(&out);
-    return copy ? copy : text;
+    gd_buf_deinit(&text);
+    return inspect_take(call, &out);
 }

@@ -178,10 +178,9 @@ const struct command cmd_pipe = {
     .summary = "Send the output of a command to a shell command",
     .help = "A line that begins with | does the same for the previous command's output. If the "
             "command\n"
-            "itself contains a |, choose another delimiter.\n"
-            "Examples:\n"
-            "  pipe info nodes | grep linear\n"
-            "  | info settings | less",
+            "itself contains a |, choose another delimiter.",
+    .examples = "pipe info nodes | grep linear\n"
+                "| info settings | less",
     .args = {ARG_COMMAND},
     .flags = CMD_RAW,
     .run = run_pipe,

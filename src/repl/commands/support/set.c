@@ -83,11 +83,10 @@ const struct command cmd_set = {
     .summary = "Change a setting",
     .help =
         "The name can be abbreviated as long as it is unambiguous; \"info settings\" lists all.\n"
-        "Sizes take KiB, MiB, GiB.\n"
-        "Examples:\n"
-        "  set print precision 4\n"
-        "  set max-tensor 2 GiB\n"
-        "  set confirm off",
+        "Sizes take KiB, MiB, GiB.",
+    .examples = "set print precision 4\n"
+                "set max-tensor 2 GiB\n"
+                "set confirm off",
     .args = {ARG_SETTING, ARG_WORD},
     .flags = CMD_RAW,
     .run = run_set,

@@ -33,9 +33,8 @@ const struct command cmd_shell = {
     .group = "support",
     .usage = "shell [COMMAND]",
     .summary = "Run a shell command, or a shell",
-    .help = "A line that begins with ! does the same.\n"
-            "Example:\n"
-            "  !nvidia-smi",
+    .help = "A line that begins with ! does the same.",
+    .examples = "!nvidia-smi",
     .args = {ARG_WORD},
     .flags = CMD_RAW,
     .run = run_shell,

@@ -98,8 +98,7 @@ const struct command cmd_show = {
     .group = "support",
     .usage = "show [NAME | version]",
     .summary = "Show a setting and its meaning, or all settings",
-    .help = "Example:\n"
-            "  show print precision",
+    .examples = "show print precision",
     .args = {ARG_SETTING},
     .run = run_show,
 };

@@ -9,8 +9,8 @@
 /* What `help` explains that is not a command; ends with a NULL name. */
 extern const struct command help_topics[];
 const struct command *help_find_topic(const char *word); /* NULL: none */
-/* The help text with the names in its examples as the framework of the current session has them. */
-const char *help_examples(struct command_call *call, const char *text);
+/* The help with its examples, which use names as the framework of the current session has them. */
+const char *help_text(struct command_call *call, const struct command *command);
 /* "PREFIX NAME  summary", in JSON mode an object in the list. */
 void help_list_row(struct command_call *call, cJSON *list, const struct command *command,
                    const char *prefix);
