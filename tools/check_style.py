@@ -3,10 +3,6 @@
 
 Prints one line for each fault, `FILE:LINE: RULE: what`, and exits with 1 if there is one.
 `check_style.py FILE...` checks these files only.
-
-Faults that are older than a rule are listed in tools/style_todo.txt, as `RULE PATH COUNT`. For each rule, the sum may
-only fall: `check_style.py --lower` writes the present counts, and refuses to write a larger sum. When the list is
-empty, delete it.
 """
 import collections
 import pathlib
@@ -15,7 +11,6 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TODO = ROOT / "tools/style_todo.txt"
 MAX_FILE_LINES = 800
 MAX_FUNCTION_LINES = 50
 MAX_FOLDER_FILES = 50
@@ -248,64 +243,15 @@ def check_folders():
         fault(name, 1, "root", "does not belong in the root of the repository; if it does, tools/check_style.py lists it")
 
 
-def read_todo():
-    todo = collections.Counter()
-    if TODO.exists():
-        for line in TODO.read_text().split("\n"):
-            if line and not line.startswith("#"):
-                rule, path, count = line.split()
-                todo[rule, path] = int(count)
-    return todo
-
-
-def sums(counts):
-    total = collections.Counter()
-    for (rule, _), count in counts.items():
-        total[rule] += count
-    return total
-
-
-def write_todo(found, todo):
-    for rule, count in sums(found).items():
-        if todo and count > sums(todo)[rule]:
-            sys.exit(f"check_style: {rule}: {count} faults; tools/style_todo.txt allows {sums(todo)[rule]}")
-    TODO.write_text("# RULE PATH COUNT: faults that are older than the rule. tools/check_style.py --lower rewrites it.\n"
-                    + "".join(f"{rule} {path} {count}\n" for (rule, path), count in sorted(found.items())))
-
-
-def report(todo):
-    """Prints what exceeds the list; returns whether something does."""
-    found = collections.Counter((rule, path) for rule, path, _, _ in faults)
-    allowed, total, failed = sums(todo), sums(found), False
-    for rule in sorted(total):
-        if total[rule] <= allowed[rule]:
-            continue
-        failed = True
-        for _, path, line, text in (f for f in faults if f[0] == rule and found[rule, f[1]] > todo[rule, f[1]]):
-            print(f"{path}:{line}: {rule}: {text}")
-        if allowed[rule]:
-            print(f"{rule}: {total[rule]} faults; tools/style_todo.txt allows {allowed[rule]}")
-    for rule in sorted(allowed):
-        if total[rule] < allowed[rule]:
-            print(f"{rule}: {total[rule]} faults left of {allowed[rule]}: lower it (tools/check_style.py --lower)")
-    return failed
-
-
 def main():
-    chosen = [name for name in sys.argv[1:] if not name.startswith("--")]
-    names = [pathlib.Path(name).resolve().relative_to(ROOT).as_posix() for name in chosen] or tracked("*.c", "*.h")
-    for name in names:
+    names = [pathlib.Path(name).resolve().relative_to(ROOT).as_posix() for name in sys.argv[1:]]
+    for name in names or tracked("*.c", "*.h"):
         if (ROOT / name).exists():
             check_source(Source(ROOT / name))
-    if chosen:
-        print("".join(f"{path}:{line}: {rule}: {text}\n" for rule, path, line, text in faults), end="")
-        return 1 if faults else 0
-    check_folders()
-    todo = read_todo()
-    if "--lower" in sys.argv:
-        write_todo(collections.Counter((rule, path) for rule, path, _, _ in faults), todo)
-        return 0
-    return 1 if report(todo) else 0
+    if not names:
+        check_folders()
+    print("".join(f"{path}:{line}: {rule}: {text}\n" for rule, path, line, text in faults), end="")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

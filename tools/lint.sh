@@ -41,5 +41,6 @@ check text python3 tools/check_text.py
 check style python3 tools/check_style.py
 check scripts shellcheck dev .ci/run tools/lint.sh bench/run.sh
 check hardening python3 tools/check_hardening.py build/release
+check man-text python3 tools/check_text.py build/release/docs/gradb.1
 check manual sh -c 'test -z "$(man --warnings -l build/release/docs/gradb.1 2>&1 >/dev/null)"'
 exit $status
