@@ -4,9 +4,9 @@
 
 #include "base/grow.h"
 #include "base/order.h"
-#include "engine/expected.h"
 #include "engine/graph/selector.h"
 #include "engine/session_impl.h"
+#include "engine/watch/expected.h"
 
 /* The list was changed. */
 static void apply_breakpoints(struct gd_debugger *debugger)

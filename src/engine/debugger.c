@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "engine/session_impl.h"
 #include "engine/watch/watchpoint.h"
 
@@ -20,6 +21,7 @@ int gd_debugger_create(struct gd_debugger **ret, struct gd_err *err)
     }
     debugger->next_breakpoint = 1;
     debugger->impl->next_session = 1;
+    debugger->impl->on_event = gd_watchpoints_on_event;
     gd_settings_init(&debugger->settings);
     *ret = debugger;
     return GD_OK;
@@ -58,52 +60,6 @@ void gd_debugger_destroy(struct gd_debugger *debugger)
     free(debugger->impl->observers);
     free(debugger->impl);
     free(debugger);
-}
-
-double debugger_now(const struct gd_debugger *debugger)
-{
-    return debugger->now ? debugger->now(debugger->now_ctx) : 0;
-}
-
-/* ---- observers ------------------------------------------------------------------------------- */
-
-int gd_debugger_observe(struct gd_debugger *debugger, gd_observer_fn fn, void *ctx)
-{
-    struct gd_debugger_impl *impl = debugger->impl;
-    struct debugger_observer *grown =
-        realloc(impl->observers, (impl->observer_count + 1) * sizeof(*grown));
-
-    if (!grown) {
-        return GD_ENOMEM;
-    }
-    impl->observers = grown;
-    grown[impl->observer_count++] = (struct debugger_observer){.fn = fn, .ctx = ctx};
-    return GD_OK;
-}
-
-void gd_debugger_unobserve(struct gd_debugger *debugger, gd_observer_fn fn, void *ctx)
-{
-    struct gd_debugger_impl *impl = debugger->impl;
-
-    for (size_t i = 0; i < impl->observer_count; i++) {
-        if (impl->observers[i].fn == fn && impl->observers[i].ctx == ctx) {
-            impl->observer_count--;
-            memmove(impl->observers + i, impl->observers + i + 1,
-                    (impl->observer_count - i) * sizeof(*impl->observers));
-            return;
-        }
-    }
-}
-
-void gd_debugger_emit(struct gd_debugger *debugger, const struct gd_event *event)
-{
-    if (debugger->impl->ending) {
-        return;
-    }
-    for (size_t i = 0; i < debugger->impl->observer_count; i++) {
-        debugger->impl->observers[i].fn(debugger->impl->observers[i].ctx, event);
-    }
-    gd_watchpoints_on_event(debugger, event);
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */
@@ -170,19 +126,16 @@ int debugger_add_session(struct gd_debugger *debugger, struct gd_session *sessio
                          struct gd_err *err)
 {
     uint64_t max = debugger->settings.max_sessions;
-    struct gd_session **grown;
 
     if (debugger->session_count >= max && !evict_session(debugger)) {
         return gd_fail(err, GD_ELIMIT, "there are already %zu sessions: raise max-sessions",
                        debugger->session_count);
     }
-    grown =
-        realloc(debugger->sessions, (debugger->session_count + 1) * sizeof(struct gd_session *));
-    if (!grown) {
+    if (!gd_grow_list(&debugger->sessions, debugger->session_count, &debugger->impl->session_cap,
+                      sizeof(struct gd_session *))) {
         return gd_fail_nomem(err);
     }
-    debugger->sessions = grown;
-    grown[debugger->session_count++] = session;
+    debugger->sessions[debugger->session_count++] = session;
     session->number = debugger->impl->next_session++;
     return GD_OK;
 }

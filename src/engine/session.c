@@ -11,88 +11,9 @@
 #include "engine/session_impl.h"
 #include "engine/watch/watchpoint.h"
 
-const char *gd_state_name(enum gd_state state)
-{
-    switch (state) {
-    case GD_WAITING: return "waiting";
-    case GD_CONNECTED: return "connected";
-    case GD_RUNNING: return "running";
-    case GD_STOPPED: return "stopped";
-    case GD_LOST: return "lost";
-    case GD_FINISHED: return "finished";
-    }
-    return "unknown";
-}
-
-const char *gd_stop_reason_name(enum gd_stop_reason reason)
-{
-    switch (reason) {
-    case GD_STOP_NONE: return "none";
-    case GD_STOP_CONNECTED: return "connected";
-    case GD_STOP_STEP: return "step";
-    case GD_STOP_NODE: return "node";
-    case GD_STOP_BREAKPOINT: return "breakpoint";
-    case GD_STOP_INTERRUPT: return "interrupt";
-    case GD_STOP_HIT: return "hit";
-    case GD_STOP_PHASE: return "phase";
-    case GD_STOP_PROGRAM: return "program";
-    case GD_STOP_EXCEPTION: return "exception";
-    case GD_STOP_END: return "end";
-    }
-    return "unknown";
-}
-
-bool gd_stop_is_before_first(const struct gd_stop *stop)
-{
-    return stop->step <= 0 && !stop->node_name[0] && !stop->recorded;
-}
-
 static void copy_text(char *out, size_t size, const char *text)
 {
     snprintf(out, size, "%s", text ? text : "");
-}
-
-void session_emit(struct gd_session *session, enum gd_event_type type, const char *text,
-                  const struct gd_hit *hit)
-{
-    struct gd_event event = {.type = type, .session = session, .text = text, .hit = hit};
-
-    gd_debugger_emit(session->debugger, &event);
-}
-
-bool session_has_ended(const struct gd_session *session)
-{
-    return session->state == GD_LOST || session->state == GD_FINISHED;
-}
-
-bool gd_session_is_live(const struct gd_session *session)
-{
-    return session->target && !session_has_ended(session);
-}
-
-int64_t gd_session_step(const struct gd_session *session)
-{
-    return session->state == GD_STOPPED ? session->stop.step : session->reached;
-}
-
-void session_reach(struct gd_session *session, int64_t step)
-{
-    if (!session_has_ended(session) && step > session->reached) {
-        session->reached = step;
-    }
-}
-
-void gd_session_on_step(struct gd_session *session, int64_t step)
-{
-    if (!session_has_ended(session) && step > 0) {
-        session->reached = step;
-    }
-}
-
-bool gd_session_is_record(const struct gd_session *session)
-{
-    return session->target &&
-           (session_has_ended(session) || (session->target->capabilities & GD_CAN_GOTO) != 0);
 }
 
 void gd_session_hold(struct gd_session *session)
@@ -106,16 +27,6 @@ void gd_session_release(struct gd_session *session)
 {
     if (session) {
         session->impl->holds--;
-    }
-}
-
-void session_name_stop(struct gd_session *session, struct gd_stop *stop)
-{
-    if (stop->node == GD_NO_NODE && stop->node_name[0]) {
-        stop->node = gd_graph_lookup_wire(session->graph, stop->node_name, strlen(stop->node_name));
-    } else if (stop->node != GD_NO_NODE && !stop->node_name[0]) {
-        copy_text(stop->node_name, sizeof(stop->node_name),
-                  gd_graph_name(session->graph, stop->node));
     }
 }
 
@@ -255,6 +166,53 @@ int gd_session_create_record(struct gd_debugger *debugger, struct gd_target *tar
     return GD_OK;
 }
 
+/* ---- the end ----------------------------------------------------------------------------------
+ */
+
+static void end_session(struct gd_session *session, enum gd_state state, bool failed,
+                        const char *why)
+{
+    struct gd_target *target = session->target;
+    struct gd_event event = {.session = session};
+    struct gd_err err;
+
+    if (session->state == GD_LOST || session->state == GD_FINISHED) {
+        return;
+    }
+    session_count_time(session, session->reached);
+    session->state = state;
+    session->failed = failed;
+    session->target = NULL;
+    session->interrupt_asked = false;
+    snprintf(session->end_text, sizeof(session->end_text), "%s", why ? why : "");
+    if (target) {
+        debugger_bury(session->debugger, target);
+    }
+    gd_fail(&err, GD_ELOST,
+            state == GD_LOST ? "the training process was lost: %s" : "the training ended: %s",
+            session->end_text[0] ? session->end_text : "before it answered");
+    session_fail_requests(session, &err);
+    event.type = state == GD_LOST ? GD_EV_LOST : GD_EV_FINISHED;
+    event.text = session->end_text;
+    gd_debugger_emit(session->debugger, &event);
+    ranks_on_end(session);
+}
+
+void gd_session_on_finished(struct gd_session *session, const char *why)
+{
+    end_session(session, GD_FINISHED, false, why);
+}
+
+void gd_session_on_failed(struct gd_session *session, const char *why)
+{
+    end_session(session, GD_FINISHED, true, why);
+}
+
+void gd_session_on_lost(struct gd_session *session, const char *why)
+{
+    end_session(session, GD_LOST, true, why);
+}
+
 /* ---- what targets report --------------------------------------------------------------------- */
 
 void gd_session_on_graph(struct gd_session *session)
@@ -291,14 +249,4 @@ void gd_session_on_event(struct gd_session *session, const char *kind, const cha
              kept_text[0] ? ": " : "", kept_text);
     gd_session_on_log(session, line);
     gd_debugger_emit(session->debugger, &event);
-}
-
-void gd_session_on_log(struct gd_session *session, const char *text)
-{
-    session_emit(session, GD_EV_LOG, text, NULL);
-}
-
-void gd_session_on_warning(struct gd_session *session, const char *text)
-{
-    session_emit(session, GD_EV_WARNING, text, NULL);
 }

@@ -8,7 +8,7 @@
 
 struct gd_ranks;        /* engine/ranks.h */
 struct gd_cache;        /* engine/cache.h */
-struct session_request; /* a fetch or statistics request that waits for the target */
+struct session_request; /* engine/session_request.h */
 
 struct session_site { /* a node that a breakpoint covers; sorted by node, then number */
     gd_node_id node;
@@ -65,15 +65,22 @@ struct debugger_observer {
 
 struct gd_debugger_impl {
     struct debugger_observer *observers;
-    size_t observer_count;
+    size_t observer_count, observer_cap;
+    /* gd_watchpoints_on_event: the engine's own observer, after the others */
+    void (*on_event)(struct gd_debugger *debugger, const struct gd_event *event);
     bool ending; /* gd_debugger_destroy: no more events */
     struct gd_target *dead;
     struct gd_ranks *ranks;       /* engine/ranks.h: all jobs so far */
     struct gd_progress *progress; /* engine/progress.h: running work, oldest first */
+    size_t session_cap;
     int next_session;
 };
 
-double debugger_now(const struct gd_debugger *debugger);
+static inline double debugger_now(const struct gd_debugger *debugger)
+{
+    return debugger->now ? debugger->now(debugger->now_ctx) : 0;
+}
+
 /* The target ended: it is destroyed by the next gd_debugger_reap. */
 void debugger_bury(struct gd_debugger *debugger, struct gd_target *target);
 /* Adds the session to the list, making room first. GD_ELIMIT. */
@@ -88,11 +95,10 @@ void session_name_stop(struct gd_session *session, struct gd_stop *stop);
 
 /* Frees a session whose target is destroyed. */
 void session_destroy(struct gd_session *session);
+/* The session has ended: answers all requests with the error. */
+void session_fail_requests(struct gd_session *session, const struct gd_err *err);
 /* Its target was destroyed, so no answer can come any more: frees the requests. */
 void session_drop_requests(struct gd_session *session);
-/* A resume was accepted: remembers it and reports that the session runs, unless the target did. */
-void session_note_run(struct gd_session *session, const struct gd_run *run,
-                      const struct gd_stop *from, uint64_t sequence);
 
 /* Resolves all breakpoints against the session's graph and sends them to the target if they
  * changed. */

@@ -15,56 +15,6 @@
 #include "engine/cache.h"
 #include "engine/session_impl.h"
 
-void gd_session_on_running(struct gd_session *session)
-{
-    if (session_has_ended(session) || session->state == GD_RUNNING) {
-        return;
-    }
-    session_count_time(session, 0);
-    session->state = GD_RUNNING;
-    if (!session->impl->resuming && !session->impl->rank.quiet) {
-        session->timing.last_run = 0;
-        session->timing.last_run_steps = 0;
-        session_emit(session, GD_EV_RUNNING, NULL, NULL);
-    }
-}
-
-void session_note_run(struct gd_session *session, const struct gd_run *run,
-                      const struct gd_stop *from, uint64_t sequence)
-{
-    struct gd_session_impl *impl = session->impl;
-
-    impl->rechecking = run->kind == GD_RUN_RECHECK;
-    if (run->kind != GD_RUN_RECHECK && sequence == UINT64_MAX) {
-        impl->run = *run;
-        if (run->name != impl->run_name) {
-            snprintf(impl->run_name, sizeof(impl->run_name), "%s", run->name ? run->name : "");
-        }
-        impl->run.name = impl->run_name;
-        impl->run_from = *from;
-        impl->has_run = true;
-    }
-    if (session->state == GD_STOPPED && session->stop.sequence == sequence) {
-        gd_session_on_running(session);
-    }
-}
-
-void session_count_time(struct gd_session *session, int64_t step)
-{
-    double now = debugger_now(session->debugger), passed = now - session->impl->since;
-    int64_t ran = step - session->stop.step;
-
-    if (session->state == GD_STOPPED) {
-        session->timing.stopped += passed;
-    } else if (session->state == GD_RUNNING) {
-        session->timing.running += passed;
-        session->timing.last_run += passed;
-        session->timing.last_run_steps += ran > 0 ? ran : 0;
-        session->timing.steps_run += ran > 0 ? ran : 0;
-    }
-    session->impl->since = now;
-}
-
 /* Updates time, steps and cache. Emits nothing. */
 static void enter_stop(struct gd_session *session, const struct gd_stop *stop)
 {

@@ -149,78 +149,82 @@ static double departure_in(enum gd_statistic statistic, const struct gd_observat
 #define MANY_BEFORE GD_NEED_SERIES
 
 struct entry {
-    const char *name;
-    const char *of; /* "": the value; "prev", "cur-prev" */
+    const char *name; /* with "(prev)" or "(cur-prev)" if it is not that of the value */
     const char *text;
     unsigned needs;  /* in addition to GD_NEED_FINITE */
     unsigned blocks; /* what makes the statistic unknown if the tensor holds it */
+    unsigned part;   /* the part of gd_stats it is computed from; 0: GD_UNKNOWN_REST */
 };
 
 static const struct entry table[GD_STAT_TOTAL] = {
-    [GD_STAT_COUNT] = {"count", "", "number of elements", 0, 0},
-    [GD_STAT_NAN] = {"nan", "", "elements that are NaN", 0, 0},
-    [GD_STAT_INF] = {"inf", "", "elements that are infinite", 0, 0},
-    [GD_STAT_POS_INF] = {"pos_inf", "", "elements that are +Inf", 0, 0},
-    [GD_STAT_NEG_INF] = {"neg_inf", "", "elements that are -Inf", 0, 0},
-    [GD_STAT_NONFINITE] = {"nonfinite", "", "elements that are NaN or infinite", 0, 0},
-    [GD_STAT_ZERO] = {"zero", "", "elements that are 0", 0, 0},
-    [GD_STAT_NEG_ZERO] = {"neg_zero", "", "elements that are -0", 0, 0},
-    [GD_STAT_POSITIVE] = {"positive", "", "finite elements above 0", 0, 0},
-    [GD_STAT_NEGATIVE] = {"negative", "", "finite elements below 0", 0, 0},
-    [GD_STAT_DENORMAL] = {"denormal", "", "elements too small for full precision", 0, 0},
-    [GD_STAT_MIN] = {"min", "", "smallest element", 0, OF_VALUES},
-    [GD_STAT_MAX] = {"max", "", "largest element", 0, OF_VALUES},
-    [GD_STAT_SPREAD] = {"spread", "", "largest element minus smallest", 0, OF_VALUES},
-    [GD_STAT_MAX_ABS] = {"max_abs", "", "largest magnitude", 0, OF_VALUES},
-    [GD_STAT_MEAN] = {"mean", "", "mean", 0, OF_VALUES},
-    [GD_STAT_ABS_MEAN] = {"abs_mean", "", "mean magnitude", 0, OF_VALUES},
-    [GD_STAT_STD] = {"std", "", "standard deviation", 0, OF_VALUES},
-    [GD_STAT_SUM_SQ] = {"sum_sq", "", "sum of squares", 0, OF_VALUES},
-    [GD_STAT_NORM] = {"norm", "", "square root of the sum of squares", 0, OF_VALUES},
-    [GD_STAT_ZERO_PERCENTAGE] = {"zero_percentage", "", "share of zeros, in %", 0, NAN_INF},
-    [GD_STAT_DENORMAL_PERCENTAGE] = {"denormal_percentage", "",
+    [GD_STAT_COUNT] = {"count", "number of elements", 0, 0, GD_UNKNOWN_COUNT},
+    [GD_STAT_NAN] = {"nan", "elements that are NaN", 0, 0, GD_UNKNOWN_NAN},
+    [GD_STAT_INF] = {"inf", "elements that are infinite", 0, 0, GD_UNKNOWN_INF},
+    [GD_STAT_POS_INF] = {"pos_inf", "elements that are +Inf", 0, 0, GD_UNKNOWN_INF},
+    [GD_STAT_NEG_INF] = {"neg_inf", "elements that are -Inf", 0, 0, GD_UNKNOWN_INF},
+    [GD_STAT_NONFINITE] = {"nonfinite", "elements that are NaN or infinite", 0, 0,
+                           GD_UNKNOWN_NAN | GD_UNKNOWN_INF},
+    [GD_STAT_ZERO] = {"zero", "elements that are 0", 0, 0, GD_UNKNOWN_ZERO},
+    [GD_STAT_NEG_ZERO] = {"neg_zero", "elements that are -0", 0, 0},
+    [GD_STAT_POSITIVE] = {"positive", "finite elements above 0", 0, 0, GD_UNKNOWN_SIGNS},
+    [GD_STAT_NEGATIVE] = {"negative", "finite elements below 0", 0, 0, GD_UNKNOWN_SIGNS},
+    [GD_STAT_DENORMAL] = {"denormal", "elements too small for full precision", 0, 0},
+    [GD_STAT_MIN] = {"min", "smallest element", 0, OF_VALUES, GD_UNKNOWN_MIN},
+    [GD_STAT_MAX] = {"max", "largest element", 0, OF_VALUES, GD_UNKNOWN_MAX},
+    [GD_STAT_SPREAD] = {"spread", "largest element minus smallest", 0, OF_VALUES,
+                        GD_UNKNOWN_MIN | GD_UNKNOWN_MAX},
+    [GD_STAT_MAX_ABS] = {"max_abs", "largest magnitude", 0, OF_VALUES,
+                         GD_UNKNOWN_MIN | GD_UNKNOWN_MAX},
+    [GD_STAT_MEAN] = {"mean", "mean", 0, OF_VALUES, GD_UNKNOWN_MEAN},
+    [GD_STAT_ABS_MEAN] = {"abs_mean", "mean magnitude", 0, OF_VALUES},
+    [GD_STAT_STD] = {"std", "standard deviation", 0, OF_VALUES},
+    [GD_STAT_SUM_SQ] = {"sum_sq", "sum of squares", 0, OF_VALUES, GD_UNKNOWN_SUM_SQ},
+    [GD_STAT_NORM] = {"norm", "square root of the sum of squares", 0, OF_VALUES, GD_UNKNOWN_SUM_SQ},
+    [GD_STAT_ZERO_PERCENTAGE] = {"zero_percentage", "share of zeros, in %", 0, NAN_INF,
+                                 GD_UNKNOWN_ZERO | GD_UNKNOWN_COUNT},
+    [GD_STAT_DENORMAL_PERCENTAGE] = {"denormal_percentage",
                                      "share of elements too small for full precision, in %", 0,
                                      NAN_INF},
-    [GD_STAT_RANGE_PERCENTAGE] = {"range_percentage", "", "share of elements in the range, in %",
+    [GD_STAT_RANGE_PERCENTAGE] = {"range_percentage", "share of elements in the range, in %",
                                   GD_NEED_RANGE, NAN_INF},
-    [GD_STAT_CLIP_PERCENTAGE] = {"clip_percentage", "", "share of elements beyond the limit, in %",
+    [GD_STAT_CLIP_PERCENTAGE] = {"clip_percentage", "share of elements beyond the limit, in %",
                                  GD_NEED_RANGE, GD_HIT_NAN},
-    [GD_STAT_DEAD_PERCENTAGE] = {"dead_percentage", "",
+    [GD_STAT_DEAD_PERCENTAGE] = {"dead_percentage",
                                  "share of units that were 0 for several steps, in %",
                                  GD_NEED_UNITS, 0},
-    [GD_STAT_DELTA_ABS_MEAN] = {"abs_mean", "cur-prev", "mean magnitude of the change", ONE_BEFORE,
+    [GD_STAT_DELTA_ABS_MEAN] = {"abs_mean(cur-prev)", "mean magnitude of the change", ONE_BEFORE,
                                 OF_VALUES},
-    [GD_STAT_DELTA_MAX_ABS] = {"max_abs", "cur-prev", "largest change", ONE_BEFORE, OF_VALUES},
-    [GD_STAT_DELTA_MEAN] = {"mean", "cur-prev", "mean change", ONE_BEFORE, OF_VALUES},
-    [GD_STAT_DELTA_NORM] = {"norm", "cur-prev", "norm of the change", ONE_BEFORE, OF_VALUES},
-    [GD_STAT_PREV_ABS_MEAN] = {"abs_mean", "prev", "mean magnitude in the previous step",
-                               ONE_BEFORE, OF_VALUES},
-    [GD_STAT_PREV_NORM] = {"norm", "prev", "norm in the previous step", ONE_BEFORE, OF_VALUES},
-    [GD_STAT_UPDATE_RATIO] = {"update_ratio", "",
+    [GD_STAT_DELTA_MAX_ABS] = {"max_abs(cur-prev)", "largest change", ONE_BEFORE, OF_VALUES},
+    [GD_STAT_DELTA_MEAN] = {"mean(cur-prev)", "mean change", ONE_BEFORE, OF_VALUES},
+    [GD_STAT_DELTA_NORM] = {"norm(cur-prev)", "norm of the change", ONE_BEFORE, OF_VALUES},
+    [GD_STAT_PREV_ABS_MEAN] = {"abs_mean(prev)", "mean magnitude in the previous step", ONE_BEFORE,
+                               OF_VALUES},
+    [GD_STAT_PREV_NORM] = {"norm(prev)", "norm in the previous step", ONE_BEFORE, OF_VALUES},
+    [GD_STAT_UPDATE_RATIO] = {"update_ratio",
                               "mean magnitude of the change over the mean magnitude", ONE_BEFORE,
                               OF_VALUES},
-    [GD_STAT_COSINE] = {"cosine", "", "cosine of the angle to the value of the previous step",
+    [GD_STAT_COSINE] = {"cosine", "cosine of the angle to the value of the previous step",
                         ONE_BEFORE, OF_VALUES},
-    [GD_STAT_MISMATCH] = {"mismatch", "",
-                          "elements that are not close to those of the previous step",
+    [GD_STAT_MISMATCH] = {"mismatch", "elements that are not close to those of the previous step",
                           ONE_BEFORE | GD_NEED_TOLERANCE, 0},
-    [GD_STAT_UNPAIRED] = {"unpaired", "",
+    [GD_STAT_UNPAIRED] = {"unpaired",
                           "elements that are NaN or infinite now or were in the previous step",
                           ONE_BEFORE, 0},
-    [GD_STAT_Z_SCORE] = {"z_score", "", "deviations of abs_mean above its running mean, or below",
+    [GD_STAT_Z_SCORE] = {"z_score", "deviations of abs_mean above its running mean, or below",
                          MANY_BEFORE, OF_VALUES},
-    [GD_STAT_NORM_RATIO] = {"norm_ratio", "", "norm over its running mean", MANY_BEFORE, OF_VALUES},
-    [GD_STAT_MEAN_RATIO] = {"mean_ratio", "",
+    [GD_STAT_NORM_RATIO] = {"norm_ratio", "norm over its running mean", MANY_BEFORE, OF_VALUES,
+                            GD_UNKNOWN_SUM_SQ},
+    [GD_STAT_MEAN_RATIO] = {"mean_ratio",
                             "mean over its running mean or, where that is larger, its deviation",
-                            MANY_BEFORE, OF_VALUES},
-    [GD_STAT_MEAN_Z_SCORE] = {"mean_z_score", "",
-                              "deviations of mean above its running mean, or below", MANY_BEFORE,
-                              OF_VALUES},
-    [GD_STAT_STALL] = {"stall", "", "steps since the lowest mean so far", MANY_BEFORE, OF_VALUES},
-    [GD_STAT_RISE] = {"rise", "",
+                            MANY_BEFORE, OF_VALUES, GD_UNKNOWN_MEAN},
+    [GD_STAT_MEAN_Z_SCORE] = {"mean_z_score", "deviations of mean above its running mean, or below",
+                              MANY_BEFORE, OF_VALUES, GD_UNKNOWN_MEAN},
+    [GD_STAT_STALL] = {"stall", "steps since the lowest mean so far", MANY_BEFORE, OF_VALUES,
+                       GD_UNKNOWN_MEAN},
+    [GD_STAT_RISE] = {"rise",
                       "lowest of the last 3 means over the highest of those 10 or more steps ago",
-                      MANY_BEFORE, OF_VALUES},
-    [GD_STAT_AGE] = {"age", "", "steps since the value was computed", 0, 0},
+                      MANY_BEFORE, OF_VALUES, GD_UNKNOWN_MEAN},
+    [GD_STAT_AGE] = {"age", "steps since the value was computed", 0, 0},
 };
 
 static const struct {
@@ -248,15 +252,9 @@ unsigned gd_statistic_needs(enum gd_statistic statistic)
 
 const char *gd_statistic_name(enum gd_statistic statistic)
 {
-    switch (statistic) {
-    case GD_STAT_DELTA_ABS_MEAN: return "abs_mean(cur-prev)";
-    case GD_STAT_DELTA_MAX_ABS: return "max_abs(cur-prev)";
-    case GD_STAT_DELTA_MEAN: return "mean(cur-prev)";
-    case GD_STAT_DELTA_NORM: return "norm(cur-prev)";
-    case GD_STAT_PREV_ABS_MEAN: return "abs_mean(prev)";
-    case GD_STAT_PREV_NORM: return "norm(prev)";
-    default: return entry_of(statistic) ? table[statistic].name : "";
-    }
+    const struct entry *entry = entry_of(statistic);
+
+    return entry ? entry->name : "";
 }
 
 const char *gd_statistic_text(enum gd_statistic statistic)
@@ -264,6 +262,16 @@ const char *gd_statistic_text(enum gd_statistic statistic)
     const struct entry *entry = entry_of(statistic);
 
     return entry ? entry->text : "";
+}
+
+static bool is_named(const struct entry *entry, const char *name, const char *of)
+{
+    size_t len = strcspn(entry->name, "(");
+    const char *rest = entry->name + len + (entry->name[len] == '(');
+    size_t rest_len = strcspn(rest, ")");
+
+    return strlen(name) == len && strncmp(entry->name, name, len) == 0 && strlen(of) == rest_len &&
+           strncmp(rest, of, rest_len) == 0;
 }
 
 enum gd_statistic gd_statistic_find(const char *name, const char *of)
@@ -279,7 +287,7 @@ enum gd_statistic gd_statistic_find(const char *name, const char *of)
         }
     }
     for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL; i++) {
-        if (strcmp(table[i].name, name) == 0 && strcmp(table[i].of, of) == 0) {
+        if (is_named(&table[i], name, of)) {
             return (enum gd_statistic)i;
         }
     }
@@ -303,34 +311,11 @@ static bool age_of(const struct gd_observation *seen, double *ret, unsigned *err
     return true;
 }
 
-/* What must be known to compute a statistic: the statistics may come from elsewhere. */
-static unsigned needs_of(enum gd_statistic statistic)
+static bool is_unknown(enum gd_statistic statistic, const struct gd_stats *stats)
 {
-    switch (statistic) {
-    case GD_STAT_COUNT: return GD_UNKNOWN_COUNT;
-    case GD_STAT_NAN: return GD_UNKNOWN_NAN;
-    case GD_STAT_INF:
-    case GD_STAT_POS_INF:
-    case GD_STAT_NEG_INF: return GD_UNKNOWN_INF;
-    case GD_STAT_NONFINITE: return GD_UNKNOWN_NAN | GD_UNKNOWN_INF;
-    case GD_STAT_ZERO: return GD_UNKNOWN_ZERO;
-    case GD_STAT_ZERO_PERCENTAGE: return GD_UNKNOWN_ZERO | GD_UNKNOWN_COUNT;
-    case GD_STAT_POSITIVE:
-    case GD_STAT_NEGATIVE: return GD_UNKNOWN_SIGNS;
-    case GD_STAT_MIN: return GD_UNKNOWN_MIN;
-    case GD_STAT_MAX: return GD_UNKNOWN_MAX;
-    case GD_STAT_SPREAD:
-    case GD_STAT_MAX_ABS: return GD_UNKNOWN_MIN | GD_UNKNOWN_MAX;
-    case GD_STAT_MEAN:
-    case GD_STAT_MEAN_RATIO:
-    case GD_STAT_MEAN_Z_SCORE:
-    case GD_STAT_STALL:
-    case GD_STAT_RISE: return GD_UNKNOWN_MEAN;
-    case GD_STAT_SUM_SQ:
-    case GD_STAT_NORM:
-    case GD_STAT_NORM_RATIO: return GD_UNKNOWN_SUM_SQ;
-    default: return GD_UNKNOWN_REST;
-    }
+    unsigned part = table[statistic].part;
+
+    return stats->unknown & (part ? part : GD_UNKNOWN_REST);
 }
 
 unsigned gd_statistic_errors(const struct gd_observation *seen)
@@ -388,7 +373,7 @@ bool gd_statistic_at_least(enum gd_statistic statistic, const struct gd_observat
 {
     bool counts = statistic >= GD_STAT_NAN && statistic <= GD_STAT_NONFINITE;
 
-    if (!counts || !seen->stats || !(seen->stats->unknown & needs_of(statistic))) {
+    if (!counts || !seen->stats || !is_unknown(statistic, seen->stats)) {
         return false;
     }
     *ret = value_in(statistic, seen->stats, seen->range);
@@ -411,7 +396,7 @@ bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation
     } else {
         *error = (gd_statistic_errors(seen) & entry->blocks) |
                  find_missing(statistic, entry->needs, entry->blocks, seen);
-        if (seen->stats->unknown & needs_of(statistic)) {
+        if (is_unknown(statistic, seen->stats)) {
             *error |= GD_HIT_NO_FIGURE;
         }
     }

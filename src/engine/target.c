@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/target.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/session_impl.h"
@@ -72,6 +73,27 @@ static int check_run(const struct gd_target *target, const struct gd_run *run, s
     return need_stop(target, "resume", err);
 }
 
+/* A resume was accepted: remembers it and reports that the session runs, unless the target did. */
+static void note_run(struct gd_session *session, const struct gd_run *run,
+                     const struct gd_stop *from, uint64_t sequence)
+{
+    struct gd_session_impl *impl = session->impl;
+
+    impl->rechecking = run->kind == GD_RUN_RECHECK;
+    if (run->kind != GD_RUN_RECHECK && sequence == UINT64_MAX) {
+        impl->run = *run;
+        if (run->name != impl->run_name) {
+            snprintf(impl->run_name, sizeof(impl->run_name), "%s", run->name ? run->name : "");
+        }
+        impl->run.name = impl->run_name;
+        impl->run_from = *from;
+        impl->has_run = true;
+    }
+    if (session->state == GD_STOPPED && session->stop.sequence == sequence) {
+        gd_session_on_running(session);
+    }
+}
+
 int gd_target_resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err)
 {
     struct gd_session *session = target->session;
@@ -89,11 +111,11 @@ int gd_target_resume(struct gd_target *target, const struct gd_run *run, struct 
         from = session->stop;
         sequence = session->stop.sequence;
         /* The target may report a stop before it returns, so what ran must be known by then. */
-        session_note_run(session, run, &from, UINT64_MAX);
+        note_run(session, run, &from, UINT64_MAX);
     }
     rc = target->ops->resume(target, run, err);
     if (rc == GD_OK && session && run->kind != GD_RUN_RECHECK) {
-        session_note_run(session, run, &from, sequence);
+        note_run(session, run, &from, sequence);
     }
     return rc;
 }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/expected.h"
 #include "engine/graph/selector.h"
+#include "engine/watch/expected.h"
 #include "engine/watch/watch_impl.h"
 
 struct gd_exclude {

@@ -197,6 +197,8 @@ int watching_settle(struct gd_debugger *debugger, const struct gd_watchpoint *wa
                     struct gd_err *err);
 /* Ends one level of judging; rebuilds what had to wait. */
 void watching_end_judging(struct gd_watching *w);
+/* The warnings of watching_refresh. */
+void watching_tell_problems(struct gd_watching *w, int quiet, bool all);
 
 /* ---- watch_resolve.c ----------------------------------------------------------------------- */
 

@@ -71,26 +71,3 @@ void watching_push_remote(struct gd_watching *w)
         }
     }
 }
-
-void gd_watch_on_unable(struct gd_session *session, int32_t id)
-{
-    struct gd_watching *w = session->watching;
-    char text[160];
-    for (size_t i = 0; w && i < w->cover_count; i++) {
-        struct watch_cover *cover = &w->covers[i];
-        if (cover->number != id || cover->unable || cover->mode != WATCH_MODE_REMOTE) {
-            continue;
-        }
-        cover->unable = true;
-        snprintf(text, sizeof(text),
-                 "this process cannot evaluate watchpoint %d itself: gradb does so at the end of "
-                 "each step",
-                 (int)id);
-        if (session->target && (session->target->capabilities & GD_CAN_WATCH) &&
-            session->debugger->settings.evaluate != GD_EVALUATE_REMOTE) {
-            gd_session_on_warning(session, text);
-        }
-        watching_refresh(session, 0, true);
-        return;
-    }
-}

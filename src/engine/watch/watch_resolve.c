@@ -8,9 +8,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/expected.h"
 #include "engine/graph/selector.h"
 #include "engine/ranks.h"
+#include "engine/watch/expected.h"
 #include "engine/watch/watch_impl.h"
 
 /* ---- what is asked of the statistics ------------------------------------------------------- */

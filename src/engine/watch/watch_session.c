@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * How a session follows the list of watchpoints: its watching is rebuilt when the list or its graph
- * changes, and events of the session drive it.
- */
+/* How a session follows the list of watchpoints: its watching is rebuilt when the list or its graph
+ * changes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/expected.h"
+#include "engine/watch/expected.h"
 #include "engine/watch/watch_impl.h"
 
 /* ---- a session's watching ------------------------------------------------------------------ */
@@ -79,7 +77,7 @@ static int build_plans(struct gd_watching *w, struct gd_err *err)
     return rc;
 }
 
-static void tell_problems(struct gd_watching *w, int quiet, bool all)
+void watching_tell_problems(struct gd_watching *w, int quiet, bool all)
 {
     for (size_t i = 0; i < w->cover_count; i++) {
         struct watch_cover *cover = &w->covers[i];
@@ -118,7 +116,7 @@ static void refresh_once(struct gd_watching *w, int quiet, bool all, bool grew)
         warn_once(w, &w->warned_push, &err);
     }
     w->building = false;
-    tell_problems(w, quiet, all);
+    watching_tell_problems(w, quiet, all);
 }
 
 void watching_refresh(struct gd_session *session, int quiet, bool all)
@@ -189,90 +187,4 @@ int watching_settle(struct gd_debugger *debugger, const struct gd_watchpoint *wa
         }
     }
     return rc;
-}
-
-/* ---- events -------------------------------------------------------------------------------- */
-
-static void delete_spent(struct gd_debugger *debugger)
-{
-    struct gd_watchpoint *watch = debugger->watchpoints;
-    while (watch) {
-        struct gd_watchpoint *next = watch->next;
-        if (watch->spent) {
-            watchpoints_remove(debugger, watch);
-        }
-        watch = next;
-    }
-}
-
-/* Hits that the process found; gradb's own are counted where they are judged. */
-static void on_hit(struct gd_debugger *debugger, const struct gd_event *event)
-{
-    const struct gd_watching *w = event->session->watching;
-    struct gd_watchpoint *watch = gd_watchpoint_at(debugger, event->hit->watchpoint);
-    if (!watch || (w && w->judging)) {
-        return;
-    }
-    if (event->hit->error) {
-        watch->unclear++;
-        return;
-    }
-    watch->hits++;
-    if (watch->temporary && debugger->settings.stop_on_hit) {
-        watch->spent = true;
-    }
-}
-
-static void on_scalar(const struct gd_event *event)
-{
-    const struct gd_session *session = event->session;
-    const struct gd_scalar *scalar = event->text ? gd_session_scalar(session, event->text) : NULL;
-
-    if (scalar && session->watching) {
-        watching_on_scalar(session->watching, scalar);
-    }
-}
-
-/* A process that was further along when it was first seen. */
-static void tell_missed(struct gd_watching *w)
-{
-    char text[160];
-    for (size_t i = 0; i < w->cover_count; i++) {
-        struct watch_cover *cover = &w->covers[i];
-        if (cover->mode != WATCH_MODE_INITIAL || cover->initial != INITIAL_TO_DO ||
-            w->session->stop.step <= 0) {
-            continue;
-        }
-        cover->initial = INITIAL_DONE;
-        snprintf(text, sizeof(text),
-                 "watchpoint %d is not checked in this process: its first step is already over",
-                 cover->number);
-        gd_session_on_warning(w->session, text);
-    }
-}
-
-static void on_stopped(struct gd_debugger *debugger, struct gd_session *session)
-{
-    delete_spent(debugger);
-    if (session->watching) {
-        tell_missed(session->watching);
-        tell_problems(session->watching, 0, true);
-        watching_initial(session->watching);
-    }
-}
-
-void gd_watchpoints_on_event(struct gd_debugger *debugger, const struct gd_event *event)
-{
-    switch (event->type) {
-    case GD_EV_GRAPH: watching_refresh(event->session, 0, false); break;
-    case GD_EV_HIT: on_hit(debugger, event); break;
-    case GD_EV_SCALAR: on_scalar(event); break;
-    case GD_EV_STOPPED: on_stopped(debugger, event->session); break;
-    case GD_EV_LOST:
-    case GD_EV_FINISHED: delete_spent(debugger); break;
-    default: break;
-    }
-    if (event->session && event->session->watching) {
-        watching_recheck_event(event->session->watching, event);
-    }
 }

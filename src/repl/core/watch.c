@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/expected.h"
 #include "engine/ranks.h"
+#include "engine/watch/expected.h"
 #include "repl/core/await.h"
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"

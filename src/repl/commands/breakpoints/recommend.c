@@ -2,7 +2,7 @@
 /* Commands: recommend */
 #include <string.h>
 
-#include "engine/expected.h"
+#include "engine/watch/expected.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch.h"
 #include "repl/values/inspect.h"
