@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* cmocka, after the headers that it needs. */
+/* cmocka, after the headers that it needs, and what each suite uses of it. */
 #ifndef GRADB_TESTS_UNIT_H
 #define GRADB_TESTS_UNIT_H
 
@@ -9,5 +9,20 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+/* Every test gets a state and every fake a context; few need them. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* A test between set_up and tear_down of its file. */
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+/* The main function of a file that lists its tests in `tests`; BETWEEN: with a set-up and a
+ * tear-down of the file. */
+#define RUN_TESTS() RUN_TESTS_BETWEEN(NULL, NULL)
+#define RUN_TESTS_BETWEEN(begin, end)                                                              \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        return cmocka_run_group_tests(tests, begin, end);                                          \
+    }
 
 #endif

@@ -96,7 +96,6 @@ static gradb_answer locate_value(void *ctx, gradb_node node, unsigned slot, bool
                                  gradb_tensor *ret, int64_t *step, char why[GRADB_WHY])
 {
     struct eager *e = ctx;
-    (void)slot;
     take_lock(e);
     atomic_fetch_add(&e->locates, 1);
     gradb_answer answer = find_value(e, node, previous, ret, step, why);
@@ -130,7 +129,6 @@ static gradb_answer compute_stats(void *ctx, gradb_node node, unsigned slot, boo
                                   gradb_tensor *what, char why[GRADB_WHY])
 {
     struct eager *e = ctx;
-    (void)slot;
     take_lock(e);
     atomic_fetch_add(&e->stats_calls, 1);
     gradb_tensor tensor;
@@ -166,7 +164,6 @@ static gradb_answer compute_stats(void *ctx, gradb_node node, unsigned slot, boo
 static void keep_values(void *ctx, const gradb_node *nodes, size_t count)
 {
     struct eager *e = ctx;
-    (void)nodes;
     take_lock(e);
     atomic_fetch_add(&e->keep_calls, 1);
     atomic_store(&e->kept, (int)count);

@@ -8,7 +8,6 @@
 
 static void null_handle_does_nothing(void **state)
 {
-    (void)state;
     gradb_node_info info = {.name = "a"};
     gradb_tensor tensor = {0};
     gradb_input input = {0};
@@ -37,7 +36,6 @@ static void null_handle_does_nothing(void **state)
 
 static void can_be_disabled(void **state)
 {
-    (void)state;
     setenv("GRADB_DISABLE", "1", 1);
     assert_null(gradb_open(NULL));
     setenv("GRADB_DISABLE", "0", 1);
@@ -58,7 +56,6 @@ static void free_address(char address[64])
 
 static void trains_without_a_debugger(void **state)
 {
-    (void)state;
     struct toy toy = {.steps = 2000};
     free_address(toy.address);
     toy_start(&toy, NULL);
@@ -71,7 +68,6 @@ static void trains_without_a_debugger(void **state)
 
 static void wait_returns_when_nobody_is_expected(void **state)
 {
-    (void)state;
     unsetenv("GRADB_ADDRESS");
     gradb *g = gradb_open(NULL);
     if (!gradb_is_connected(g)) { /* a debugger of the user's own may be at the default address */
@@ -90,7 +86,6 @@ static void wait_for_error(gradb *g)
 
 static void error_says_why(void **state)
 {
-    (void)state;
     char address[64];
     free_address(address);
     gradb_options options = {.address = address};
@@ -109,7 +104,6 @@ static void error_says_why(void **state)
 
 static void bad_nodes_are_refused(void **state)
 {
-    (void)state;
     char address[64];
     free_address(address);
     gradb_options options = {.address = address};
@@ -152,7 +146,6 @@ static pthread_t handler_thread;
 
 static void on_signal(int number)
 {
-    (void)number;
     handled = 1;
     handler_thread = pthread_self();
 }
@@ -160,7 +153,6 @@ static void on_signal(int number)
 /* With the signal blocked in the training thread, only libgradb's thread could take it. */
 static void signals_stay_with_the_trainer(void **state)
 {
-    (void)state;
     char address[64];
     free_address(address);
     gradb_options options = {.address = address};
@@ -181,16 +173,14 @@ static void signals_stay_with_the_trainer(void **state)
     sigaction(SIGUSR1, &old, NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(null_handle_does_nothing),
-        cmocka_unit_test(can_be_disabled),
-        cmocka_unit_test(trains_without_a_debugger),
-        cmocka_unit_test(wait_returns_when_nobody_is_expected),
-        cmocka_unit_test(error_says_why),
-        cmocka_unit_test(bad_nodes_are_refused),
-        cmocka_unit_test(signals_stay_with_the_trainer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(null_handle_does_nothing),
+    cmocka_unit_test(can_be_disabled),
+    cmocka_unit_test(trains_without_a_debugger),
+    cmocka_unit_test(wait_returns_when_nobody_is_expected),
+    cmocka_unit_test(error_says_why),
+    cmocka_unit_test(bad_nodes_are_refused),
+    cmocka_unit_test(signals_stay_with_the_trainer),
+};
+
+RUN_TESTS()

@@ -59,7 +59,6 @@ static struct {
 
 static void on_reply(void *ctx, const char *text, const struct gd_err *err)
 {
-    (void)ctx;
     reply.count++;
     free(reply.text);
     reply.text = text ? strdup(text) : NULL;
@@ -70,7 +69,6 @@ static void on_reply(void *ctx, const char *text, const struct gd_err *err)
 
 static bool has_reply(struct world *w)
 {
-    (void)w;
     return reply.count > 0;
 }
 
@@ -278,16 +276,11 @@ static bool told;
 static void on_costs(void *ctx, const struct gd_plan_cost *costs, size_t count,
                      const struct gd_err *err)
 {
-    (void)ctx;
-    (void)costs;
-    (void)count;
-    (void)err;
     told = true;
 }
 
 static bool is_told(struct world *w)
 {
-    (void)w;
     return told;
 }
 
@@ -447,7 +440,6 @@ static void expect_job(const char *job)
 
 static void jobs_are_named(void **state)
 {
-    (void)state;
     static const char *const names[] = {"TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "MASTER_ADDR",
                                         "MASTER_PORT", "GRADB_JOB"};
     for (size_t i = 0; i < 5; i++) {
@@ -470,26 +462,23 @@ static void jobs_are_named(void **state)
     }
 }
 
-int main(void)
-{
-#define RUN(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        RUN(a_command_is_answered),
-        RUN(answers_have_a_limit),
-        RUN(commands_want_a_stop),
-        RUN(heartbeats_go_on_during_a_command),
-        RUN(a_run_ends_a_command),
-        RUN(a_debugger_that_is_lost_does_not_wait),
-        RUN(a_command_may_call_libgradb),
-        RUN(a_thread_that_talks_does_not_lock_up),
-        RUN(a_command_may_fork),
-        RUN(interrupted_at),
-        RUN(interrupted_behind_ignored_breakpoints),
-        RUN(interrupts_taken_back),
-        RUN(interrupted_at_of_the_next_run),
-        RUN(times_of_a_step),
-        RUN(events_reach_observers),
-        cmocka_unit_test(jobs_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    TEST(a_command_is_answered),
+    TEST(answers_have_a_limit),
+    TEST(commands_want_a_stop),
+    TEST(heartbeats_go_on_during_a_command),
+    TEST(a_run_ends_a_command),
+    TEST(a_debugger_that_is_lost_does_not_wait),
+    TEST(a_command_may_call_libgradb),
+    TEST(a_thread_that_talks_does_not_lock_up),
+    TEST(a_command_may_fork),
+    TEST(interrupted_at),
+    TEST(interrupted_behind_ignored_breakpoints),
+    TEST(interrupts_taken_back),
+    TEST(interrupted_at_of_the_next_run),
+    TEST(times_of_a_step),
+    TEST(events_reach_observers),
+    cmocka_unit_test(jobs_are_named),
+};
+
+RUN_TESTS()

@@ -160,7 +160,6 @@ static struct world *leaving;
 
 static void leave_loop(void *ctx, const struct gd_event *event)
 {
-    (void)ctx;
     if (event->type == GD_EV_GRAPH && leaving->graphs == 2) {
         struct gd_target *target = event->session->target;
         assert_int_equal(gd_target_detach(target, NULL), GD_OK);
@@ -181,17 +180,14 @@ static void a_debugger_that_leaves_meanwhile_is_not_waited_for(void **state)
     gd_debugger_unobserve(b->w.debugger, leave_loop, NULL);
 }
 
-int main(void)
-{
-#define RUN(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        RUN(a_watchpoint_waits_for_its_nodes),
-        RUN(node_by_node),
-        RUN(a_breakpoint_waits_for_its_node),
-        RUN(a_watchpoint_grows_with_the_graph),
-        RUN(syncing_is_counted_and_needs_no_second_answer),
-        RUN(without_a_debugger_nothing_waits),
-        RUN(a_debugger_that_leaves_meanwhile_is_not_waited_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    TEST(a_watchpoint_waits_for_its_nodes),
+    TEST(node_by_node),
+    TEST(a_breakpoint_waits_for_its_node),
+    TEST(a_watchpoint_grows_with_the_graph),
+    TEST(syncing_is_counted_and_needs_no_second_answer),
+    TEST(without_a_debugger_nothing_waits),
+    TEST(a_debugger_that_leaves_meanwhile_is_not_waited_for),
+};
+
+RUN_TESTS()

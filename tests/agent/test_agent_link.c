@@ -347,23 +347,20 @@ static void shared_memory_leaves_nothing_behind(void **state)
     end_run(b);
 }
 
-int main(void)
-{
-#define RUN(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        RUN(right_token_is_taken),
-        RUN(wrong_token_is_refused),
-        RUN(missing_token_is_refused),
-        RUN(attaches_in_the_middle_of_a_run),
-        RUN(run_goes_on_without_its_debugger),
-        RUN(run_holds_for_the_next_debugger),
-        RUN(running_run_holds_at_the_next_step),
-        RUN(detached_run_goes_on),
-        RUN(heartbeats_keep_a_standing_run),
-        RUN(graph_that_is_too_large_does_not_come_again),
-        RUN(forked_child_is_left_alone),
-        RUN(child_that_runs_no_handler_is_left_alone),
-        RUN(shared_memory_leaves_nothing_behind),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    TEST(right_token_is_taken),
+    TEST(wrong_token_is_refused),
+    TEST(missing_token_is_refused),
+    TEST(attaches_in_the_middle_of_a_run),
+    TEST(run_goes_on_without_its_debugger),
+    TEST(run_holds_for_the_next_debugger),
+    TEST(running_run_holds_at_the_next_step),
+    TEST(detached_run_goes_on),
+    TEST(heartbeats_keep_a_standing_run),
+    TEST(graph_that_is_too_large_does_not_come_again),
+    TEST(forked_child_is_left_alone),
+    TEST(child_that_runs_no_handler_is_left_alone),
+    TEST(shared_memory_leaves_nothing_behind),
+};
+
+RUN_TESTS()

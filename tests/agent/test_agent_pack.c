@@ -82,7 +82,6 @@ static void every_field_is_where_it_belongs(void **state)
 {
     Gradb__V1__WatchItem message = GRADB__V1__WATCH_ITEM__INIT;
     struct agent_watch_item item = {.message = &message};
-    (void)state;
     for (int i = 0; i < 20000; i++) {
         struct agent_look look = {.code = -1, .located = true};
         fill_item(&item, &look);
@@ -96,7 +95,6 @@ static void the_longest_fits(void **state)
     struct agent_watch_item item = {.message = &message, .node = UINT32_MAX, .slot = UINT32_MAX};
     struct agent_look look = {.code = -1, .located = true, .cost_ns = UINT64_MAX};
     struct gd_stats *s = &look.stats;
-    (void)state;
     memset(s, 0xff, offsetof(struct gd_stats, has_prev));
     s->units = s->dead_units = UINT64_MAX;
     s->range_count = GD_MAX_RANGES;
@@ -115,7 +113,6 @@ static void there_is_a_limit(void **state)
     struct agent_look look = {.code = -1, .located = true};
     struct gd_buf bytes = GD_BUF_INIT(40);
     unsigned taken = 0;
-    (void)state;
     while (agent_pack_value(&bytes, &item, &look)) {
         taken++;
     }
@@ -128,12 +125,10 @@ static void there_is_a_limit(void **state)
     gd_buf_deinit(&bytes);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_field_is_where_it_belongs),
-        cmocka_unit_test(the_longest_fits),
-        cmocka_unit_test(there_is_a_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_field_is_where_it_belongs),
+    cmocka_unit_test(the_longest_fits),
+    cmocka_unit_test(there_is_a_limit),
+};
+
+RUN_TESTS()

@@ -327,25 +327,21 @@ static void program_may_stop_itself(void **state)
     assert_string_equal(world_session(&b->w)->end_text, "the training ended");
 }
 
-int main(void)
-{
-#define RUN(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        RUN(first_stop_tells_who_it_is),
-        RUN(graph_is_what_was_added),
-        RUN(runs_steps),
-        RUN(runs_to_nodes),
-        RUN(runs_to_phases),
-        RUN(stops_at_breakpoints),
-        RUN(stops_at_interrupts),
-        RUN(program_hears_that_nodes_are_wanted),
-        RUN(phase_is_entered_at_once_unless_it_may_stand),
-        cmocka_unit_test_setup_teardown(steps_follow_at_once_until_the_last, start_trying,
-                                        tear_down),
-        RUN(values_are_refused_while_it_runs),
-        RUN(checkpoint_reaches_the_program),
-        RUN(program_ends_when_asked),
-        cmocka_unit_test_setup_teardown(program_may_stop_itself, start_with_stop, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    TEST(first_stop_tells_who_it_is),
+    TEST(graph_is_what_was_added),
+    TEST(runs_steps),
+    TEST(runs_to_nodes),
+    TEST(runs_to_phases),
+    TEST(stops_at_breakpoints),
+    TEST(stops_at_interrupts),
+    TEST(program_hears_that_nodes_are_wanted),
+    TEST(phase_is_entered_at_once_unless_it_may_stand),
+    cmocka_unit_test_setup_teardown(steps_follow_at_once_until_the_last, start_trying, tear_down),
+    TEST(values_are_refused_while_it_runs),
+    TEST(checkpoint_reaches_the_program),
+    TEST(program_ends_when_asked),
+    cmocka_unit_test_setup_teardown(program_may_stop_itself, start_with_stop, tear_down),
+};
+
+RUN_TESTS()

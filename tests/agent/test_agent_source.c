@@ -305,14 +305,12 @@ static bool has_hit(struct world *w)
 
 static void on_costs(void *ctx, const struct gd_watch_total *total)
 {
-    (void)total;
     *(bool *)ctx = true;
 }
 
 static bool costs_told;
 static bool are_costs_told(struct world *w)
 {
-    (void)w;
     return costs_told;
 }
 
@@ -406,26 +404,23 @@ static void library_frames_are_marked(void **state)
     assert_false(frame[1].library);
 }
 
-int main(void)
-{
-#define RUN(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        RUN(values_are_asked_for),
-        RUN(what_is_read_is_released),
-        RUN(statistics_of_the_source),
-        RUN(statistics_that_we_compute),
-        RUN(reasons_reach_the_user),
-        RUN(nonsense_is_refused),
-        RUN(previous_values_are_kept_by_the_source),
-        RUN(exact_watchpoints_ask_at_that_moment),
-        RUN(what_did_not_run_is_not_asked_for),
-        RUN(what_did_not_run_is_not_missing),
-        RUN(without_statistics_values_are_located),
-        RUN(a_verdict_counts_before_it_is_waited_for),
-        RUN(end_of_step_watchpoints_see_what_is_gone),
-        RUN(values_that_are_gone_do_not_stop_the_run),
-        RUN(differences_come_from_the_source),
-        RUN(library_frames_are_marked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    TEST(values_are_asked_for),
+    TEST(what_is_read_is_released),
+    TEST(statistics_of_the_source),
+    TEST(statistics_that_we_compute),
+    TEST(reasons_reach_the_user),
+    TEST(nonsense_is_refused),
+    TEST(previous_values_are_kept_by_the_source),
+    TEST(exact_watchpoints_ask_at_that_moment),
+    TEST(what_did_not_run_is_not_asked_for),
+    TEST(what_did_not_run_is_not_missing),
+    TEST(without_statistics_values_are_located),
+    TEST(a_verdict_counts_before_it_is_waited_for),
+    TEST(end_of_step_watchpoints_see_what_is_gone),
+    TEST(values_that_are_gone_do_not_stop_the_run),
+    TEST(differences_come_from_the_source),
+    TEST(library_frames_are_marked),
+};
+
+RUN_TESTS()

@@ -122,7 +122,6 @@ static void end_training(struct training *t)
 
 static void one_after_the_other(void **state)
 {
-    (void)state;
     struct training *t = begin_training(train_in_turns);
     const struct gd_session *session = world_session(&t->w);
     for (int64_t step = 1; step <= 5; step++) {
@@ -138,7 +137,6 @@ static void one_after_the_other(void **state)
 
 static void all_at_once(void **state)
 {
-    (void)state;
     struct training *t = begin_training(train_at_once);
     const struct gd_session *session = world_session(&t->w);
     for (int i = 0; i < 100; i++) {
@@ -153,11 +151,9 @@ static void all_at_once(void **state)
     end_training(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_after_the_other),
-        cmocka_unit_test(all_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(one_after_the_other),
+    cmocka_unit_test(all_at_once),
+};
+
+RUN_TESTS()

@@ -296,15 +296,12 @@ static unsigned answers, refused;
 static void count_answer(void *ctx, struct gd_tensor *tensor, int64_t step,
                          const struct gd_err *err)
 {
-    (void)ctx;
-    (void)step;
     answers++;
     refused += tensor == NULL && err->code == GD_ESTATE;
 }
 
 static bool all_answered(struct world *w)
 {
-    (void)w;
     return answers == 300;
 }
 
@@ -326,22 +323,19 @@ static void going_on_answers_what_waits(void **state)
     check_value(b, "net/ReLU-op2", TOY_RELU, GD_CURRENT, 2);
 }
 
-int main(void)
-{
-#define RUN(f)    cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 #define SOCKET(f) cmocka_unit_test_setup_teardown(f, start_socket, tear_down)
-    const struct CMUnitTest tests[] = {
-        RUN(before_the_first_step),
-        RUN(inside_a_step),
-        RUN(previous_values),
-        RUN(sends_slices),
-        RUN(sends_statistics),
-        RUN(shared_memory_is_used),
-        SOCKET(shared_memory_can_be_off),
-        SOCKET(sends_slices),
-        RUN(going_on_answers_what_waits),
-        SOCKET(going_on_answers_what_waits),
-        cmocka_unit_test_setup(tensors_outlive_the_trainer, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    TEST(before_the_first_step),
+    TEST(inside_a_step),
+    TEST(previous_values),
+    TEST(sends_slices),
+    TEST(sends_statistics),
+    TEST(shared_memory_is_used),
+    SOCKET(shared_memory_can_be_off),
+    SOCKET(sends_slices),
+    TEST(going_on_answers_what_waits),
+    SOCKET(going_on_answers_what_waits),
+    cmocka_unit_test_setup(tensors_outlive_the_trainer, set_up),
+};
+
+RUN_TESTS()

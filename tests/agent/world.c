@@ -70,8 +70,6 @@ int world_port(const struct world *w)
 
 static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 {
-    (void)timer;
-    (void)events;
     ev_break(loop, EVBREAK_ONE);
 }
 
@@ -155,13 +153,11 @@ static struct answer {
 
 static bool is_answered(struct world *w)
 {
-    (void)w;
     return answer.here;
 }
 
 static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const struct gd_err *err)
 {
-    (void)ctx;
     answer.here = true;
     answer.tensor = tensor ? gd_tensor_ref(tensor) : NULL;
     answer.step = step;
@@ -198,9 +194,6 @@ int world_fetch(struct world *w, const char *node, enum gd_iter iter, const char
 static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
                      const struct gd_stats *stats, int64_t step, const struct gd_err *err)
 {
-    (void)ctx;
-    (void)dtype;
-    (void)shape;
     answer.here = true;
     answer.step = step;
     if (err) {

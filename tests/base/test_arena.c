@@ -10,7 +10,6 @@ static void pieces_stay_where_they_are(void **state)
     struct gd_arena arena;
     unsigned char *piece[2000];
 
-    (void)state;
     gd_arena_init(&arena, 0);
     for (size_t i = 0; i < 2000; i++) {
         piece[i] = gd_arena_alloc(&arena, i % 97);
@@ -33,7 +32,6 @@ static void big_pieces_do_not_waste_the_block(void **state)
     struct gd_arena arena;
     char *first, *second;
 
-    (void)state;
     gd_arena_init(&arena, 0);
     first = gd_arena_alloc(&arena, 32);
     memset(gd_arena_alloc(&arena, 1 << 20), 1, 1 << 20);
@@ -47,7 +45,6 @@ static void total_never_passes_the_maximum(void **state)
     struct gd_arena arena;
     size_t got = 0;
 
-    (void)state;
     gd_arena_init(&arena, 100000);
     assert_null(gd_arena_alloc(&arena, 100000));
     assert_null(gd_arena_alloc(&arena, SIZE_MAX));
@@ -69,7 +66,6 @@ static void strings_are_copied_and_ended(void **state)
     const char *a, *b, *c;
     const unsigned char *zero;
 
-    (void)state;
     gd_arena_init(&arena, 0);
     a = gd_arena_strndup(&arena, "hello world", 5);
     b = gd_arena_strdup(&arena, "");
@@ -85,14 +81,11 @@ static void strings_are_copied_and_ended(void **state)
     gd_arena_deinit(&arena);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_stay_where_they_are),
-        cmocka_unit_test(big_pieces_do_not_waste_the_block),
-        cmocka_unit_test(total_never_passes_the_maximum),
-        cmocka_unit_test(strings_are_copied_and_ended),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(pieces_stay_where_they_are),
+    cmocka_unit_test(big_pieces_do_not_waste_the_block),
+    cmocka_unit_test(total_never_passes_the_maximum),
+    cmocka_unit_test(strings_are_copied_and_ended),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

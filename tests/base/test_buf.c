@@ -10,7 +10,6 @@ static void appends_add_up(void **state)
 {
     struct gd_buf buf = GD_BUF_INIT(1000);
 
-    (void)state;
     assert_string_equal(gd_buf_text(&buf), "");
     assert_int_equal(gd_buf_puts(&buf, "ab"), GD_OK);
     assert_int_equal(gd_buf_putc(&buf, 'c'), GD_OK);
@@ -27,7 +26,6 @@ static void nothing_passes_the_maximum(void **state)
 {
     struct gd_buf buf = GD_BUF_INIT(5);
 
-    (void)state;
     assert_int_equal(gd_buf_puts(&buf, "abcd"), GD_OK);
     assert_int_equal(gd_buf_puts(&buf, "ef"), GD_ELIMIT);
     assert_true(buf.failed);
@@ -49,7 +47,6 @@ static void no_limit_is_not_no_check(void **state)
 {
     struct gd_buf buf = GD_BUF_INIT(SIZE_MAX);
 
-    (void)state;
     assert_int_equal(gd_buf_reserve(&buf, SIZE_MAX), GD_ELIMIT);
     gd_buf_clear(&buf);
     assert_int_equal(gd_buf_reserve(&buf, SIZE_MAX / 4), GD_ENOMEM);
@@ -69,7 +66,6 @@ static void take_hands_the_bytes_over(void **state)
     struct gd_buf buf;
     char *text;
 
-    (void)state;
     gd_buf_init(&buf, 10);
     assert_null(gd_buf_take(&buf));
     gd_buf_puts(&buf, "hello");
@@ -84,14 +80,11 @@ static void take_hands_the_bytes_over(void **state)
     gd_buf_deinit(&buf);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(appends_add_up),
-        cmocka_unit_test(nothing_passes_the_maximum),
-        cmocka_unit_test(no_limit_is_not_no_check),
-        cmocka_unit_test(take_hands_the_bytes_over),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(appends_add_up),
+    cmocka_unit_test(nothing_passes_the_maximum),
+    cmocka_unit_test(no_limit_is_not_no_check),
+    cmocka_unit_test(take_hands_the_bytes_over),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -26,7 +26,6 @@ static void test_blanks_and_literals(void **state)
 {
     struct gd_cursor cursor = cursor_of(" \t\n&&  &");
 
-    (void)state;
     assert_int_equal(gd_cursor_char(&cursor), ' ');
     assert_false(gd_cursor_take(&cursor, "||"));
     assert_int_equal(cursor.at, 3);
@@ -44,7 +43,6 @@ static void test_identifiers(void **state)
 {
     struct gd_cursor cursor = cursor_of("Nonesuch _a.b9 9a None");
 
-    (void)state;
     assert_int_equal(gd_cursor_identifier(&cursor), 8);
     assert_false(gd_cursor_take_identifier(&cursor, "None"));
     assert_true(gd_cursor_take_identifier(&cursor, "Nonesuch"));
@@ -72,7 +70,6 @@ static void test_integers(void **state)
     int64_t value = -1;
     bool overflow;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gd_cursor cursor = cursor_of(cases[i].text);
 
@@ -112,7 +109,6 @@ static void test_numbers(void **state)
         {"1000000000000000000000000000000000000000000000000000000000000000000000000", 0, "digits"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gd_cursor cursor = cursor_of(cases[i].text);
         double value = 0;
@@ -136,7 +132,6 @@ static void test_quotes(void **state)
     const char *start;
     size_t len;
 
-    (void)state;
     assert_true(gd_cursor_take_quoted(&cursor, &start, &len));
     assert_int_equal(len, 4);
     assert_memory_equal(start, "it's", 4);
@@ -149,15 +144,12 @@ static void test_quotes(void **state)
     free_cursor(&cursor);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blanks_and_literals),
-        cmocka_unit_test(test_identifiers),
-        cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_quotes),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_blanks_and_literals),
+    cmocka_unit_test(test_identifiers),
+    cmocka_unit_test(test_integers),
+    cmocka_unit_test(test_numbers),
+    cmocka_unit_test(test_quotes),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -23,7 +23,6 @@ static const struct {
 
 static void names_and_sizes(void **state)
 {
-    (void)state;
     assert_int_equal(sizeof(table) / sizeof(table[0]), GD_DT_COUNT - 1);
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         assert_int_equal(gd_dtype_size(table[i].dtype), table[i].size);
@@ -45,7 +44,6 @@ static void numbers_out_of_range_are_unknown(void **state)
 {
     const int bad[] = {GD_DT_NONE, GD_DT_COUNT, -1, INT32_MIN, INT32_MAX};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         enum gd_dtype dtype = (enum gd_dtype)bad[i];
 
@@ -66,7 +64,6 @@ static void numbers_out_of_range_are_unknown(void **state)
 
 static void dtype_families(void **state)
 {
-    (void)state;
     assert_true(gd_dtype_is_float(GD_BFLOAT16) && gd_dtype_is_float(GD_FLOAT64));
     assert_false(gd_dtype_is_float(GD_COMPLEX64) || gd_dtype_is_float(GD_BOOL));
     assert_true(gd_dtype_is_int(GD_UINT64) && gd_dtype_is_int(GD_INT8));
@@ -97,7 +94,6 @@ static void elements_load(void **state)
     const float f32[2] = {0.1f, 7};
     const double f64[2] = {-DBL_MIN, 7};
 
-    (void)state;
     check_load(GD_BOOL, &u8, 1, 1);
     check_load(GD_INT8, &i8, 1, -100);
     check_load(GD_INT16, &i16, 2, -30000);
@@ -128,7 +124,6 @@ static double half_value(uint16_t bits)
 
 static void every_half_widens_and_comes_back(void **state)
 {
-    (void)state;
     for (unsigned bits = 0; bits < 65536; bits++) {
         float value = gd_half_to_float((uint16_t)bits);
         double expected = half_value((uint16_t)bits);
@@ -145,7 +140,6 @@ static void every_half_widens_and_comes_back(void **state)
 
 static void floats_round_to_the_nearest_half(void **state)
 {
-    (void)state;
     for (unsigned bits = 0; bits < 0x7bff; bits++) {
         double low = half_value((uint16_t)bits), high = half_value((uint16_t)(bits + 1));
         float middle = (float)((low + high) / 2);
@@ -165,7 +159,6 @@ static void floats_round_to_the_nearest_half(void **state)
 
 static void bfloat16_rounds_to_even(void **state)
 {
-    (void)state;
     for (unsigned bits = 0; bits < 65536; bits++) {
         float value = gd_bfloat16_to_float((uint16_t)bits), middle;
 
@@ -184,17 +177,14 @@ static void bfloat16_rounds_to_even(void **state)
     assert_true(isnan(gd_bfloat16_to_float(gd_float_to_bfloat16(nanf("1")))));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_and_sizes),
-        cmocka_unit_test(numbers_out_of_range_are_unknown),
-        cmocka_unit_test(dtype_families),
-        cmocka_unit_test(elements_load),
-        cmocka_unit_test(every_half_widens_and_comes_back),
-        cmocka_unit_test(floats_round_to_the_nearest_half),
-        cmocka_unit_test(bfloat16_rounds_to_even),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(names_and_sizes),
+    cmocka_unit_test(numbers_out_of_range_are_unknown),
+    cmocka_unit_test(dtype_families),
+    cmocka_unit_test(elements_load),
+    cmocka_unit_test(every_half_widens_and_comes_back),
+    cmocka_unit_test(floats_round_to_the_nearest_half),
+    cmocka_unit_test(bfloat16_rounds_to_even),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

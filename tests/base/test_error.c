@@ -9,7 +9,6 @@ static void a_failure_has_code_and_sentence(void **state)
 {
     struct gd_err err;
 
-    (void)state;
     assert_int_equal(gd_fail(&err, GD_ENOTFOUND, "no node %s", "a/b"), GD_ENOTFOUND);
     assert_int_equal(err.code, GD_ENOTFOUND);
     assert_int_equal(err.offset, 0);
@@ -18,7 +17,6 @@ static void a_failure_has_code_and_sentence(void **state)
 
 static void err_may_be_null(void **state)
 {
-    (void)state;
     assert_int_equal(gd_fail(NULL, GD_EINVAL, "%d", 1), GD_EINVAL);
     assert_int_equal(gd_fail_errno(NULL, GD_EIO, "%d", 1), GD_EIO);
 }
@@ -27,7 +25,6 @@ static void errno_is_kept_and_spelled_out(void **state)
 {
     struct gd_err err;
 
-    (void)state;
     errno = ENOENT;
     assert_int_equal(gd_fail_errno(&err, GD_EIO, "cannot open %s", "x"), GD_EIO);
     assert_int_equal(errno, ENOENT);
@@ -38,7 +35,6 @@ static void a_message_is_one_line(void **state)
 {
     struct gd_err err;
 
-    (void)state;
     gd_fail(&err, GD_EINVAL, "no such \"%s\"", "a\nb\tc\x1b[31m");
     assert_string_equal(err.text, "no such \"a b c [31m\"");
 }
@@ -48,7 +44,6 @@ static void a_long_message_is_cut(void **state)
     struct gd_err err;
     char text[2 * GD_ERR_TEXT_MAX];
 
-    (void)state;
     memset(text, 'x', sizeof(text));
     text[sizeof(text) - 1] = '\0';
     gd_fail(&err, GD_EINVAL, "%s", text);
@@ -62,7 +57,6 @@ static void a_message_can_wrap_itself(void **state)
 {
     struct gd_err err;
 
-    (void)state;
     gd_fail(&err, GD_EINVAL, "inner");
     gd_fail(&err, GD_EPROTO, "outer: %s", err.text);
     assert_string_equal(err.text, "outer: inner");
@@ -70,7 +64,6 @@ static void a_message_can_wrap_itself(void **state)
 
 static void every_code_has_a_name_of_its_own(void **state)
 {
-    (void)state;
     for (int a = GD_EUSAGE; a <= GD_OK; a++) {
         assert_string_not_equal(gd_status_name(a), "unknown");
         for (int b = a + 1; b <= GD_OK; b++) {
@@ -86,17 +79,14 @@ static void every_code_has_a_name_of_its_own(void **state)
     assert_string_equal(gd_status_name(INT32_MIN), "unknown");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failure_has_code_and_sentence),
-        cmocka_unit_test(err_may_be_null),
-        cmocka_unit_test(errno_is_kept_and_spelled_out),
-        cmocka_unit_test(a_message_is_one_line),
-        cmocka_unit_test(a_long_message_is_cut),
-        cmocka_unit_test(a_message_can_wrap_itself),
-        cmocka_unit_test(every_code_has_a_name_of_its_own),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_failure_has_code_and_sentence),
+    cmocka_unit_test(err_may_be_null),
+    cmocka_unit_test(errno_is_kept_and_spelled_out),
+    cmocka_unit_test(a_message_is_one_line),
+    cmocka_unit_test(a_long_message_is_cut),
+    cmocka_unit_test(a_message_can_wrap_itself),
+    cmocka_unit_test(every_code_has_a_name_of_its_own),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -28,7 +28,6 @@ static void texts_come_back(void **state)
          "[9223372036854775807:-9223372036854775807]"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gd_buf out = GD_BUF_INIT(200);
         struct gd_slice slice;
@@ -50,7 +49,6 @@ static void what_follows_is_left(void **state)
     struct gd_slice slice;
     size_t used;
 
-    (void)state;
     assert_int_equal(gd_slice_parse(text, strlen(text), &used, &slice, NULL), GD_OK);
     assert_int_equal(used, 5);
     assert_int_equal(slice.count, 1);
@@ -68,7 +66,6 @@ static void faults_say_where(void **state)
         {"[1.5]", 2},  {"[1:None2]", 3}, {"[$1]", 1},      {"[0x10]", 2},  {"[1;2]", 2},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gd_slice slice = {.count = 77};
         struct gd_err err;
@@ -88,7 +85,6 @@ static void too_many_parts(void **state)
     struct gd_slice slice;
     struct gd_err err;
 
-    (void)state;
     for (int i = 0; i <= GD_MAX_SLICE_ITEMS; i++) {
         memcpy(text + 1 + 2 * i, "0,", 3);
     }
@@ -123,7 +119,6 @@ static void refusals_say_which_axis(void **state)
     struct gd_slice_view view = {.offset = 5};
     struct gd_err err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         apply_text(cases[i].slice, &view, GD_EINVAL, &err);
         assert_string_equal(err.text, cases[i].message);
@@ -136,7 +131,6 @@ static void views_by_hand(void **state)
     struct gd_slice_view view;
     struct gd_err err;
 
-    (void)state;
     apply_text("[1, ::-2]", &view, GD_OK, &err);
     assert_int_equal(view.shape.rank, 1);
     assert_int_equal(view.shape.dim[0], 3);
@@ -157,7 +151,6 @@ static void absurd_items_are_refused(void **state)
     struct gd_slice_view view;
     const struct gd_shape bad = {.rank = 1, .dim = {-3}};
 
-    (void)state;
     slice.item[0].kind = GD_SLICE_RANGE;
     assert_int_equal(gd_slice_apply(&slice, &shape_4_5, stride_4_5, &view, NULL), GD_EINVAL);
     slice.item[0].step = INT64_MIN;
@@ -188,7 +181,6 @@ static void slices_of_tensors_share_memory(void **state)
     struct gd_slice slice;
     int32_t *values;
 
-    (void)state;
     assert_int_equal(gd_tensor_create(GD_INT32, &shape_4_5, 0, &tensor, NULL), GD_OK);
     values = (int32_t *)(void *)gd_tensor_bytes_mut(tensor);
     for (int i = 0; i < 20; i++) {
@@ -208,18 +200,11 @@ static void slices_of_tensors_share_memory(void **state)
     gd_tensor_unref(tensor);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_come_back),
-        cmocka_unit_test(what_follows_is_left),
-        cmocka_unit_test(faults_say_where),
-        cmocka_unit_test(too_many_parts),
-        cmocka_unit_test(refusals_say_which_axis),
-        cmocka_unit_test(views_by_hand),
-        cmocka_unit_test(absurd_items_are_refused),
-        cmocka_unit_test(slices_of_tensors_share_memory),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(texts_come_back),          cmocka_unit_test(what_follows_is_left),
+    cmocka_unit_test(faults_say_where),         cmocka_unit_test(too_many_parts),
+    cmocka_unit_test(refusals_say_which_axis),  cmocka_unit_test(views_by_hand),
+    cmocka_unit_test(absurd_items_are_refused), cmocka_unit_test(slices_of_tensors_share_memory),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -43,7 +43,6 @@ static void small_by_hand(void **state)
     struct gd_tensor *tensor = make_tensor(GD_FLOAT32, values, 8);
     struct gd_stats s;
 
-    (void)state;
     assert_int_equal(gd_stats_compute(tensor, NULL, &options, &s, NULL), GD_OK);
     assert_int_equal(s.count, 8);
     assert_int_equal(s.nan, 1);
@@ -69,7 +68,6 @@ static void against_the_step_before(void **state)
     struct gd_tensor *a = make_tensor(GD_FLOAT32, cur, 7), *b = make_tensor(GD_FLOAT32, old, 7);
     struct gd_stats s;
 
-    (void)state;
     assert_int_equal(gd_stats_compute(a, b, &options, &s, NULL), GD_OK);
     assert_true(s.has_prev);
     assert_int_equal(s.mismatch, 3); /* 2, NaN, and infinities of different signs */
@@ -89,7 +87,6 @@ static void what_cannot_be_compared(void **state)
     struct gd_stats s = {.count = 77};
     struct gd_err err;
 
-    (void)state;
     assert_int_equal(gd_stats_compute(four, three, NULL, &s, &err), GD_EINVAL);
     assert_string_equal(err.text, "cannot compare int32 (4,) with int32 (3,): type and shape must "
                                   "match");
@@ -111,7 +108,6 @@ static void many_elements(void **state)
     struct gd_tensor *row, *tensor;
     struct gd_stats s;
 
-    (void)state;
     for (int i = 0; i < ROW; i++) {
         values[i] = i % 2 ? 0.1f : 1000.3f;
     }
@@ -134,7 +130,6 @@ static void the_trainers_environment_does_not_matter(void **state)
     struct gd_stats s;
     uint64_t bins[2];
 
-    (void)state;
 #ifdef __SSE__
     _mm_setcsr(_mm_getcsr() | 0x8040); /* flush to zero, denormals are zero */
 #endif
@@ -197,7 +192,6 @@ static void threads_do_not_change_the_result(void **state)
     struct gd_tensor *cur, *prev;
     struct gd_stats one, more;
 
-    (void)state;
     for (int i = 0; i < ROW; i++) {
         values[i] = sin(i * 0.7) * exp(i % 60);
         others[i] = values[i] * (i % 3 ? 1 : 1.1);
@@ -225,7 +219,6 @@ static void threads_in_the_trainers_environment(void **state)
     struct gd_tensor *tensor;
     struct gd_stats s;
 
-    (void)state;
     for (int i = 0; i < ROW; i++) {
         values[i] = i % 2 ? FLT_MIN / 4 : i % 4 ? NAN : 1;
     }
@@ -251,7 +244,6 @@ static void too_many_ranges(void **state)
     struct gd_stats s;
     struct gd_err err;
 
-    (void)state;
     assert_int_equal(gd_stats_compute(tensor, NULL, &options, &s, &err), GD_EINVAL);
     assert_string_equal(err.text, "17 ranges: expected 0 to 16");
     gd_tensor_unref(tensor);
@@ -297,7 +289,6 @@ static void strides_do_not_change_the_result(void **state)
     const struct gd_shape shape = {.rank = 3, .dim = {A, B, C}};
     struct gd_stats first, s;
 
-    (void)state;
     for (size_t l = 0; l < sizeof(layouts) / sizeof(layouts[0]); l++) {
         const struct gd_shape flat = {.rank = 1, .dim = {layouts[l].room}};
         const int64_t *st = layouts[l].stride;
@@ -342,7 +333,6 @@ static void histogram_of_denormals(void **state)
     struct gd_tensor tensor = {
         .dtype = GD_FLOAT64, .refs = 1, .data = (const unsigned char *)values};
     uint64_t bins[4], many[300];
-    (void)state;
     tensor.shape.rank = 1;
     tensor.shape.dim[0] = sizeof(values) / sizeof(*values);
     tensor.stride[0] = sizeof(*values);
@@ -358,20 +348,17 @@ static void histogram_of_denormals(void **state)
     assert_true(bins[0] == 4 && bins[1] + bins[2] + bins[3] == 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_by_hand),
-        cmocka_unit_test(against_the_step_before),
-        cmocka_unit_test(what_cannot_be_compared),
-        cmocka_unit_test(the_trainers_environment_does_not_matter),
-        cmocka_unit_test(many_elements),
-        cmocka_unit_test(threads_do_not_change_the_result),
-        cmocka_unit_test(threads_in_the_trainers_environment),
-        cmocka_unit_test(too_many_ranges),
-        cmocka_unit_test(histogram_of_denormals),
-        cmocka_unit_test(strides_do_not_change_the_result),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(small_by_hand),
+    cmocka_unit_test(against_the_step_before),
+    cmocka_unit_test(what_cannot_be_compared),
+    cmocka_unit_test(the_trainers_environment_does_not_matter),
+    cmocka_unit_test(many_elements),
+    cmocka_unit_test(threads_do_not_change_the_result),
+    cmocka_unit_test(threads_in_the_trainers_environment),
+    cmocka_unit_test(too_many_ranges),
+    cmocka_unit_test(histogram_of_denormals),
+    cmocka_unit_test(strides_do_not_change_the_result),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -131,13 +131,11 @@ static void sizes_of(const enum gd_dtype *dtypes, size_t count)
 
 static void sizes_of_floats(void **state)
 {
-    (void)state;
     sizes_of(floats, ARRAY_LEN(floats));
 }
 
 static void sizes_of_integers(void **state)
 {
-    (void)state;
     sizes_of(integers, ARRAY_LEN(integers));
 }
 
@@ -153,7 +151,6 @@ static void odd_ones_at_each_place(void **state)
     enum { N = 64 + 9 };
     unsigned char cur[N * 8], prev[N * 8];
 
-    (void)state;
     for (size_t d = 0; d < ARRAY_LEN(floats); d++) {
         size_t item = gd_dtype_size(floats[d]);
 
@@ -176,7 +173,6 @@ static void nothing_but(void **state)
     enum { N = 2048 + 21 };
     static unsigned char cur[N * 8], prev[N * 8];
 
-    (void)state;
     for (size_t d = 0; d < ARRAY_LEN(floats); d++) {
         for (size_t s = 0; s < ARRAY_LEN(specials); s++) {
             fill_elements(floats[d], prev, N);
@@ -197,7 +193,6 @@ static void mixed_with_many(void **state)
     static unsigned char cur[N * 8], prev[N * 8];
     const struct gd_stats_options options = {.rtol = 0.01, .equal_nan = true};
 
-    (void)state;
     for (size_t d = 0; d < ARRAY_LEN(floats); d++) {
         size_t item = gd_dtype_size(floats[d]);
 
@@ -239,7 +234,6 @@ static void ends_of_ranges(void **state)
     enum { N = 1500 };
     static unsigned char cur[N * 8];
 
-    (void)state;
     for (size_t d = 0; d < ARRAY_LEN(floats); d++) {
         for (size_t i = 0; i < N; i++) {
             put_element(
@@ -260,7 +254,6 @@ static void any_bits(void **state)
     enum { N = 65536 };
     static unsigned char cur[N * 4], prev[N * 4];
 
-    (void)state;
     for (size_t d = 0; d < 3; d++) {
         size_t item = gd_dtype_size(floats[d]);
 
@@ -280,7 +273,6 @@ static void hard_sums(void **state)
     enum { N = 300000 };
     unsigned char *cur = malloc(N * 8);
 
-    (void)state;
     assert_non_null(cur);
     for (size_t d = 0; d < ARRAY_LEN(floats); d++) {
         size_t item = gd_dtype_size(floats[d]);
@@ -341,7 +333,6 @@ static void near_the_largest_double(void **state)
 {
     const double big = 0x1.8p1023;
 
-    (void)state;
     check_huge((double[]){big, big, big, big}, INFINITY, INFINITY, "a sum that is too large");
     check_huge((double[]){-big, -big, -1, -big}, -INFINITY, INFINITY, "one that is too small");
     check_huge((double[]){big, -big, big, -big}, 0, INFINITY, "a sum that comes back");
@@ -372,7 +363,6 @@ static void finite_or_not_at_each_place(void **state)
     static const double odd[] = {(double)NAN, (double)INFINITY, (double)-INFINITY};
     unsigned char x[700 * sizeof(double)];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(floats); i++) {
         enum gd_dtype dtype = floats[i];
         size_t item = gd_dtype_size(dtype);
@@ -406,7 +396,6 @@ static void finite_views(void **state)
     float *x = calloc(200 * 300, sizeof(float));
     struct gd_tensor *base, *view;
 
-    (void)state;
     assert_non_null(x);
     assert_int_equal(
         gd_tensor_wrap(GD_FLOAT32, &all, x, 200 * 300 * sizeof(float), NULL, NULL, &base, NULL),
@@ -432,21 +421,18 @@ static void finite_views(void **state)
     free(x);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_of_floats),
-        cmocka_unit_test(sizes_of_integers),
-        cmocka_unit_test(odd_ones_at_each_place),
-        cmocka_unit_test(nothing_but),
-        cmocka_unit_test(mixed_with_many),
-        cmocka_unit_test(ends_of_ranges),
-        cmocka_unit_test(any_bits),
-        cmocka_unit_test(hard_sums),
-        cmocka_unit_test(near_the_largest_double),
-        cmocka_unit_test(finite_or_not_at_each_place),
-        cmocka_unit_test(finite_views),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(sizes_of_floats),
+    cmocka_unit_test(sizes_of_integers),
+    cmocka_unit_test(odd_ones_at_each_place),
+    cmocka_unit_test(nothing_but),
+    cmocka_unit_test(mixed_with_many),
+    cmocka_unit_test(ends_of_ranges),
+    cmocka_unit_test(any_bits),
+    cmocka_unit_test(hard_sums),
+    cmocka_unit_test(near_the_largest_double),
+    cmocka_unit_test(finite_or_not_at_each_place),
+    cmocka_unit_test(finite_views),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

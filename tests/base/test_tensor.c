@@ -28,7 +28,6 @@ static void counts_and_bytes(void **state)
         {{.rank = 3, .dim = {INT64_C(1) << 32, INT64_C(1) << 32, 0}}, -1, GD_ELIMIT},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gd_err err;
         size_t bytes = 99;
@@ -46,7 +45,6 @@ static void shapes_as_text(void **state)
     static const struct gd_shape one = {.rank = 1, .dim = {4}}, none = {.rank = 0};
     char text[64], small[6];
 
-    (void)state;
     assert_string_equal(gd_shape_text(&shape_2_3, text, sizeof(text)), "(2, 3)");
     assert_string_equal(gd_shape_text(&one, text, sizeof(text)), "(4,)");
     assert_string_equal(gd_shape_text(&none, text, sizeof(text)), "()");
@@ -61,7 +59,6 @@ static void made_tensors_can_be_filled(void **state)
     struct gd_tensor *tensor;
     float *values;
 
-    (void)state;
     assert_int_equal(gd_tensor_create(GD_FLOAT32, &shape_2_3, 24, &tensor, NULL), GD_OK);
     values = (float *)(void *)gd_tensor_bytes_mut(tensor);
     for (int i = 0; i < 6; i++) {
@@ -84,7 +81,6 @@ static void limits_hold(void **state)
     struct gd_tensor *tensor = NULL;
     struct gd_err err;
 
-    (void)state;
     assert_int_equal(gd_tensor_create(GD_FLOAT32, &shape_2_3, 23, &tensor, &err), GD_ELIMIT);
     assert_string_equal(err.text, "a tensor of 24 bytes exceeds the limit of 23");
     assert_int_equal(gd_tensor_create(GD_FLOAT64, &huge, 0, &tensor, &err), GD_ENOMEM);
@@ -96,7 +92,6 @@ static void big_tensors_are_mapped(void **state)
 {
     const size_t sizes[] = {(2 << 20) - 1, 2 << 20, (2 << 20) + 1, (6 << 20) + 12345};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct gd_shape shape = {.rank = 1, .dim = {(int64_t)sizes[i]}};
         struct gd_tensor *tensor;
@@ -116,7 +111,6 @@ static void no_elements_no_memory(void **state)
     const struct gd_shape shape = {.rank = 2, .dim = {0, 4}};
     struct gd_tensor *tensor, *view, *flat;
 
-    (void)state;
     assert_int_equal(gd_tensor_create(GD_INT8, &shape, 0, &tensor, NULL), GD_OK);
     assert_null(tensor->data);
     assert_null(gd_tensor_bytes_mut(tensor));
@@ -148,7 +142,6 @@ static void wrapped_memory_ends_once(void **state)
     struct gd_tensor *tensor, *view;
     struct gd_err err;
 
-    (void)state;
     freed = 0;
     assert_int_equal(
         gd_tensor_wrap(GD_FLOAT32, &shape_2_3, values, 20, count_free, &freed, &tensor, &err),
@@ -192,7 +185,6 @@ static void views_stay_inside(void **state)
     };
     struct gd_tensor *tensor;
 
-    (void)state;
     assert_int_equal(gd_tensor_create(GD_FLOAT32, &shape_2_3, 0, &tensor, NULL), GD_OK);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct gd_shape shape = {.rank = 1, .dim = {cases[i].dim}};
@@ -226,7 +218,6 @@ static void strided_copies(void **state)
     };
     unsigned char data[24 * 16], out[24 * 16 + 1];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(data); i++) {
         data[i] = (unsigned char)(i * 7 + i / 256);
     }
@@ -261,7 +252,6 @@ static void contiguous_is_decided_by_layout(void **state)
     struct gd_tensor *tensor, *view, *flat;
     float *values;
 
-    (void)state;
     assert_int_equal(gd_tensor_create(GD_FLOAT32, &shape_2_3, 0, &tensor, NULL), GD_OK);
     values = (float *)(void *)gd_tensor_bytes_mut(tensor);
     for (int i = 0; i < 6; i++) {
@@ -308,7 +298,6 @@ static void references_from_many_threads(void **state)
     struct gd_tensor *tensor;
     pthread_t thread[4];
 
-    (void)state;
     freed = 0;
     assert_int_equal(
         gd_tensor_wrap(GD_FLOAT32, &shape_2_3, values, 24, count_free, &freed, &tensor, NULL),
@@ -325,21 +314,18 @@ static void references_from_many_threads(void **state)
     assert_int_equal(freed, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_and_bytes),
-        cmocka_unit_test(shapes_as_text),
-        cmocka_unit_test(made_tensors_can_be_filled),
-        cmocka_unit_test(limits_hold),
-        cmocka_unit_test(big_tensors_are_mapped),
-        cmocka_unit_test(no_elements_no_memory),
-        cmocka_unit_test(wrapped_memory_ends_once),
-        cmocka_unit_test(views_stay_inside),
-        cmocka_unit_test(strided_copies),
-        cmocka_unit_test(contiguous_is_decided_by_layout),
-        cmocka_unit_test(references_from_many_threads),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(counts_and_bytes),
+    cmocka_unit_test(shapes_as_text),
+    cmocka_unit_test(made_tensors_can_be_filled),
+    cmocka_unit_test(limits_hold),
+    cmocka_unit_test(big_tensors_are_mapped),
+    cmocka_unit_test(no_elements_no_memory),
+    cmocka_unit_test(wrapped_memory_ends_once),
+    cmocka_unit_test(views_stay_inside),
+    cmocka_unit_test(strided_copies),
+    cmocka_unit_test(contiguous_is_decided_by_layout),
+    cmocka_unit_test(references_from_many_threads),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

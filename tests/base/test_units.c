@@ -40,7 +40,6 @@ static void every_dtype(void **state)
 {
     struct gd_units *units;
 
-    (void)state;
     for (int dtype = 0; dtype <= GD_DT_COUNT; dtype++) {
         size_t item = gd_dtype_size((enum gd_dtype)dtype);
         bool is_complex = gd_dtype_is_complex((enum gd_dtype)dtype);
@@ -88,7 +87,6 @@ static void nan_is_not_zero(void **state)
     const float nan = NAN;
     struct gd_units *units;
 
-    (void)state;
     memcpy(gd_tensor_bytes_mut(tensor) + 7 * sizeof(nan), &nan, sizeof(nan));
     assert_int_equal(gd_units_create(&units, NULL), GD_OK);
     assert_int_equal(gd_units_look(units, tensor, NULL), GD_OK);
@@ -103,7 +101,6 @@ static void in_a_row(void **state)
     float values[6] = {0};
     struct gd_units *units;
 
-    (void)state;
     assert_int_equal(gd_units_create(&units, NULL), GD_OK);
     assert_int_equal(total_of(units), 0);
     for (uint32_t look = 0; look < 4; look++) {
@@ -128,7 +125,6 @@ static void another_shape_starts_anew(void **state)
                      *more = make_zeros(GD_FLOAT32, 9, 4), *half = make_zeros(GD_FLOAT16, 2, 4);
     struct gd_units *units;
 
-    (void)state;
     assert_int_equal(gd_units_create(&units, NULL), GD_OK);
     assert_int_equal(gd_units_look(units, three, NULL), GD_OK);
     assert_int_equal(gd_units_look(units, three, NULL), GD_OK);
@@ -189,7 +185,6 @@ static void strided_rows(void **state)
     static const enum gd_dtype dtypes[] = {GD_INT8, GD_INT16, GD_FLOAT32, GD_FLOAT64};
     unsigned seed = 1;
 
-    (void)state;
     for (size_t d = 0; d < sizeof(dtypes) / sizeof(dtypes[0]); d++) {
         struct gd_tensor *base = make_zeros(dtypes[d], 24, 10), *view;
         int64_t item = (int64_t)gd_dtype_size(dtypes[d]);
@@ -224,7 +219,6 @@ static void nothing_to_look_at(void **state)
     struct gd_units *units;
     struct gd_err err;
 
-    (void)state;
     assert_int_equal(gd_units_create(&units, NULL), GD_OK);
     assert_int_equal(gd_units_look(units, no_rows, NULL), GD_OK);
     assert_int_equal(total_of(units), 0);
@@ -245,13 +239,10 @@ static void nothing_to_look_at(void **state)
     gd_tensor_unref(no_units);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dtype),  cmocka_unit_test(nan_is_not_zero),
-        cmocka_unit_test(in_a_row),     cmocka_unit_test(another_shape_starts_anew),
-        cmocka_unit_test(strided_rows), cmocka_unit_test(nothing_to_look_at),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_dtype),  cmocka_unit_test(nan_is_not_zero),
+    cmocka_unit_test(in_a_row),     cmocka_unit_test(another_shape_starts_anew),
+    cmocka_unit_test(strided_rows), cmocka_unit_test(nothing_to_look_at),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -54,7 +54,6 @@ static void each_part_once(void **state)
 {
     static const size_t counts[] = {0, 1, 2, 3, 17, PARTS};
 
-    (void)state;
     for (int threads = -1; threads < 8; threads++) {
         for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
             struct tally tally = {.caller = pthread_self()};
@@ -75,7 +74,6 @@ static void at_the_same_time(void **state)
     pthread_barrier_t meet;
     sigset_t before, after;
 
-    (void)state;
     pthread_sigmask(SIG_SETMASK, NULL, &before);
     pthread_barrier_init(&meet, NULL, 4);
     tally.meet = &meet;
@@ -107,7 +105,6 @@ static void several_callers(void **state)
     pthread_t threads[4];
     bool good[4];
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, call_often, &good[i]), 0);
     }
@@ -143,7 +140,6 @@ static void after_a_fork(void **state)
 {
     struct tally tally = {.caller = pthread_self()};
 
-    (void)state;
     gd_workers_run(4, PARTS, do_part, &tally); /* creates the threads */
     assert_int_equal(in_a_fork(), 0);
     assert_int_equal(in_a_fork(), 0);
@@ -167,7 +163,6 @@ static void a_fork_in_between(void **state)
     atomic_bool stop = false;
     pthread_t thread;
 
-    (void)state;
     assert_int_equal(pthread_create(&thread, NULL, run_until, &stop), 0);
     for (int i = 0; i < 30; i++) {
         assert_int_equal(in_a_fork(), 0);
@@ -176,13 +171,10 @@ static void a_fork_in_between(void **state)
     pthread_join(thread, NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_part_once),    cmocka_unit_test(at_the_same_time),
-        cmocka_unit_test(several_callers),   cmocka_unit_test(after_a_fork),
-        cmocka_unit_test(a_fork_in_between),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_part_once),    cmocka_unit_test(at_the_same_time),
+    cmocka_unit_test(several_callers),   cmocka_unit_test(after_a_fork),
+    cmocka_unit_test(a_fork_in_between),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -121,7 +121,6 @@ static void test_labels(void **state)
     struct gd_divergence d;
     const char *at;
 
-    (void)state;
     find_divergence("xcnrf", "xcnrf", &d, &at);
     assert_int_equal(d.origin, GD_ORIGIN_NONE);
     assert_int_equal(d.checked, NODES);
@@ -162,7 +161,6 @@ static void test_middle_first(void **state)
             assert_int_equal(order[0], 3);
         }
     }
-    (void)state;
 }
 
 static void compare_levels(const struct gd_pair_level *level, const float *a, const float *b,
@@ -189,7 +187,6 @@ static void test_levels_agree(void **state)
 {
     float a[64], b[64];
 
-    (void)state;
     for (int i = 0; i < 64; i++) {
         a[i] = (float)(i - 20) * 1.37F;
         b[i] = i % 3 ? a[i] * (1 + 1e-4F * (float)(i % 7)) : i % 2 ? 0 : a[i];
@@ -211,7 +208,6 @@ static void check_common(const char *name, const char *want)
 
 static void test_common_names(void **state)
 {
-    (void)state;
     check_common("bn1.gamma", "bn1.weight");
     check_common("block.bn2d.moving_variance", "block.running_var");
     check_common("gamma", "gamma"); /* on its own it is not a layer's parameter */
@@ -256,7 +252,6 @@ static void test_same_names(void **state)
     struct gd_table a, b;
     struct gd_err err;
 
-    (void)state;
     add_many(&a, 1);
     add_many(&b, MANY + 1);
     assert_int_equal(gd_match_tables(&a, &b, &options, &matching, &err), GD_OK);
@@ -353,14 +348,12 @@ static void test_layers(void **state)
     };
     static const char *const modules[] = {"", "", "", "", "fc1/Linear.forward.0", "", "", "", ""};
 
-    (void)state;
     check_layers(torch, 8, mindspore, 9, partners);
     check_layers(calls, 2, mindspore, 9, modules);
 }
 
 static void test_operators(void **state)
 {
-    (void)state;
     assert_true(gd_op_is_alike("conv2d", "Conv2D"));
     assert_true(gd_op_is_alike("linear", "MatMul"));
     assert_true(gd_op_is_alike("BiasAdd", "Conv2d"));
@@ -374,14 +367,11 @@ static void test_operators(void **state)
     assert_false(gd_op_changes_input("LayerNorm", 3));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),       cmocka_unit_test(test_middle_first),
-        cmocka_unit_test(test_levels_agree), cmocka_unit_test(test_common_names),
-        cmocka_unit_test(test_same_names),   cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_operators),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_labels),       cmocka_unit_test(test_middle_first),
+    cmocka_unit_test(test_levels_agree), cmocka_unit_test(test_common_names),
+    cmocka_unit_test(test_same_names),   cmocka_unit_test(test_layers),
+    cmocka_unit_test(test_operators),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -111,8 +111,6 @@ void got_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
 {
     struct answer *answer = ctx;
 
-    (void)dtype;
-    (void)shape;
     answer->calls++;
     answer->code = err ? err->code : GD_OK;
     answer->step = step;

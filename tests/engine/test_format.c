@@ -26,7 +26,6 @@ static void test_scalars(void **state)
         {GD_BOOL, &yes, "True"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gd_buf out = GD_BUF_INIT(100);
 
@@ -54,7 +53,6 @@ static void byte_counts(void **state)
     };
     char text[32];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_string_equal(gd_format_bytes(cases[i].bytes, text, sizeof(text)), cases[i].text);
     }
@@ -73,7 +71,6 @@ static void the_buffer_limits_what_is_printed(void **state)
     struct gd_tensor *tensor, *view;
     struct gd_err err;
 
-    (void)state;
     assert_int_equal(gd_tensor_wrap(GD_UINT8, &one, &zero, 1, NULL, NULL, &tensor, NULL), GD_OK);
     assert_int_equal(gd_tensor_view(tensor, &huge, stride, 0, &view, NULL), GD_OK);
     assert_int_equal(gd_format_values(view, &format, &out, &err), GD_OK);
@@ -108,7 +105,6 @@ static void odd_settings_do_no_harm(void **state)
     };
     struct gd_tensor *tensor;
 
-    (void)state;
     assert_int_equal(
         gd_tensor_wrap(GD_FLOAT64, &shape, values, sizeof(values), NULL, NULL, &tensor, NULL),
         GD_OK);
@@ -141,7 +137,6 @@ static void digits_of_hard_numbers(void **state)
         {1.0 / 3, "3333333333333333", -1},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gd_float_parts parts;
         struct gd_decimal d;
@@ -156,15 +151,12 @@ static void digits_of_hard_numbers(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scalars),
-        cmocka_unit_test(byte_counts),
-        cmocka_unit_test(the_buffer_limits_what_is_printed),
-        cmocka_unit_test(odd_settings_do_no_harm),
-        cmocka_unit_test(digits_of_hard_numbers),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_scalars),
+    cmocka_unit_test(byte_counts),
+    cmocka_unit_test(the_buffer_limits_what_is_printed),
+    cmocka_unit_test(odd_settings_do_no_harm),
+    cmocka_unit_test(digits_of_hard_numbers),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -27,7 +27,6 @@ static void test_oldest_is_current(void **state)
     struct gd_debugger *debugger = make_debugger(&clock);
     struct gd_progress_info info;
 
-    (void)state;
     assert_false(gd_progress_current(debugger, &info));
     struct gd_progress *first = gd_progress_begin(debugger, "first", "B", 1000);
     struct gd_progress *second = gd_progress_begin(debugger, "second", "nodes", 0);
@@ -58,7 +57,6 @@ static void test_stop_reaches_those_that_run(void **state)
     double clock = 1;
     struct gd_debugger *debugger = make_debugger(&clock);
 
-    (void)state;
     gd_progress_stop_all(debugger);
     struct gd_progress *first = gd_progress_begin(debugger, "a", "B", 1);
     struct gd_progress *second = gd_progress_begin(debugger, "b", "B", 1);
@@ -76,7 +74,6 @@ static void test_stop_reaches_those_that_run(void **state)
 
 static void test_none_is_taken(void **state)
 {
-    (void)state;
     gd_progress_at(NULL, 1);
     assert_false(gd_progress_is_stopped(NULL));
     gd_progress_end(NULL);
@@ -98,7 +95,6 @@ static void test_text(void **state)
 {
     uint64_t gib = UINT64_C(1) << 30;
 
-    (void)state;
     expect_text(gib, 4 * gib, 512.0 * 1024 * 1024, "B", 80, false,
                 "fetching w:0  [######--------------------]  1.0 of 4.0 GiB  512.0 MiB/s");
     expect_text(gib, 4 * gib, 512.0 * 1024 * 1024, "B", 80, true,
@@ -113,14 +109,11 @@ static void test_text(void **state)
     expect_text(gib, 4 * gib, 0, "B", -5, false, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_oldest_is_current),
-        cmocka_unit_test(test_stop_reaches_those_that_run),
-        cmocka_unit_test(test_none_is_taken),
-        cmocka_unit_test(test_text),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_oldest_is_current),
+    cmocka_unit_test(test_stop_reaches_those_that_run),
+    cmocka_unit_test(test_none_is_taken),
+    cmocka_unit_test(test_text),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

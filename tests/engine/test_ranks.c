@@ -50,7 +50,6 @@ static int rank_resume(struct gd_target *target, const struct gd_run *run, struc
 {
     struct rank *rank = rank_of(target);
 
-    (void)err;
     assert_false(rank->runs);
     rank->runs = true;
     rank->left = run->kind == GD_RUN_STEP ? run->count : 0;
@@ -61,7 +60,6 @@ static int rank_resume(struct gd_target *target, const struct gd_run *run, struc
 
 static int interrupt_at(struct gd_target *target, int64_t step, struct gd_err *err)
 {
-    (void)err;
     rank_of(target)->interrupt_at = step;
     return GD_OK;
 }
@@ -69,8 +67,6 @@ static int interrupt_at(struct gd_target *target, int64_t step, struct gd_err *e
 static int rank_command(struct gd_target *target, const char *name, const char *args,
                         gd_node_id node, gd_command_fn fn, void *ctx, struct gd_err *err)
 {
-    (void)node;
-    (void)err;
     assert_string_equal(name, "digest");
     assert_non_null(args);
     fn(ctx, rank_of(target)->digests, NULL);
@@ -253,7 +249,6 @@ static void test_connect(void **state)
 {
     struct bench *bench = start_bench(3);
 
-    (void)state;
     assert_ptr_equal(bench->debugger->current, bench->rank[0].session);
     assert_false(bench->rank[0].session->stop.together);
     assert_true(bench->rank[2].session->stop.together);
@@ -265,7 +260,6 @@ static void test_one_does_not_connect(void **state)
 {
     struct bench *bench = make_bench(4);
 
-    (void)state;
     for (int i = 0; i < 3; i += 2) {
         join_rank(bench, i);
         stop_rank(&bench->rank[i], GD_STOP_CONNECTED, true);
@@ -286,7 +280,6 @@ static void test_connect_in_mid_run(void **state)
 {
     struct bench *bench = make_bench(2);
 
-    (void)state;
     join_rank(bench, 0);
     join_rank(bench, 1);
     bench->rank[0].step = 7;
@@ -303,7 +296,6 @@ static void test_step(void **state)
 {
     struct bench *bench = start_bench(3);
 
-    (void)state;
     resume_all(bench, GD_RUN_STEP, 5);
     settle_ranks(bench);
     expect_text(bench, "All 3 ranks are stopped at the end of step 5.\n");
@@ -326,7 +318,6 @@ static void test_asked_what_it_did(void **state)
 {
     struct bench *bench = start_bench(2);
 
-    (void)state;
     resume_all(bench, GD_RUN_STEP, 5);
     run_to(bench, 3);
     bench->rank[1].runs = false; /* word of it is under way */
@@ -345,7 +336,6 @@ static void test_inside_a_step(void **state)
 {
     struct bench *bench = start_bench(2);
 
-    (void)state;
     watch_something(bench);
     resume_all(bench, GD_RUN_CONTINUE, 0);
     run_to(bench, 3);
@@ -368,7 +358,6 @@ static void test_between_steps(void **state)
 {
     struct bench *bench = start_bench(2);
 
-    (void)state;
     watch_something(bench);
     resume_all(bench, GD_RUN_CONTINUE, 0);
     run_to(bench, 3);
@@ -387,7 +376,6 @@ static void test_between_steps(void **state)
 /* They run free; wherever they are when they are to stand, they come to the same boundary. */
 static void test_pause(void **state)
 {
-    (void)state;
     for (uint32_t seed = 1; seed <= 50; seed++) {
         struct bench *bench = start_bench(4);
 
@@ -419,7 +407,6 @@ static void test_alone(void **state)
 {
     struct bench *bench = start_bench(2);
 
-    (void)state;
     resume_all(bench, GD_RUN_NEXT, 1);
     assert_false(bench->rank[1].runs);
     stop_rank(&bench->rank[0], GD_STOP_NODE, false);
@@ -446,7 +433,6 @@ static void test_ahead(void **state)
 {
     struct bench *bench = start_bench(2);
 
-    (void)state;
     bench->debugger->settings.rank_locking = GD_LOCKING_ON;
     resume_all(bench, GD_RUN_STEP, 2);
     bench->rank[0].step = 2; /* no collective in these */
@@ -469,7 +455,6 @@ static void test_lost(void **state)
 {
     struct bench *bench = start_bench(3);
 
-    (void)state;
     resume_all(bench, GD_RUN_CONTINUE, 0);
     for (int i = 0; i < 20; i++) {
         assert_true(turn_ranks(bench));
@@ -530,7 +515,6 @@ static void test_digests(void **state)
     struct gd_err err = {0};
     struct seen seen = {0};
 
-    (void)state;
     assert_int_equal(gd_ranks_digest(ranks, "", on_digests, &seen, NULL), GD_OK);
     assert_int_equal(seen.calls, 1);
     assert_int_equal(seen.tensors, 2);
@@ -559,7 +543,6 @@ static void test_divergence(void **state)
     struct gd_watch_spec spec = {
         .expression = "divergent > 0", .action = GD_WATCH_STOP, .event = GD_DIVERGENCE};
 
-    (void)state;
     assert_int_equal(gd_watchpoint_add(bench->debugger, &spec, NULL, NULL), GD_OK);
     resume_all(bench, GD_RUN_STEP, 3);
     settle_ranks(bench);
@@ -577,23 +560,20 @@ static void test_divergence(void **state)
     destroy_bench(bench);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_connect),
-        cmocka_unit_test(test_one_does_not_connect),
-        cmocka_unit_test(test_connect_in_mid_run),
-        cmocka_unit_test(test_step),
-        cmocka_unit_test(test_asked_what_it_did),
-        cmocka_unit_test(test_inside_a_step),
-        cmocka_unit_test(test_between_steps),
-        cmocka_unit_test(test_pause),
-        cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_ahead),
-        cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_digests),
-        cmocka_unit_test(test_divergence),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_connect),
+    cmocka_unit_test(test_one_does_not_connect),
+    cmocka_unit_test(test_connect_in_mid_run),
+    cmocka_unit_test(test_step),
+    cmocka_unit_test(test_asked_what_it_did),
+    cmocka_unit_test(test_inside_a_step),
+    cmocka_unit_test(test_between_steps),
+    cmocka_unit_test(test_pause),
+    cmocka_unit_test(test_alone),
+    cmocka_unit_test(test_ahead),
+    cmocka_unit_test(test_lost),
+    cmocka_unit_test(test_digests),
+    cmocka_unit_test(test_divergence),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -33,7 +33,6 @@ static void test_states(void **state)
     struct bench *bench = make(true);
     struct gd_session *session = bench->session;
     struct gd_err err;
-    (void)state;
 
     assert_int_equal(session->state, GD_CONNECTED);
     assert_int_equal(session->graph_generation, 1);
@@ -77,7 +76,6 @@ static void test_node_names(void **state)
 {
     struct bench *bench = make(true);
     struct gd_stop stop = {.reason = GD_STOP_NODE, .step = 1, .node = GD_NO_NODE};
-    (void)state;
 
     snprintf(stop.node_name, sizeof(stop.node_name), "net/c");
     gd_session_on_stopped(bench->session, &stop);
@@ -98,7 +96,6 @@ static void test_unsupported(void **state)
     struct gd_tensor_ref ref = {.iter = GD_PREVIOUS};
     struct gd_err err;
     struct answer answer = {0};
-    (void)state;
 
     stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
     assert_int_equal(gd_target_interrupt(target, &err), GD_EUNSUPPORTED);
@@ -162,7 +159,6 @@ static void test_fetch_and_cache(void **state)
     struct gd_tensor *tensor = fake_tensor(4, 10);
     struct answer answer = {0};
     struct gd_err err;
-    (void)state;
 
     stop_at(bench, GD_STOP_STEP, 1, GD_NO_NODE);
     /* A slice first: goes to the target, is not kept as the whole. */
@@ -210,7 +206,6 @@ static void test_stats_fall_back(void **state)
     struct gd_stats stats = {.count = 99};
     struct gd_shape shape = {.rank = 1, .dim = {99}};
     struct answer answer = {0};
-    (void)state;
 
     stop_at(bench, GD_STOP_STEP, 1, GD_NO_NODE);
     /* The target's own answer is kept... */
@@ -256,7 +251,6 @@ static void test_late_answers(void **state)
     struct gd_tensor *tensor = fake_tensor(4, 1);
     struct answer answer = {0}, second = {0};
     struct gd_err err;
-    (void)state;
 
     /* An answer that comes after the trainer moved is delivered, but is no value of the new stop.
      */
@@ -292,7 +286,6 @@ static void test_cache_limits(void **state)
     struct gd_shape shape = {.rank = 0};
     enum gd_dtype dtype;
     int64_t step;
-    (void)state;
 
     assert_int_equal(gd_cache_create(20000, &cache, NULL), GD_OK);
     for (ref.node = 0; ref.node < 200; ref.node++) {
@@ -335,7 +328,6 @@ static void test_hits(void **state)
     struct bench *bench = make(true);
     struct gd_session *session = bench->session;
     struct gd_hit hit = {.watchpoint = 1, .node = GD_NO_NODE, .param_count = 99};
-    (void)state;
 
     bench->debugger->settings.max_hits = 100;
     snprintf(hit.node_name, sizeof(hit.node_name), "net/b");
@@ -361,7 +353,6 @@ static void test_scalars(void **state)
     struct bench *bench = make(true);
     struct gd_session *session = bench->session;
     char name[200];
-    (void)state;
 
     gd_session_on_scalar(session, "loss", 2.5, 1);
     gd_session_on_scalar(session, "loss", 2.25, 2);
@@ -384,9 +375,6 @@ static void test_scalars(void **state)
 static int refuse_stop(struct gd_target *target, char *const *parts, size_t count, bool not_finite,
                        struct gd_err *err)
 {
-    (void)parts;
-    (void)count;
-    (void)not_finite;
     return gd_fail(err, ((struct fake_target *)target)->watch_rc, "the line is full");
 }
 
@@ -396,7 +384,6 @@ static void test_nobody_is_told_what_is_waited_for(void **state)
     struct bench *bench = make(true);
     struct gd_target_ops ops = *bench->fake->target.ops;
 
-    (void)state;
     ops.expect = refuse_stop;
     bench->fake->target.ops = &ops;
     bench->fake->watch_rc = GD_ELIMIT;
@@ -423,7 +410,6 @@ static void test_several_sessions(void **state)
     bool gone[3] = {false};
     struct fake_target *refused;
     struct gd_err err;
-    (void)state;
 
     debugger->settings.max_sessions = 2;
     second = connect_fake(debugger, fake_create(true, &gone[0]));
@@ -464,7 +450,6 @@ static void test_held_session(void **state)
     struct gd_session *held, *none = NULL;
     bool gone[3] = {false};
     struct gd_err err;
-    (void)state;
 
     gd_session_hold(NULL);
     gd_session_release(NULL);
@@ -494,7 +479,6 @@ static void test_nobody_there(void **state)
     struct gd_session *need;
     struct gd_breakpoint *breakpoint;
     struct gd_err err;
-    (void)state;
 
     assert_int_equal(gd_debugger_create(&debugger, &err), GD_OK);
     assert_int_equal(gd_debugger_need_session(debugger, &need, &err), GD_ESTATE);
@@ -504,23 +488,20 @@ static void test_nobody_there(void **state)
     gd_debugger_destroy(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_states),
-        cmocka_unit_test(test_node_names),
-        cmocka_unit_test(test_unsupported),
-        cmocka_unit_test(test_fetch_and_cache),
-        cmocka_unit_test(test_stats_fall_back),
-        cmocka_unit_test(test_late_answers),
-        cmocka_unit_test(test_cache_limits),
-        cmocka_unit_test(test_hits),
-        cmocka_unit_test(test_scalars),
-        cmocka_unit_test(test_nobody_is_told_what_is_waited_for),
-        cmocka_unit_test(test_several_sessions),
-        cmocka_unit_test(test_held_session),
-        cmocka_unit_test(test_nobody_there),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_states),
+    cmocka_unit_test(test_node_names),
+    cmocka_unit_test(test_unsupported),
+    cmocka_unit_test(test_fetch_and_cache),
+    cmocka_unit_test(test_stats_fall_back),
+    cmocka_unit_test(test_late_answers),
+    cmocka_unit_test(test_cache_limits),
+    cmocka_unit_test(test_hits),
+    cmocka_unit_test(test_scalars),
+    cmocka_unit_test(test_nobody_is_told_what_is_waited_for),
+    cmocka_unit_test(test_several_sessions),
+    cmocka_unit_test(test_held_session),
+    cmocka_unit_test(test_nobody_there),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

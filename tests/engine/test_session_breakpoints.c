@@ -14,7 +14,6 @@ static void test_breakpoints(void **state)
     struct gd_breakpoint *one, *later;
     struct gd_node_desc desc = {.name = "net/late", .type = "X", .order = GD_NO_ORDER};
     struct gd_err err;
-    (void)state;
 
     assert_int_equal(gd_debugger_break(debugger, "net/b", false, &one, &err), GD_OK);
     assert_int_equal(one->number, 1);
@@ -70,7 +69,6 @@ static void test_growth(void **state)
     struct fake_target *fake = bench->fake;
     gd_node_id alone[16];
     struct gd_err err;
-    (void)state;
 
     for (size_t i = 0; i < sizeof(wheres) / sizeof(wheres[0]); i++) {
         assert_int_equal(gd_debugger_break(bench->debugger, wheres[i], false, NULL, &err), GD_OK);
@@ -102,7 +100,6 @@ static void test_ambiguous_names(void **state)
     struct gd_debugger *debugger = bench->debugger;
     struct gd_breakpoint *at;
     struct gd_err err;
-    (void)state;
 
     assert_int_equal(gd_debugger_break(debugger, "late", false, &at, &err), GD_OK);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -158,7 +155,6 @@ static void test_growth_by_new_nodes_alone(void **state)
     gd_node_id nodes[4];
     char name[32];
     struct gd_err err;
-    (void)state;
 
     assert_int_equal(gd_debugger_break(debugger, "at:m.py:7", false, NULL, &err), GD_OK);
     assert_int_equal(gd_debugger_break(debugger, "type:ReLU except net/b", false, NULL, &err),
@@ -200,7 +196,6 @@ static void test_ignore(void **state)
     struct bench *bench = make(true);
     struct gd_breakpoint *one;
     struct gd_err err;
-    (void)state;
 
     assert_int_equal(gd_debugger_break(bench->debugger, "net/b", false, &one, &err), GD_OK);
     one->ignore = 2;
@@ -245,7 +240,6 @@ static void test_lost_while_passing(void **state)
 {
     struct gd_stop again = {.reason = GD_STOP_BREAKPOINT, .step = 2, .node = 1};
     struct gd_err err;
-    (void)state;
 
     for (int refused = 0; refused < 2; refused++) {
         struct bench *bench = make(true);
@@ -274,7 +268,6 @@ static void test_recheck_at_breakpoint(void **state)
     struct bench *bench = make(true);
     struct gd_breakpoint *one;
     struct gd_err err;
-    (void)state;
 
     assert_int_equal(gd_debugger_break(bench->debugger, "net/b", false, &one, &err), GD_OK);
     stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
@@ -300,7 +293,6 @@ static void test_absurd_steps(void **state)
     struct bench *bench = make(true);
     struct gd_breakpoint *one;
     struct gd_err err;
-    (void)state;
 
     assert_int_equal(gd_debugger_break(bench->debugger, "net/b", false, &one, &err), GD_OK);
     stop_at(bench, GD_STOP_STEP, INT64_MAX, GD_NO_NODE);
@@ -318,7 +310,6 @@ static void test_keep_previous(void **state)
     struct bench *bench = make(true);
     struct gd_settings *settings = &bench->debugger->settings;
     struct gd_err err;
-    (void)state;
 
     assert_int_equal(bench->fake->keep_pushes, 0);
     snprintf(settings->keep_previous, sizeof(settings->keep_previous), "net/a, net/c");
@@ -334,19 +325,16 @@ static void test_keep_previous(void **state)
     finish(bench);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_breakpoints),
-        cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_ambiguous_names),
-        cmocka_unit_test(test_growth_by_new_nodes_alone),
-        cmocka_unit_test(test_ignore),
-        cmocka_unit_test(test_lost_while_passing),
-        cmocka_unit_test(test_recheck_at_breakpoint),
-        cmocka_unit_test(test_absurd_steps),
-        cmocka_unit_test(test_keep_previous),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_breakpoints),
+    cmocka_unit_test(test_growth),
+    cmocka_unit_test(test_ambiguous_names),
+    cmocka_unit_test(test_growth_by_new_nodes_alone),
+    cmocka_unit_test(test_ignore),
+    cmocka_unit_test(test_lost_while_passing),
+    cmocka_unit_test(test_recheck_at_breakpoint),
+    cmocka_unit_test(test_absurd_steps),
+    cmocka_unit_test(test_keep_previous),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -36,7 +36,6 @@ static const struct {
 
 static void test_lines(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gd_arena arena;
         struct gd_frame *frames;
@@ -66,7 +65,6 @@ static void test_several(void **state)
     struct gd_arena arena;
     struct gd_frame *frames;
     uint32_t count;
-    (void)state;
 
     gd_arena_init(&arena, 0);
     assert_int_equal(gd_stack_parse(text, strlen(text), &arena, &frames, &count), GD_OK);
@@ -85,7 +83,6 @@ static void test_no_memory(void **state)
     struct gd_arena arena;
     struct gd_frame *frames = NULL;
     uint32_t count = 77;
-    (void)state;
 
     gd_arena_init(&arena, 1);
     assert_int_equal(gd_stack_parse(text, strlen(text), &arena, &frames, &count), GD_ENOMEM);
@@ -94,13 +91,10 @@ static void test_no_memory(void **state)
     gd_arena_deinit(&arena);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_several),
-        cmocka_unit_test(test_no_memory),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_lines),
+    cmocka_unit_test(test_several),
+    cmocka_unit_test(test_no_memory),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

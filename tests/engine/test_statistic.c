@@ -112,7 +112,6 @@ static const struct {
 
 static void test_values(void **state)
 {
-    (void)state;
     struct gd_observation seen = make_observation(&record);
     assert_int_equal(FIGURES, GD_STAT_TOTAL - 1);
     for (size_t i = 0; i < FIGURES; i++) {
@@ -143,7 +142,6 @@ static void expect_error(enum gd_statistic statistic, const struct gd_observatio
 
 static void test_what_blocks(void **state)
 {
-    (void)state;
     struct gd_stats stats = record;
     struct gd_observation seen = make_observation(&stats);
     for (size_t i = 0; i < FIGURES; i++) {
@@ -163,7 +161,6 @@ static void test_what_blocks(void **state)
 /* What was NaN or Inf in the step before has no change, whatever it is now. */
 static void test_previous_not_finite(void **state)
 {
-    (void)state;
     struct gd_stats stats = record;
     struct gd_observation seen = make_observation(&stats);
     for (size_t i = 0; i < FIGURES; i++) {
@@ -185,7 +182,6 @@ static void test_previous_not_finite(void **state)
 
 static void test_what_is_missing(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < FIGURES; i++) {
         struct gd_stats stats = record;
         struct gd_observation seen = make_observation(&stats);
@@ -221,7 +217,6 @@ static void test_what_is_missing(void **state)
 
 static void test_no_value(void **state)
 {
-    (void)state;
     struct gd_observation seen = make_observation(NULL);
     assert_int_equal(gd_statistic_errors(&seen), GD_HIT_NO_VALUE);
     for (size_t i = 0; i < FIGURES; i++) {
@@ -245,7 +240,6 @@ static void test_no_value(void **state)
 
 static void test_corners(void **state)
 {
-    (void)state;
     struct gd_stats stats = record;
     struct gd_observation seen = make_observation(&stats);
     double value;
@@ -268,7 +262,6 @@ static void test_corners(void **state)
 
 static void test_names(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < FIGURES; i++) {
         char name[48];
         enum gd_statistic statistic = figures[i].statistic;
@@ -307,7 +300,6 @@ static void add_mean(struct gd_series *series, double mean, int64_t step)
 /* A plain mean and variance of the first values; then the latest has 2/21. */
 static void test_series(void **state)
 {
-    (void)state;
     struct gd_series series = {0};
     for (int i = 1; i <= 10; i++) {
         add_mean(&series, i, i);
@@ -341,7 +333,6 @@ static double rise_after(const struct gd_series *series, double mean)
 static void test_rise(void **state)
 {
     struct gd_series series = {0}, sunk = {0};
-    (void)state;
     assert_true(rise_after(&series, 8) == -1);
     add_mean(&series, 4, 1);
     add_mean(&series, 40, 2);
@@ -373,7 +364,6 @@ static double value_after(enum gd_statistic statistic, const struct gd_series *s
 static void test_a_loss_that_has_come_down(void **state)
 {
     struct gd_series smooth = {0}, jumps = {0};
-    (void)state;
     for (int i = 1; i <= 100; i++) {
         add_mean(&smooth, exp(-i / 5.0), i);
         add_mean(&jumps, i % 15 ? exp(-i / 5.0) : 0.02, i);
@@ -392,7 +382,6 @@ static void test_a_loss_that_has_come_down(void **state)
 
 static void test_series_leaves_out(void **state)
 {
-    (void)state;
     struct gd_series series = {0}, empty = {0};
     const struct gd_stats bad[] = {
         {.count = 0},
@@ -415,20 +404,18 @@ static void test_series_leaves_out(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_what_blocks),
-        cmocka_unit_test(test_what_is_missing),
-        cmocka_unit_test(test_previous_not_finite),
-        cmocka_unit_test(test_no_value),
-        cmocka_unit_test(test_corners),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_series),
-        cmocka_unit_test(test_rise),
-        cmocka_unit_test(test_a_loss_that_has_come_down),
-        cmocka_unit_test(test_series_leaves_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_values),
+    cmocka_unit_test(test_what_blocks),
+    cmocka_unit_test(test_what_is_missing),
+    cmocka_unit_test(test_previous_not_finite),
+    cmocka_unit_test(test_no_value),
+    cmocka_unit_test(test_corners),
+    cmocka_unit_test(test_names),
+    cmocka_unit_test(test_series),
+    cmocka_unit_test(test_rise),
+    cmocka_unit_test(test_a_loss_that_has_come_down),
+    cmocka_unit_test(test_series_leaves_out),
+};
+
+RUN_TESTS()

@@ -19,7 +19,6 @@ static size_t encode_utf8(uint32_t code, char out[5])
 static void every_code_point_is_read(void **state)
 {
     char text[5];
-    (void)state;
     for (uint32_t code = 0; code <= 0x10ffff; code++) {
         uint32_t got = 0xffffffff;
         size_t len = encode_utf8(code, text);
@@ -47,7 +46,6 @@ static void what_is_none_is_refused(void **state)
                                       "\xf8\x88\x80\x80",
                                       "\xff",
                                       "\xf0\x80\x80\x80"};
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         uint32_t got = 7;
         assert_int_equal(gd_utf8_decode(bad[i], &got), 0);
@@ -57,7 +55,6 @@ static void what_is_none_is_refused(void **state)
 
 static void marks_that_reorder(void **state)
 {
-    (void)state;
     assert_true(gd_utf8_reorders(0x202e));
     assert_true(gd_utf8_reorders(0x2066));
     assert_true(gd_utf8_reorders(0xfeff));
@@ -65,12 +62,10 @@ static void marks_that_reorder(void **state)
     assert_false(gd_utf8_reorders(0x2588));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_code_point_is_read),
-        cmocka_unit_test(what_is_none_is_refused),
-        cmocka_unit_test(marks_that_reorder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_code_point_is_read),
+    cmocka_unit_test(what_is_none_is_refused),
+    cmocka_unit_test(marks_that_reorder),
+};
+
+RUN_TESTS()

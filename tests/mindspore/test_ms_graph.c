@@ -13,13 +13,11 @@ static struct gd_ms_graph_info info;
 
 static int set_up(void **state)
 {
-    (void)state;
     return gd_graph_create(0, &graph, NULL);
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     gd_graph_destroy(graph);
     return 0;
 }
@@ -120,7 +118,6 @@ static void expect_parameters(void)
 
 static void test_small_graph(void **state)
 {
-    (void)state;
     struct gd_buf bytes = small_graph("kernel_graph_1");
     struct gd_node_info node;
     struct gd_output output;
@@ -163,7 +160,6 @@ static void test_small_graph(void **state)
 
 static void test_same_name_replaces_other_names_stay(void **state)
 {
-    (void)state;
     struct gd_graph_counts counts;
     struct gd_buf a = small_graph("kernel_graph_1"), b = small_graph("kernel_graph_2"),
                   c = small_graph("kernel_graph_1");
@@ -179,7 +175,6 @@ static void test_same_name_replaces_other_names_stay(void **state)
 
 static void test_shown_names(void **state)
 {
-    (void)state;
     struct gd_buf out = GD_BUF_INIT(1u << 20);
     struct gd_node_info node;
     add_node(&out, pb_node("1", "Load", "Default/a", "Default/a/Load-op1", NULL));
@@ -202,7 +197,6 @@ static void test_shown_names(void **state)
 
 static void test_slashes_in_parameter_names(void **state)
 {
-    (void)state;
     struct gd_buf out = GD_BUF_INIT(1u << 20), odd = pb_parameter("a/b.weight", 11, NULL, 0);
     struct gd_node_info node;
     add_node(&out, pb_node("1", "ReLU", "Default", "Default/r", INPUTS("a/b.weight")));
@@ -214,7 +208,6 @@ static void test_slashes_in_parameter_names(void **state)
 
 static void test_missing_and_cyclic(void **state)
 {
-    (void)state;
     struct gd_buf out = GD_BUF_INIT(1u << 20);
     struct gd_node_info node;
     struct gd_graph_counts counts;
@@ -232,7 +225,6 @@ static void test_missing_and_cyclic(void **state)
 
 static void test_names_that_are_no_numbers(void **state)
 {
-    (void)state;
     struct gd_buf out = GD_BUF_INIT(1u << 20);
     struct gd_node_info node;
     add_node(&out, pb_node("b", "Add", "Default", "Default/b", INPUTS("a", "p")));
@@ -250,7 +242,6 @@ static void test_names_that_are_no_numbers(void **state)
 
 static void test_tuples_are_flattened(void **state)
 {
-    (void)state;
     struct gd_buf out = GD_BUF_INIT(1u << 20);
     struct gd_buf node = pb_node("1", "Split", "Default", "Default/s", NULL);
     struct gd_buf outer = GD_BUF_INIT(1u << 16), seq = GD_BUF_INIT(1u << 16);
@@ -298,7 +289,6 @@ static struct gd_buf nest_messages(unsigned field, unsigned depth)
 /* Deeply nested values, types and graphs must not be followed to the bottom. */
 static void test_depth_bombs(void **state)
 {
-    (void)state;
     struct gd_buf out = GD_BUF_INIT(1u << 26);
     struct gd_buf node = pb_node("1", "Bomb", "Default", "Default/bomb", NULL);
     const unsigned fields[] = {18, 9, 3};
@@ -324,7 +314,6 @@ static void test_depth_bombs(void **state)
 
 static void test_absurd_shapes(void **state)
 {
-    (void)state;
     int64_t dims[GD_MAX_RANK + 8];
     for (int i = 0; i < GD_MAX_RANK + 8; i++) {
         dims[i] = INT64_MAX;
@@ -353,7 +342,6 @@ static void test_absurd_shapes(void **state)
 
 static void test_broken_bytes(void **state)
 {
-    (void)state;
     struct gd_buf whole = small_graph("kernel_graph_1");
     struct gd_graph_counts counts;
     const uint8_t *data = (const uint8_t *)gd_buf_text(&whole);
@@ -383,7 +371,6 @@ static void test_broken_bytes(void **state)
 
 static void test_is_whole(void **state)
 {
-    (void)state;
     struct gd_buf bytes = small_graph("g");
     assert_true(gd_ms_graph_is_whole((const uint8_t *)bytes.data, bytes.len));
     assert_false(gd_ms_graph_is_whole((const uint8_t *)bytes.data, bytes.len - 1));
@@ -401,7 +388,6 @@ static void expect_text(struct gd_buf *value, const char *want)
 
 static void test_values(void **state)
 {
-    (void)state;
     struct gd_buf value = GD_BUF_INIT(1u << 20), inner = GD_BUF_INIT(4096);
     pb_int(&value, 1, 1);
     pb_int(&value, 2, 1);
@@ -443,7 +429,6 @@ static void test_values(void **state)
 
 static void test_long_attributes_are_left_out(void **state)
 {
-    (void)state;
     struct gd_buf out = GD_BUF_INIT(1u << 20);
     struct gd_buf node = pb_node("1", "A", "Default", "Default/a", NULL);
     char text[2000];
@@ -471,7 +456,6 @@ static void test_long_attributes_are_left_out(void **state)
  * time limit would end the test. */
 static void test_large_items_are_read_once(void **state)
 {
-    (void)state;
     enum { PARTS = 1 << 20, USES = 1 << 18 };
     struct gd_buf bytes = GD_BUF_INIT(1u << 28), weight = GD_BUF_INIT(1u << 24),
                   chosen = make_constant("i", NULL, 1), node = GD_BUF_INIT(1u << 26);
@@ -505,7 +489,6 @@ static void test_large_items_are_read_once(void **state)
 
 static void test_a_long_scope_is_looked_at_once(void **state)
 {
-    (void)state;
     enum { USES = 1 << 18, LONG = 1 << 20 };
     struct gd_buf bytes = GD_BUF_INIT(1u << 28), node = GD_BUF_INIT(1u << 26),
                   weight = pb_parameter("w", 11, (int64_t[]){2}, 1);
@@ -526,26 +509,22 @@ static void test_a_long_scope_is_looked_at_once(void **state)
     assert_int_equal(load_graph(&bytes), GD_ELIMIT); /* a parameter cannot be shown there */
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+static const struct CMUnitTest tests[] = {
+    TEST(test_small_graph),
+    TEST(test_same_name_replaces_other_names_stay),
+    TEST(test_shown_names),
+    TEST(test_slashes_in_parameter_names),
+    TEST(test_missing_and_cyclic),
+    TEST(test_names_that_are_no_numbers),
+    TEST(test_tuples_are_flattened),
+    TEST(test_depth_bombs),
+    TEST(test_absurd_shapes),
+    TEST(test_broken_bytes),
+    TEST(test_is_whole),
+    TEST(test_values),
+    TEST(test_long_attributes_are_left_out),
+    TEST(test_large_items_are_read_once),
+    TEST(test_a_long_scope_is_looked_at_once),
+};
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_small_graph),
-        TEST(test_same_name_replaces_other_names_stay),
-        TEST(test_shown_names),
-        TEST(test_slashes_in_parameter_names),
-        TEST(test_missing_and_cyclic),
-        TEST(test_names_that_are_no_numbers),
-        TEST(test_tuples_are_flattened),
-        TEST(test_depth_bombs),
-        TEST(test_absurd_shapes),
-        TEST(test_broken_bytes),
-        TEST(test_is_whole),
-        TEST(test_values),
-        TEST(test_long_attributes_are_left_out),
-        TEST(test_large_items_are_read_once),
-        TEST(test_a_long_scope_is_looked_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -108,7 +108,6 @@ static void test_a_block_outlives_the_owner(void **state)
 {
     struct gd_block_pool *pool;
 
-    (void)state;
     assert_int_equal(gd_block_pool_create(&pool, NULL), GD_OK);
     char *first = gd_block_pool_take(pool, 2 * MIB, NULL),
          *second = gd_block_pool_take(pool, 2 * MIB, NULL);
@@ -121,15 +120,12 @@ static void test_a_block_outlives_the_owner(void **state)
     gd_block_pool_give(pool, second, 3 * MIB); /* frees the pool: the leak check would see it */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_block_comes_back, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_best_fit, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_is_kept_ends, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down),
-        cmocka_unit_test(test_a_block_outlives_the_owner),
-    };
+static const struct CMUnitTest tests[] = {
+    TEST(test_a_block_comes_back),
+    TEST(test_best_fit),
+    TEST(test_what_is_kept_ends),
+    TEST(test_limits),
+    cmocka_unit_test(test_a_block_outlives_the_owner),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -65,7 +65,6 @@ static bool wait_for_page(unsigned char *page)
 
 static void supplies_pages_ahead_of_the_bytes(void **state)
 {
-    (void)state;
     if (!can_populate()) {
         skip();
     }
@@ -84,7 +83,6 @@ static void supplies_pages_ahead_of_the_bytes(void **state)
 
 static void goes_no_further_than_it_may(void **state)
 {
-    (void)state;
     /* The same size again behind it, which is not the helper's. */
     unsigned char *data = map_pages(2 * BYTES);
     struct gd_populate *populate = gd_populate_start(data, BYTES);
@@ -106,7 +104,6 @@ static void goes_no_further_than_it_may(void **state)
 
 static void does_not_change_what_is_there(void **state)
 {
-    (void)state;
     unsigned char *data = map_pages(BYTES);
     struct gd_populate *populate = gd_populate_start(data, BYTES);
 
@@ -125,7 +122,6 @@ static void does_not_change_what_is_there(void **state)
 
 static void stops_in_the_middle(void **state)
 {
-    (void)state;
     for (int i = 0; i < 20; i++) {
         unsigned char *data = map_pages(BYTES);
         struct gd_populate *populate = gd_populate_start(data, BYTES);
@@ -142,7 +138,6 @@ static void stops_in_the_middle(void **state)
 
 static void leaves_little_alone(void **state)
 {
-    (void)state;
     unsigned char *data = map_pages(GD_POPULATE_MIN);
     assert_null(gd_populate_start(NULL, 0));
     assert_null(gd_populate_start(data, GD_POPULATE_MIN - 1));
@@ -152,15 +147,12 @@ static void leaves_little_alone(void **state)
     munmap(data, GD_POPULATE_MIN);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(supplies_pages_ahead_of_the_bytes),
-        cmocka_unit_test(goes_no_further_than_it_may),
-        cmocka_unit_test(does_not_change_what_is_there),
-        cmocka_unit_test(stops_in_the_middle),
-        cmocka_unit_test(leaves_little_alone),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(supplies_pages_ahead_of_the_bytes),
+    cmocka_unit_test(goes_no_further_than_it_may),
+    cmocka_unit_test(does_not_change_what_is_there),
+    cmocka_unit_test(stops_in_the_middle),
+    cmocka_unit_test(leaves_little_alone),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

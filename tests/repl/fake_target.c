@@ -105,7 +105,6 @@ static int fake_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
 {
     struct fake *fake = fake_of(target);
     struct fake_answer answer = {.ref = *ref, .tensor_fn = fn, .ctx = ctx};
-    (void)err;
     if (slice) {
         answer.slice = *slice;
     }
@@ -131,7 +130,6 @@ static int fake_stats(struct gd_target *target, const struct gd_tensor_ref *ref,
 static int fake_resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err)
 {
     struct fake *fake = fake_of(target);
-    (void)err;
     fake->run = *run;
     fake->runs++;
     gd_session_on_running(fake->session);
@@ -141,7 +139,6 @@ static int fake_resume(struct gd_target *target, const struct gd_run *run, struc
 static int fake_interrupt(struct gd_target *target, struct gd_err *err)
 {
     struct fake *fake = fake_of(target);
-    (void)err;
     fake->next_stop = (struct gd_stop){.reason = GD_STOP_INTERRUPT,
                                        .step = fake->session->stop.step + 1,
                                        .at_step_end = true,
@@ -191,7 +188,6 @@ static void pump_answers(void *ctx, double max_seconds)
 {
     struct fake *fake = ctx;
     struct fake_answer *answers = fake->answers;
-    (void)max_seconds;
     fake->clock += 0.5;
     if (fake->patience > 0 && --fake->patience == 0) {
         repl_interrupt(fake->repl);
@@ -237,8 +233,6 @@ static double clock_seconds(void *ctx)
 static int fake_keep_previous(struct gd_target *target, const gd_node_id *nodes, size_t count,
                               struct gd_err *err)
 {
-    (void)nodes;
-    (void)err;
     fake_of(target)->kept = count;
     return GD_OK;
 }
@@ -246,7 +240,6 @@ static int fake_keep_previous(struct gd_target *target, const gd_node_id *nodes,
 static int watch_plan(struct gd_target *target, const struct gd_watch_plan *plan,
                       struct gd_err *err)
 {
-    (void)err;
     fake_watch_plan(fake_of(target), plan);
     return GD_OK;
 }
@@ -255,7 +248,6 @@ static int watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx
                        struct gd_err *err)
 {
     struct fake *fake = fake_of(target);
-    (void)err;
     assert_true(fake->cost_count < 4);
     fake->costs[fake->cost_count].fn = fn;
     fake->costs[fake->cost_count].ctx = ctx;
@@ -266,22 +258,18 @@ static int watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx
 static int fake_breakpoints(struct gd_target *target, const gd_node_id *nodes, size_t count,
                             struct gd_err *err)
 {
-    (void)nodes;
-    (void)err;
     fake_of(target)->breakpoints = count;
     return GD_OK;
 }
 
 static int fake_detach(struct gd_target *target, struct gd_err *err)
 {
-    (void)err;
     gd_session_on_finished(fake_of(target)->session, "detached");
     return GD_OK;
 }
 
 static int fake_kill(struct gd_target *target, struct gd_err *err)
 {
-    (void)err;
     gd_session_on_finished(fake_of(target)->session, "killed");
     return GD_OK;
 }
@@ -289,7 +277,6 @@ static int fake_kill(struct gd_target *target, struct gd_err *err)
 static void fake_describe(struct gd_target *target,
                           void (*fact)(void *ctx, const char *name, const char *value), void *ctx)
 {
-    (void)target;
     fact(ctx, "shared memory", "no");
 }
 
@@ -326,7 +313,6 @@ static const struct gd_target_ops fake_ops = {
 
 static void write_out(void *ctx, const char *text, size_t len, bool is_error)
 {
-    (void)is_error;
     gd_buf_add(&((struct fake *)ctx)->out, text, len);
 }
 

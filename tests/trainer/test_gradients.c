@@ -102,26 +102,22 @@ static void all_parameters(enum activation activation)
 
 static void with_gelu(void **state)
 {
-    (void)state;
     all_parameters(ACTIVATION_GELU);
 }
 
 static void with_relu(void **state)
 {
-    (void)state;
     all_parameters(ACTIVATION_RELU);
 }
 
 static void with_tanh(void **state)
 {
-    (void)state;
     all_parameters(ACTIVATION_TANH);
 }
 
 /* A later position must not reach an earlier one. */
 static void attention_is_causal(void **state)
 {
-    (void)state;
     struct train_options options = TRAIN_DEFAULTS;
     options.config.batch = 1;
     struct train *t = text_train(&options);
@@ -140,13 +136,11 @@ static void attention_is_causal(void **state)
     train_destroy(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(with_gelu),
-        cmocka_unit_test(with_relu),
-        cmocka_unit_test(with_tanh),
-        cmocka_unit_test(attention_is_causal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(with_gelu),
+    cmocka_unit_test(with_relu),
+    cmocka_unit_test(with_tanh),
+    cmocka_unit_test(attention_is_causal),
+};
+
+RUN_TESTS()

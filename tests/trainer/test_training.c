@@ -83,7 +83,6 @@ static const struct op *find_culprit(const struct train *t)
 
 static void loss_falls(void **state)
 {
-    (void)state;
     struct train *t = train_until(FAULT_NONE, 1);
     double start = log((double)t->data.vocabulary_size);
     assert_true(fabs((double)t->loss - start) < 0.3);
@@ -98,7 +97,6 @@ static void loss_falls(void **state)
 
 static void each_activation_learns(void **state)
 {
-    (void)state;
     for (int kind = ACTIVATION_GELU; kind <= ACTIVATION_TANH; kind++) {
         struct train_options options = TRAIN_DEFAULTS;
         options.config.activation = (enum activation)kind;
@@ -116,7 +114,6 @@ static void each_activation_learns(void **state)
 
 static void runs_repeat(void **state)
 {
-    (void)state;
     struct train *a = train_until(FAULT_NONE, 10);
     struct train *b = train_until(FAULT_NONE, 10);
     assert_memory_equal(&a->loss, &b->loss, sizeof(a->loss));
@@ -136,7 +133,6 @@ static void runs_repeat(void **state)
 
 static void nan_log(void **state)
 {
-    (void)state;
     struct train *t = start_training(FAULT_NAN_LOG);
     do {
         text_step(t);
@@ -154,7 +150,6 @@ static void nan_log(void **state)
 
 static void exploding_lr(void **state)
 {
-    (void)state;
     struct train *t = train_until(FAULT_EXPLODING_LR, 10);
     float lr = t->lr;
     float loss = t->loss;
@@ -168,7 +163,6 @@ static void exploding_lr(void **state)
 
 static void dead_relu(void **state)
 {
-    (void)state;
     struct train *t = train_until(FAULT_DEAD_RELU, 20);
     for (size_t i = 0; i < 2; i++) {
         const struct tensor *active = t->model->blocks[i].active;
@@ -181,7 +175,6 @@ static void dead_relu(void **state)
 
 static void frozen_weight(void **state)
 {
-    (void)state;
     struct train *start = start_training(FAULT_FROZEN_WEIGHT);
     struct train *t = train_until(FAULT_FROZEN_WEIGHT, 5);
     size_t unchanged = 0;
@@ -201,7 +194,6 @@ static void frozen_weight(void **state)
 
 static void zero_init(void **state)
 {
-    (void)state;
     struct train *t = train_until(FAULT_ZERO_INIT, 30);
     const struct param *qkv = find_parameter(t, "block0/attn/qkv.weight");
     assert_int_equal(count_zero(qkv->value), qkv->value->count);
@@ -214,7 +206,6 @@ static void zero_init(void **state)
 
 static void gradients_vanish(void **state)
 {
-    (void)state;
     struct train *t = train_until(FAULT_VANISHING, 3);
     struct train *good = train_until(FAULT_NONE, 3);
     const struct tensor *active = t->model->blocks[0].active;
@@ -232,7 +223,6 @@ static void gradients_vanish(void **state)
 
 static void fp16_overflow(void **state)
 {
-    (void)state;
     struct train *t = start_training(FAULT_FP16_OVERFLOW);
     do {
         text_step(t);
@@ -256,7 +246,6 @@ static void fp16_overflow(void **state)
 
 static void bad_batch(void **state)
 {
-    (void)state;
     struct train *t = train_until(FAULT_BAD_BATCH, 24);
     float before = t->loss;
     text_step(t);
@@ -278,7 +267,6 @@ static void bad_batch(void **state)
 
 static void names_look_like_a_framework(void **state)
 {
-    (void)state;
     struct train *t = start_training(FAULT_NONE);
     assert_in_range(t->graph->op_count + t->graph->leaf_count, 100, 300);
     for (size_t i = 0; i < t->graph->op_count; i++) {
@@ -297,15 +285,13 @@ static void names_look_like_a_framework(void **state)
     train_destroy(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loss_falls),       cmocka_unit_test(each_activation_learns),
-        cmocka_unit_test(runs_repeat),      cmocka_unit_test(nan_log),
-        cmocka_unit_test(exploding_lr),     cmocka_unit_test(dead_relu),
-        cmocka_unit_test(frozen_weight),    cmocka_unit_test(zero_init),
-        cmocka_unit_test(gradients_vanish), cmocka_unit_test(fp16_overflow),
-        cmocka_unit_test(bad_batch),        cmocka_unit_test(names_look_like_a_framework),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(loss_falls),       cmocka_unit_test(each_activation_learns),
+    cmocka_unit_test(runs_repeat),      cmocka_unit_test(nan_log),
+    cmocka_unit_test(exploding_lr),     cmocka_unit_test(dead_relu),
+    cmocka_unit_test(frozen_weight),    cmocka_unit_test(zero_init),
+    cmocka_unit_test(gradients_vanish), cmocka_unit_test(fp16_overflow),
+    cmocka_unit_test(bad_batch),        cmocka_unit_test(names_look_like_a_framework),
+};
+
+RUN_TESTS()

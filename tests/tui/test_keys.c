@@ -8,7 +8,6 @@
 
 static void keys_are_found(void **state)
 {
-    (void)state;
     for (const struct tui_key *k = tui_keys; k->name; k++) {
         assert_int_not_equal(k->panes, 0);
         for (unsigned pane = 0; pane < TUI_PANE_COUNT; pane++) {
@@ -24,7 +23,6 @@ static void keys_are_found(void **state)
 
 static void keys_are_explained(void **state)
 {
-    (void)state;
     const struct tui_key *before = NULL;
     for (const struct tui_key *k = tui_keys; k->name; before = k++) {
         if (k->help[0] != '\0') {
@@ -37,7 +35,6 @@ static void keys_are_explained(void **state)
 
 static void commands_exist(void **state)
 {
-    (void)state;
     for (const struct tui_key *k = tui_keys; k->name; k++) {
         if (!k->command) {
             assert_int_not_equal(k->request, TUI_COMMAND);
@@ -54,7 +51,6 @@ static void commands_exist(void **state)
 /* Outside of single-key mode a character resumes, ends and changes nothing. */
 static void characters_only_show(void **state)
 {
-    (void)state;
     struct gd_err err;
     for (const struct tui_key *k = tui_keys; k->name; k++) {
         if (k->command && k->prefix == 0 && !k->single && !tui_key_only_shows(k->command)) {
@@ -75,7 +71,6 @@ static void characters_only_show(void **state)
 /* What is typed at the prompt goes to the prompt: the console takes no plain characters. */
 static void console_leaves_text_alone(void **state)
 {
-    (void)state;
     for (int key = 0x20; key < 0x7f; key++) {
         assert_null(tui_key_find(0, key, TUI_CONSOLE, false));
     }
@@ -83,12 +78,10 @@ static void console_leaves_text_alone(void **state)
     assert_null(tui_key_find(0, '\r', TUI_CONSOLE, false));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_found),       cmocka_unit_test(keys_are_explained),
-        cmocka_unit_test(commands_exist),       cmocka_unit_test(console_leaves_text_alone),
-        cmocka_unit_test(characters_only_show),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(keys_are_found),       cmocka_unit_test(keys_are_explained),
+    cmocka_unit_test(commands_exist),       cmocka_unit_test(console_leaves_text_alone),
+    cmocka_unit_test(characters_only_show),
+};
+
+RUN_TESTS()

@@ -50,7 +50,6 @@ static void draw_text(const char *text, bool utf8, char *out, size_t size)
 
 static void test_glyphs(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char out[128];
         draw_text(cases[i].text, true, out, sizeof(out));
@@ -64,7 +63,6 @@ static void test_glyphs(void **state)
 
 static void test_fitting(void **state)
 {
-    (void)state;
     assert_int_equal(tui_text_fit("abcdef", 3, true), 3);
     assert_int_equal(tui_text_fit("abc", 10, true), 3);
     assert_int_equal(tui_text_fit("abc", 0, true), 0);
@@ -75,7 +73,6 @@ static void test_fitting(void **state)
 
 static void test_wrapping(void **state)
 {
-    (void)state;
     size_t row;
     assert_int_equal(tui_text_wrap("one two three", 20, true), 13);
     assert_int_equal(tui_text_wrap("one two three", 9, true), 7); /* whole words */

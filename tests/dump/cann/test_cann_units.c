@@ -54,7 +54,6 @@ static const struct name_case names[] = {
 
 static void test_names(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const struct name_case *c = &names[i];
         struct gd_cann_name got;
@@ -113,7 +112,6 @@ static void test_places(void **state)
         {{NULL}, 0, 0, 0, -1, ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         struct gd_cann_path got;
         int count = 0;
@@ -133,7 +131,6 @@ static void test_places(void **state)
 
 static void test_types(void **state)
 {
-    (void)state;
     for (int i = 0; i < 43; i++) {
         assert_int_equal(gd_cann_type_from_name(gd_cann_type_name(i)), i);
     }
@@ -178,7 +175,6 @@ static void test_steps(void **state)
     struct gd_steps steps;
     struct gd_err err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gd_buf text = GD_BUF_INIT(256);
         int rc = gd_steps_parse(cases[i].text, cases[i].rules, &steps, &err);
@@ -214,7 +210,6 @@ static void test_md5(void **state)
          "57edf4a22be3c955ac49da2e2107b67a"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[MD5_DIGEST_STRING_LENGTH];
 
@@ -223,12 +218,9 @@ static void test_md5(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names), cmocka_unit_test(test_places), cmocka_unit_test(test_types),
-        cmocka_unit_test(test_steps), cmocka_unit_test(test_md5),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_names), cmocka_unit_test(test_places), cmocka_unit_test(test_types),
+    cmocka_unit_test(test_steps), cmocka_unit_test(test_md5),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -33,7 +33,6 @@ static void test_hifloat8(void **state)
                  {0x6e, 0x1p15},  {0x7f, 0x1.8p-15}, {0x6f, INFINITY}, {0xef, -INFINITY},
                  {0x87, -0x1p-16}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         assert_true((double)widen_byte(GD_STORED_HIFLOAT8, known[i].byte) == known[i].value);
     }
@@ -47,7 +46,6 @@ static void test_less_than_a_byte(void **state)
     signed char s[8];
     float f[2];
 
-    (void)state;
     gd_stored_widen(GD_STORED_INT4, false, bytes, 0, 4, s);
     assert_true(s[0] == -1 && s[1] == -8 && s[2] == 1 && s[3] == -5);
     gd_stored_widen(GD_STORED_UINT4, false, bytes, 1, 2, u);
@@ -68,7 +66,6 @@ static void test_less_than_a_byte(void **state)
 
 static void test_names(void **state)
 {
-    (void)state;
     for (int i = GD_STORED_BOOL; i < GD_STORED_OPAQUE; i++) {
         assert_int_equal(gd_stored_from_name(gd_stored_name((enum gd_stored)i)), i);
         assert_true(gd_stored_bits((enum gd_stored)i) > 0);
@@ -136,7 +133,6 @@ static void test_layouts(void **state)
     struct gd_bytes *bytes = make_numbers();
     struct gd_source_desc desc = {.bytes = bytes, .stored = GD_STORED_INT32, .has_stride = true};
 
-    (void)state;
     desc.shape = (struct gd_shape){3, {4, 5, 6}};
     memcpy(desc.stride, (int64_t[]){1, 4, 20}, 3 * sizeof(int64_t)); /* Fortran's */
     check_layout(&desc);
@@ -171,7 +167,6 @@ static void test_absurd_steps(void **state)
     struct gd_stats stats;
     struct gd_slice slice;
 
-    (void)state;
     assert_int_equal(gd_slice_parse(text, sizeof(text) - 1, NULL, &slice, NULL), GD_OK);
     assert_int_equal(gd_source_create(&desc, &source, NULL), GD_OK);
     assert_int_equal(gd_source_stats(source, NULL, NULL, &stats, NULL), GD_OK);
@@ -205,7 +200,6 @@ static void test_reach(void **state)
                                   .stride = {10, 1}};
     struct gd_source *source;
 
-    (void)state;
     desc.offset = ELEMENTS - 99;
     assert_int_equal(gd_source_create(&desc, &source, NULL), GD_EPROTO);
     desc.offset = 8;
@@ -227,7 +221,6 @@ static void test_signs(void **state)
     struct gd_source *source;
     float out[4];
 
-    (void)state;
     assert_int_equal(gd_bytes_of_memory(parts, sizeof(parts), NULL, NULL, &desc.bytes, NULL),
                      GD_OK);
     assert_int_equal(gd_source_create(&desc, &source, NULL), GD_OK);
@@ -268,7 +261,6 @@ static void test_loaded_bytes(void **state)
     unsigned char out[2];
     struct gd_err err;
 
-    (void)state;
     assert_int_equal(gd_bytes_of_load(load_late, count_free, &value, 100, &bytes, NULL), GD_OK);
     assert_int_equal(gd_bytes_read(bytes, 0, out, 2, &err), GD_EPROTO);
     assert_string_equal(err.text, "not yet");
@@ -293,7 +285,6 @@ static int open_one(void *ctx, struct gd_source **ret, struct gd_err *err)
     struct gd_source_desc desc = {.stored = GD_STORED_UINT8, .note = "a note"};
     int rc = gd_bytes_of_memory(&byte, 1, NULL, NULL, &desc.bytes, err);
 
-    (void)ctx;
     opens++;
     assert_int_equal(rc, GD_OK);
     rc = gd_source_create(&desc, ret, err);
@@ -309,7 +300,6 @@ static void test_sources_are_closed(void **state)
     static struct gd_source *source[SOURCES];
     struct gd_source_info info, again;
 
-    (void)state;
     for (int i = 0; i < SOURCES; i++) {
         unsigned char value = 1;
 
@@ -371,7 +361,6 @@ static void test_files_are_opened_again(void **state)
     struct gd_err err;
     char byte;
 
-    (void)state;
     for (int i = 0; i < FILES; i++) {
         name_of(i, path, sizeof(path));
         write_number(path, i);
@@ -420,7 +409,6 @@ static void test_statistics_that_end_early(void **state)
     struct gd_err err;
     char path[128];
 
-    (void)state;
     name_of(0, path, sizeof(path));
     write_number(path, 0);
     assert_int_equal(truncate(path, LARGE * 4), 0);
@@ -449,31 +437,26 @@ static int make_home(void **state)
 {
     struct rlimit limit = {64, 64};
 
-    (void)state;
     return scratch_folder(home) && setrlimit(RLIMIT_NOFILE, &limit) == 0 ? 0 : -1;
 }
 
 static int remove_home(void **state)
 {
-    (void)state;
     return rmdir(home);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hifloat8),
-        cmocka_unit_test(test_less_than_a_byte),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_absurd_steps),
-        cmocka_unit_test(test_reach),
-        cmocka_unit_test(test_signs),
-        cmocka_unit_test(test_loaded_bytes),
-        cmocka_unit_test(test_sources_are_closed),
-        cmocka_unit_test(test_files_are_opened_again),
-        cmocka_unit_test(test_statistics_that_end_early),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_hifloat8),
+    cmocka_unit_test(test_less_than_a_byte),
+    cmocka_unit_test(test_names),
+    cmocka_unit_test(test_layouts),
+    cmocka_unit_test(test_absurd_steps),
+    cmocka_unit_test(test_reach),
+    cmocka_unit_test(test_signs),
+    cmocka_unit_test(test_loaded_bytes),
+    cmocka_unit_test(test_sources_are_closed),
+    cmocka_unit_test(test_files_are_opened_again),
+    cmocka_unit_test(test_statistics_that_end_early),
+};
 
-    return cmocka_run_group_tests(tests, make_home, remove_home);
-}
+RUN_TESTS_BETWEEN(make_home, remove_home)

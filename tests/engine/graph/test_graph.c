@@ -77,7 +77,6 @@ static void test_classes(void **state)
         {"Default/reluGrad", "ReluGrad", GD_NODE_OTHER},
         {"", "", GD_NODE_OTHER},
     };
-    (void)state;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(gd_node_classify(cases[i].name, cases[i].type), cases[i].kind);
@@ -110,7 +109,6 @@ static void test_node_facts(void **state)
     const struct gd_frame *stack;
     uint32_t count;
     gd_node_id id;
-    (void)state;
 
     assert_int_equal(gd_graph_add(graph, &desc, &id, NULL), GD_OK);
     commit_graph(graph);
@@ -153,7 +151,6 @@ static void test_refused(void **state)
     struct gd_err err;
     struct gd_graph_counts counts;
     char *longname = malloc(20000);
-    (void)state;
 
     assert_int_equal(gd_graph_add(graph, &desc, NULL, &err), GD_EINVAL);
     desc.name = NULL;
@@ -198,7 +195,6 @@ static void test_edges(void **state)
     const struct gd_edge *edges;
     struct gd_node_info info;
     struct gd_graph_counts counts;
-    (void)state;
 
     assert_int_equal(gd_graph_connect(graph, c, in, 4, NULL), GD_OK);
     assert_int_equal(gd_graph_connect(graph, a, &back, 1, NULL), GD_OK); /* a cycle */
@@ -263,7 +259,6 @@ static void test_growth(void **state)
     struct gd_graph *graph = make_graph(0);
     uint32_t seed = 1;
     char name[64];
-    (void)state;
 
     for (int i = 0; i < 3000; i++) {
         struct gd_edge in[3];
@@ -300,7 +295,6 @@ static void test_replace(void **state)
     struct gd_scope_info scope;
     gd_node_id shared, first, id;
     uint32_t count;
-    (void)state;
 
     add_subgraph(graph, "g1", false);
     shared = add_node(graph, "s/shared", "X");
@@ -349,7 +343,6 @@ static void test_scopes(void **state)
     struct gd_scope_info info;
     gd_scope_id id;
     char deep[4000] = "";
-    (void)state;
 
     add_node(graph, "Default/net/a/x", "X");
     add_node(graph, "Default/net/b/x", "X");
@@ -394,7 +387,6 @@ static void test_execution(void **state)
                c = add_node(graph, "c", "X");
     const gd_node_id *order;
     uint32_t count;
-    (void)state;
 
     commit_graph(graph);
     order = gd_graph_execution(graph, &count);
@@ -440,7 +432,6 @@ static void test_search(void **state)
 {
     struct gd_graph *graph = make_graph(0);
     struct found found = {.stop_after = 2};
-    (void)state;
 
     assert_int_equal(search_text(graph, "x"), 0);
     add_node(graph, "Default/Conv1/Conv2D-op1", "Conv2D");
@@ -472,7 +463,6 @@ static void test_search(void **state)
 
 static int count_node(void *ctx, gd_node_id node)
 {
-    (void)node;
     ++*(int *)ctx;
     return 0;
 }
@@ -484,7 +474,6 @@ static void test_search_against_plain(void **state)
                                         "p19", "-", "zz", "b-O", "aab"};
     struct gd_graph *graph = make_graph(0);
     uint32_t seed = 7;
-    (void)state;
 
     for (int i = 0; i < 20000; i++) {
         char name[64];
@@ -530,7 +519,6 @@ static void test_find(void **state)
     struct gd_node_desc desc = {
         .name = "Default/fc/fc.weight", .wire_name = "fc.weight", .order = GD_NO_ORDER};
     gd_node_id id;
-    (void)state;
 
     expect_find(graph, "x", GD_ENOTFOUND, "the graph is empty");
     add_node(graph, "Default/block0/attn/MatMul-op7", "MatMul");
@@ -562,7 +550,6 @@ static void test_source(void **state)
     struct found found = {0};
     const struct gd_frame *frames;
     uint32_t count;
-    (void)state;
 
     desc.source = "      # In file /home/u/net/model.py(42)/x = self.fc(x)/\n"
                   "      # In file /home/u/train.py(7)/net(x)/\n";
@@ -635,7 +622,6 @@ static void test_memory_limit(void **state)
     struct gd_graph_counts counts;
     size_t need, refused = 0;
     struct gd_graph *graph = make_graph(0);
-    (void)state;
 
     assert_int_equal(build_small(graph), GD_OK);
     gd_graph_counts(graph, &counts);
@@ -679,7 +665,6 @@ static void test_stress(void **state)
     struct gd_graph_counts counts;
     char name[128];
     int count = 0;
-    (void)state;
 
     for (int i = 0; i < NODES; i++) {
         struct gd_edge in[2] = {{.node = (gd_node_id)(i > 0 ? i - 1 : 0)},
@@ -716,17 +701,14 @@ static void test_stress(void **state)
     gd_graph_destroy(graph);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),      cmocka_unit_test(test_node_facts),
-        cmocka_unit_test(test_refused),      cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_growth),       cmocka_unit_test(test_replace),
-        cmocka_unit_test(test_scopes),       cmocka_unit_test(test_execution),
-        cmocka_unit_test(test_search),       cmocka_unit_test(test_search_against_plain),
-        cmocka_unit_test(test_find),         cmocka_unit_test(test_source),
-        cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_stress),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_classes),      cmocka_unit_test(test_node_facts),
+    cmocka_unit_test(test_refused),      cmocka_unit_test(test_edges),
+    cmocka_unit_test(test_growth),       cmocka_unit_test(test_replace),
+    cmocka_unit_test(test_scopes),       cmocka_unit_test(test_execution),
+    cmocka_unit_test(test_search),       cmocka_unit_test(test_search_against_plain),
+    cmocka_unit_test(test_find),         cmocka_unit_test(test_source),
+    cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_stress),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

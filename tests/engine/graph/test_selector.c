@@ -142,7 +142,6 @@ static void test_cases(void **state)
 {
     struct gd_graph *graph = make_graph();
     int by_node = 0, by_name = 0;
-    (void)state;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gd_selector *selector = NULL;
@@ -188,7 +187,6 @@ static void test_ambiguous(void **state)
     gd_node_id *ids;
     size_t count;
     struct gd_err err;
-    (void)state;
 
     assert_int_equal(gd_graph_add(graph, &desc, NULL, NULL), GD_OK);
     assert_int_equal(gd_selector_parse("ReLU-op2", &selector, &err), GD_OK);
@@ -228,7 +226,6 @@ static gd_node_id add_wired(struct gd_graph *graph, const char *name, const char
 
 static int count_one(void *ctx, gd_node_id node)
 {
-    (void)node;
     ++*(int *)ctx;
     return 0;
 }
@@ -309,7 +306,6 @@ static void test_names_of_two_graphs(void **state)
     struct gd_scope_info scope;
     gd_node_id weight[2], alone;
     uint64_t changes;
-    (void)state;
 
     assert_int_equal(gd_graph_create(0, &graph, NULL), GD_OK);
     enter_subgraph(graph, "g0", false);
@@ -347,7 +343,6 @@ static void test_odd_names(void **state)
         "all except none", "x/y/", "*",    "in\"side", "back\\slash"};
     struct gd_graph *graph = NULL;
     char quoted[64];
-    (void)state;
 
     assert_int_equal(gd_graph_create(0, &graph, NULL), GD_OK);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -379,7 +374,6 @@ static void test_except_at_end(void **state)
         {"all except a with b except c", true, true},
         {"\"all except a\"", false, false},
     };
-    (void)state;
 
     for (size_t i = 0; i < sizeof(selectors) / sizeof(selectors[0]); i++) {
         struct gd_selector *selector;
@@ -417,7 +411,6 @@ static void test_glob(void **state)
         {"a*", "b", false},
     };
     char text[5001];
-    (void)state;
 
     for (size_t i = 0; i < sizeof(globs) / sizeof(globs[0]); i++) {
         if (gd_glob_match(globs[i].pattern, globs[i].text, false) != globs[i].match) {
@@ -459,7 +452,6 @@ static void test_parts(void **state)
         {"late*r, weights, type:X except early", "late!;;"},
     };
     struct gd_graph *graph = make_graph();
-    (void)state;
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         struct gd_selector *selector;
@@ -475,17 +467,14 @@ static void test_parts(void **state)
     gd_graph_destroy(graph);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),
-        cmocka_unit_test(test_ambiguous),
-        cmocka_unit_test(test_odd_names),
-        cmocka_unit_test(test_except_at_end),
-        cmocka_unit_test(test_names_of_two_graphs),
-        cmocka_unit_test(test_glob),
-        cmocka_unit_test(test_parts),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_cases),
+    cmocka_unit_test(test_ambiguous),
+    cmocka_unit_test(test_odd_names),
+    cmocka_unit_test(test_except_at_end),
+    cmocka_unit_test(test_names_of_two_graphs),
+    cmocka_unit_test(test_glob),
+    cmocka_unit_test(test_parts),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -7,7 +7,6 @@
 
 static void test_slips(void **state)
 {
-    (void)state;
     assert_int_equal(gd_similar_distance("", ""), 0);
     assert_int_equal(gd_similar_distance("", "abc"), 3);
     assert_int_equal(gd_similar_distance("watch", "Watch"), 0);
@@ -55,7 +54,6 @@ static size_t make_word(unsigned number, char *ret)
 static void test_all_short_words(void **state)
 {
     char a[8], b[8];
-    (void)state;
     for (unsigned i = 0; i <= 120; i++) {
         for (unsigned j = 0; j <= 120; j++) {
             size_t n = make_word(i, a), m = make_word(j, b), want = by_recursion(a, n, b, m);
@@ -71,7 +69,6 @@ static void test_all_short_words(void **state)
 static void test_long_names(void **state)
 {
     char a[GD_SIMILAR_LONGEST + 2], b[GD_SIMILAR_LONGEST + 2];
-    (void)state;
     memset(a, 'a', sizeof(a));
     memset(b, 'b', sizeof(b));
     a[GD_SIMILAR_LONGEST] = b[GD_SIMILAR_LONGEST] = '\0';
@@ -84,12 +81,10 @@ static void test_long_names(void **state)
     assert_false(gd_similar_slip(a, b));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slips),
-        cmocka_unit_test(test_all_short_words),
-        cmocka_unit_test(test_long_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_slips),
+    cmocka_unit_test(test_all_short_words),
+    cmocka_unit_test(test_long_names),
+};
+
+RUN_TESTS()

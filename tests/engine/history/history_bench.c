@@ -16,7 +16,6 @@ char hist_path[256];
 
 int hist_make_home(void **state)
 {
-    (void)state;
     if (!scratch_folder(hist_home) || setenv("XDG_STATE_HOME", hist_home, 1)) {
         return -1;
     }
@@ -43,7 +42,6 @@ int hist_drop_home(void **state)
 {
     char state_dir[300];
 
-    (void)state;
     snprintf(state_dir, sizeof(state_dir), "%s/gradb", hist_home);
     empty_directory(state_dir);
     rmdir(state_dir);

@@ -41,7 +41,6 @@ static void test_round_trip(void **state)
     struct gd_history_tensor about;
     uint32_t index;
 
-    (void)state;
     hist_add(history, "net/a", 1, 10);
     assert_int_equal(gd_history_add(history, &scalar, &unknown, NULL), GD_OK);
     hist_add(history, "net/a", 2, 20);
@@ -79,7 +78,6 @@ static void test_not_finite(void **state)
     struct gd_history_tensor tensor = hist_tensor("a");
     struct gd_history_record record = hist_record(1, 1);
 
-    (void)state;
     record.stats.min = INFINITY;
     record.stats.max = -INFINITY;
     record.stats.mean = NAN;
@@ -99,7 +97,6 @@ static void test_ring_wraps(void **state)
     struct gd_history_head head;
     int64_t last = 0;
 
-    (void)state;
     hist_add(history, "a", 1, 10);
     hist_add(history, "b", 1, 10);
     gd_history_head(history, &head);
@@ -129,7 +126,6 @@ static void test_rare_tensor(void **state)
     struct gd_history *history = hist_create(64 * KIB);
     struct gd_history_head head;
 
-    (void)state;
     hist_add(history, "rare", 1, 10);
     gd_history_head(history, &head);
     for (int64_t step = 1; step <= (int64_t)head.steps; step++) {
@@ -149,7 +145,6 @@ static void test_same_step_replaces(void **state)
     struct gd_history *history = hist_create(64 * KIB);
     struct gd_history_tensor about;
 
-    (void)state;
     hist_add(history, "a", 1, 10);
     hist_add(history, "a", 2, 999);
     hist_add(history, "b", 2, 20);
@@ -169,7 +164,6 @@ static void test_steps_go_back(void **state)
     struct gd_history *history = hist_create(64 * KIB);
     struct gd_history_head head;
 
-    (void)state;
     for (int64_t step = 5; step <= 9; step++) {
         hist_add(history, "a", step, 10 * (double)step);
         hist_add(history, "b", step, 10 * (double)step);
@@ -196,7 +190,6 @@ static void test_scalar_and_node_of_one_name(void **state)
     uint32_t index;
     struct gd_history_tensor about;
 
-    (void)state;
     assert_int_equal(gd_history_add(history, &scalar, &record, NULL), GD_OK);
     assert_true(gd_history_find(history, "loss", 0, &index));
     assert_true(gd_history_tensor(history, index, &about) && about.is_scalar);
@@ -213,7 +206,6 @@ static void test_sizes(void **state)
     struct gd_history *history;
     struct gd_history_head head;
 
-    (void)state;
     hist_expect_no_file(64 * KIB - 1, GD_EINVAL, "64 KiB");
     hist_expect_no_file(0, GD_EINVAL, "64 KiB");
     hist_expect_no_file(UINT64_MAX, GD_EINVAL, "4 GiB");
@@ -242,7 +234,6 @@ static void test_more_tensors_than_fit(void **state)
     struct gd_err err;
     uint32_t capacity;
 
-    (void)state;
     gd_history_head(history, &head);
     capacity = head.capacity;
     for (int64_t step = 1; step <= 3; step++) {
@@ -279,7 +270,6 @@ static void test_long_names(void **state)
     char *name = malloc(3000);
     int kept = 0;
 
-    (void)state;
     memset(name, 'x', 2999);
     name[2999] = '\0';
     for (int i = 0; i < 5; i++) {
@@ -309,7 +299,6 @@ static void test_refused_values(void **state)
     struct gd_history_tensor tensor = hist_tensor(""), none = {.name = NULL};
     struct gd_err err;
 
-    (void)state;
     assert_int_equal(gd_history_add(history, &tensor, &good, &err), GD_EINVAL);
     assert_int_equal(gd_history_add(history, &none, &good, &err), GD_EINVAL);
     tensor = hist_tensor("a");
@@ -391,7 +380,6 @@ static void test_session(void **state)
     struct gd_history *history;
     uint32_t index;
 
-    (void)state;
     make_bench(&bench);
     gd_session_on_scalar(bench.session, "loss", 9, 0); /* before there is a history: kept */
     assert_null(bench.session->history);
@@ -430,7 +418,6 @@ static void test_session_off_and_failing(void **state)
 {
     struct bench bench;
 
-    (void)state;
     unlink(hist_path);
     make_bench(&bench);
     bench.debugger->settings.history_bytes = 0;
@@ -457,7 +444,6 @@ static void test_session_left_out(void **state)
     struct bench bench;
     struct gd_stats stats = hist_record(1, 1).stats;
 
-    (void)state;
     make_bench(&bench);
     for (int64_t step = 1; step <= 2; step++) {
         for (int i = 0; i < 40; i++) {
@@ -473,24 +459,21 @@ static void test_session_left_out(void **state)
     gd_debugger_destroy(bench.debugger);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_ring_wraps),
-        cmocka_unit_test(test_rare_tensor),
-        cmocka_unit_test(test_same_step_replaces),
-        cmocka_unit_test(test_steps_go_back),
-        cmocka_unit_test(test_scalar_and_node_of_one_name),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_more_tensors_than_fit),
-        cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_refused_values),
-        cmocka_unit_test(test_session),
-        cmocka_unit_test(test_session_off_and_failing),
-        cmocka_unit_test(test_session_left_out),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_round_trip),
+    cmocka_unit_test(test_not_finite),
+    cmocka_unit_test(test_ring_wraps),
+    cmocka_unit_test(test_rare_tensor),
+    cmocka_unit_test(test_same_step_replaces),
+    cmocka_unit_test(test_steps_go_back),
+    cmocka_unit_test(test_scalar_and_node_of_one_name),
+    cmocka_unit_test(test_sizes),
+    cmocka_unit_test(test_more_tensors_than_fit),
+    cmocka_unit_test(test_long_names),
+    cmocka_unit_test(test_refused_values),
+    cmocka_unit_test(test_session),
+    cmocka_unit_test(test_session_off_and_failing),
+    cmocka_unit_test(test_session_left_out),
+};
 
-    return cmocka_run_group_tests(tests, hist_make_home, hist_drop_home);
-}
+RUN_TESTS_BETWEEN(hist_make_home, hist_drop_home)

@@ -33,7 +33,6 @@ static void test_torn_record(void **state)
     struct gd_history_head head;
     size_t size, place;
 
-    (void)state;
     fill_file(4);
     whole = hist_read_bytes(&size);
     place = hist_ring_offset(whole) + 7 * RECORD; /* record 7: "a" of step 4 */
@@ -64,7 +63,6 @@ static void test_flipped_bits(void **state)
     unsigned char *whole, *bytes = malloc(64 * KIB);
     size_t size, ring;
 
-    (void)state;
     fill_file(4);
     whole = hist_read_bytes(&size);
     ring = hist_ring_offset(whole);
@@ -107,7 +105,6 @@ static void test_truncated(void **state)
     unsigned char *whole;
     size_t size;
 
-    (void)state;
     fill_file(4);
     whole = hist_read_bytes(&size);
     for (size_t len = 0; len < size; len += len < 300 ? 7 : 1009) {
@@ -128,7 +125,6 @@ static void test_other_files(void **state)
     struct gd_history *history = NULL;
     struct gd_err err = {0};
 
-    (void)state;
     unlink(hist_path);
     assert_int_equal(gd_history_open(hist_path, &history, &err), GD_ENOTFOUND);
     assert_int_equal(gd_history_open(hist_home, &history, &err), GD_EPROTO);
@@ -150,7 +146,6 @@ static void test_open_while_written(void **state)
 {
     struct gd_history *history = hist_create(64 * KIB), *reader;
 
-    (void)state;
     hist_expect_no_file(64 * KIB, GD_ESTATE, "is being written");
     hist_add(history, "a", 1, 10);
     reader = hist_open_again();
@@ -189,7 +184,6 @@ static void test_killed_writer(void **state)
     char byte;
     pid_t child;
 
-    (void)state;
     unlink(hist_path);
     assert_int_equal(pipe(ready), 0);
     child = fork();
@@ -234,7 +228,6 @@ static void test_no_room(void **state)
 {
     struct rlimit old, limit;
 
-    (void)state;
     unlink(hist_path);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     limit = old;
@@ -281,7 +274,6 @@ static void test_state_directory(void **state)
     char other[300], not_ours[300];
     FILE *file;
 
-    (void)state;
     assert_non_null(strstr(gd_history_path(live), hist_home));
     assert_non_null(strstr(gd_history_path(live), "/gradb/history-a__b-5-"));
     snprintf(other, sizeof(other), "%s/gradb/notes.txt", hist_home);
@@ -313,7 +305,6 @@ static void test_no_home(void **state)
     struct gd_err err = {0};
     char *old_home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
 
-    (void)state;
     unsetenv("XDG_STATE_HOME");
     unsetenv("HOME");
     assert_int_equal(gd_history_create(NULL, 64 * KIB, NULL, &history, &err), GD_EIO);
@@ -324,19 +315,16 @@ static void test_no_home(void **state)
     }
     free(old_home);
 }
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_torn_record),
-        cmocka_unit_test(test_flipped_bits),
-        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_other_files),
-        cmocka_unit_test(test_open_while_written),
-        cmocka_unit_test(test_killed_writer),
-        cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_state_directory),
-        cmocka_unit_test(test_no_home),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_torn_record),
+    cmocka_unit_test(test_flipped_bits),
+    cmocka_unit_test(test_truncated),
+    cmocka_unit_test(test_other_files),
+    cmocka_unit_test(test_open_while_written),
+    cmocka_unit_test(test_killed_writer),
+    cmocka_unit_test(test_no_room),
+    cmocka_unit_test(test_state_directory),
+    cmocka_unit_test(test_no_home),
+};
 
-    return cmocka_run_group_tests(tests, hist_make_home, hist_drop_home);
-}
+RUN_TESTS_BETWEEN(hist_make_home, hist_drop_home)

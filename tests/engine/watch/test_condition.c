@@ -16,7 +16,6 @@ static const struct gd_condition *find_condition(const char *name)
 
 static void test_table(void **state)
 {
-    (void)state;
     static const struct {
         const char *id, *abbr, *selector;
         int wire, params;
@@ -74,7 +73,6 @@ static int check_values(const char *condition, size_t count,
 
 static void test_validation(void **state)
 {
-    (void)state;
     assert_int_equal(check_values("TO", 0, NULL), GD_OK);
     assert_int_equal(check_values("TL", 0, NULL), GD_OK);
     assert_int_equal(check_values("TO", 1, VALUES(F("max_gt", 1))), GD_EINVAL);
@@ -99,7 +97,6 @@ static void test_validation(void **state)
 
 static void test_range_goes_together(void **state)
 {
-    (void)state;
     struct gd_condition_value start = F("range_start_inclusive", -1),
                               end = F("range_end_inclusive", 1),
                               test = F("range_percentage_lt", 50), other = F("max_min_gt", 3);
@@ -116,7 +113,6 @@ static void test_range_goes_together(void **state)
 
 static void test_availability(void **state)
 {
-    (void)state;
     assert_int_equal(gd_condition_available(find_condition("OO"), true, false, NULL), GD_OK);
     assert_int_equal(gd_condition_available(find_condition("OO"), false, false, NULL),
                      GD_EUNSUPPORTED);
@@ -128,7 +124,6 @@ static void test_availability(void **state)
 /* All of them, always, in wire order: clients index by position. */
 static void test_encoding(void **state)
 {
-    (void)state;
     struct gd_remote_param params[GD_MAX_CONDITION_PARAMS];
     const struct gd_condition *condition = find_condition("TL");
     assert_int_equal(gd_condition_encode(condition, VALUES(F("min_gt", 3)), 1, params), 4);
@@ -179,7 +174,6 @@ static unsigned evaluate_values(const char *condition, const struct gd_condition
 
 static void test_evaluation(void **state)
 {
-    (void)state;
     struct gd_hit_param hits[GD_MAX_HIT_PARAMS];
     bool fired;
     const float good[] = {1, -2, 3, 0}, bad[] = {1, NAN, INFINITY, 0};
@@ -219,7 +213,6 @@ static void test_evaluation(void **state)
 
 static void test_changes(void **state)
 {
-    (void)state;
     struct gd_hit_param hits[GD_MAX_HIT_PARAMS];
     bool fired;
     const float now[] = {1.1f, -2.2f}, before[] = {1, -2};
@@ -256,7 +249,6 @@ static int count_sentences(const char *text)
 
 static void test_entries(void **state)
 {
-    (void)state;
     const struct gd_condition *condition, *other;
     for (size_t i = 0; (condition = gd_condition_at(i)); i++) {
         assert_true(condition->id[0] && condition->abbr[0] && condition->fires[0]);
@@ -289,7 +281,6 @@ static void test_entries(void **state)
 
 static void test_finding(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         int rc;
@@ -325,7 +316,6 @@ static void test_finding(void **state)
 
 static void test_own_validation(void **state)
 {
-    (void)state;
     assert_int_equal(check_values("UB", 2,
                                   VALUES(F("abs_mean_update_ratio_lt", 1e-6),
                                          F("abs_mean_update_ratio_gt", 1e-2))),
@@ -350,7 +340,6 @@ static void test_own_validation(void **state)
 
 static void test_completion(void **state)
 {
-    (void)state;
     struct gd_condition_value all[GD_MAX_CONDITION_PARAMS];
     struct gd_err err;
     assert_int_equal(gd_condition_complete(find_condition("TZ"), NULL, 0, all, NULL), 1);
@@ -373,7 +362,6 @@ static void test_completion(void **state)
 
 static void test_wants(void **state)
 {
-    (void)state;
     struct gd_condition_want want;
     gd_condition_want(find_condition("TO"), NULL, 0, &want);
     assert_int_equal(want.needs, 0);
@@ -438,7 +426,6 @@ static void triggers_are(const char *condition, const struct gd_condition_value 
 
 static void test_triggers(void **state)
 {
-    (void)state;
     triggers_are("TO", NULL, 0, TESTS(BAD));
     triggers_are("TL", VALUES(F("max_gt", 3)), 1, TESTS({GD_STAT_MAX, GD_CMP_GT, 3}, BAD, EMPTY));
     triggers_are("WNC", NULL, 0, TESTS({GD_STAT_MISMATCH, GD_CMP_LE, 0}, BAD, EMPTY));
@@ -469,7 +456,6 @@ static void test_triggers(void **state)
 /* Whatever is judged a hit or unclear must also be sent: the triggers may not miss one. */
 static void test_triggers_miss_nothing(void **state)
 {
-    (void)state;
     const struct gd_stats records[] = {
         {.count = 4, .min = -1, .max = 3, .mean = 1, .abs_mean = 1.5, .sum_sq = 11, .zero = 1},
         {.count = 4, .zero = 4},
@@ -521,7 +507,6 @@ static void test_triggers_miss_nothing(void **state)
 
 static void test_expression_verdict(void **state)
 {
-    (void)state;
     const struct gd_stats stats = {.count = 4, .max = 3, .min = -1, .mean = 1};
     const struct gd_observation seen = {.stats = &stats, .value_step = -1, .range = -1};
     struct gd_verdict verdict;
@@ -552,7 +537,6 @@ static void test_expression_verdict(void **state)
 
 static void test_error_text(void **state)
 {
-    (void)state;
     char text[256];
     gd_hit_error_text(0, text, sizeof(text));
     assert_string_equal(text, "");
@@ -569,25 +553,23 @@ static void test_error_text(void **state)
     gd_hit_error_text(~0U, text, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_validation),
-        cmocka_unit_test(test_range_goes_together),
-        cmocka_unit_test(test_availability),
-        cmocka_unit_test(test_encoding),
-        cmocka_unit_test(test_evaluation),
-        cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_entries),
-        cmocka_unit_test(test_finding),
-        cmocka_unit_test(test_own_validation),
-        cmocka_unit_test(test_completion),
-        cmocka_unit_test(test_wants),
-        cmocka_unit_test(test_triggers),
-        cmocka_unit_test(test_triggers_miss_nothing),
-        cmocka_unit_test(test_expression_verdict),
-        cmocka_unit_test(test_error_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_table),
+    cmocka_unit_test(test_validation),
+    cmocka_unit_test(test_range_goes_together),
+    cmocka_unit_test(test_availability),
+    cmocka_unit_test(test_encoding),
+    cmocka_unit_test(test_evaluation),
+    cmocka_unit_test(test_changes),
+    cmocka_unit_test(test_entries),
+    cmocka_unit_test(test_finding),
+    cmocka_unit_test(test_own_validation),
+    cmocka_unit_test(test_completion),
+    cmocka_unit_test(test_wants),
+    cmocka_unit_test(test_triggers),
+    cmocka_unit_test(test_triggers_miss_nothing),
+    cmocka_unit_test(test_expression_verdict),
+    cmocka_unit_test(test_error_text),
+};
+
+RUN_TESTS()

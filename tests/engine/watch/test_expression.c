@@ -35,7 +35,6 @@ static enum gd_truth evaluate_text(const char *text, const struct gd_observation
 /* T, F and U: true, false and unknown. */
 static void test_logic(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         enum gd_truth want;
@@ -120,7 +119,6 @@ static bool with_previous(void *ctx, const char *name, double *ret)
 
 static void test_previous(void **state)
 {
-    (void)state;
     double now = 2.5;
     const struct gd_observation seen = {
         .value_step = -1, .range = -1, .scalar = with_previous, .scalar_ctx = &now};
@@ -146,7 +144,6 @@ static void test_previous(void **state)
 /* Of somebody else's statistics: 2 NaN at least, of infinities nothing. */
 static void test_lower_bounds(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         enum gd_truth want;
@@ -173,7 +170,6 @@ static void test_lower_bounds(void **state)
 
 static void test_why_unknown(void **state)
 {
-    (void)state;
     const double no_number = NAN;
     const struct gd_observation lost = {
         .value_step = -1, .range = -1, .scalar = find_loss, .scalar_ctx = (void *)&no_number};
@@ -203,7 +199,6 @@ static void test_why_unknown(void **state)
 
 static void test_faults(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t offset;
@@ -287,7 +282,6 @@ static void limit_is(const char *before, const char *middle, const char *behind,
 
 static void test_limits(void **state)
 {
-    (void)state;
     limit_is("(", "1", ")", 256);
     limit_is("!", "1", "", 256);
     limit_is("-", "nan", "", 256);
@@ -319,7 +313,6 @@ static void test_limits(void **state)
 
 static void test_contents(void **state)
 {
-    (void)state;
     enum gd_statistic figures[8];
     const char *names[8];
     struct gd_expr *expr =
@@ -345,7 +338,6 @@ static void test_contents(void **state)
 
 static void test_simple(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t count;
@@ -402,13 +394,11 @@ static void test_simple(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_logic),        cmocka_unit_test(test_previous),
-        cmocka_unit_test(test_lower_bounds), cmocka_unit_test(test_why_unknown),
-        cmocka_unit_test(test_faults),       cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_contents),     cmocka_unit_test(test_simple),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_logic),        cmocka_unit_test(test_previous),
+    cmocka_unit_test(test_lower_bounds), cmocka_unit_test(test_why_unknown),
+    cmocka_unit_test(test_faults),       cmocka_unit_test(test_limits),
+    cmocka_unit_test(test_contents),     cmocka_unit_test(test_simple),
+};
+
+RUN_TESTS()

@@ -23,7 +23,6 @@ static void test_hit(void **state)
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct gd_stats stats = bench_stats(4, NAN);
     char why[200];
-    (void)state;
     int number = bench_must_watch(bench, "TO on all");
     bench_run(bench);
     assert_false(report_value(bench, N_LOG, true, 1, 2.5));
@@ -58,7 +57,6 @@ static void test_hit(void **state)
 static void test_params(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
     bench_must_watch(bench, "'max > 4 || nan > 0' on ReLU-op2");
     assert_true(report_value(bench, N_RELU, false, 1, 5.5));
@@ -87,7 +85,6 @@ static void test_ranges(void **state)
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct gd_stats stats = bench_stats(10, 1);
     char why[200];
-    (void)state;
     bench_must_watch(bench,
                      "TR range_start_inclusive=0 range_end_inclusive=1 range_percentage_lt=50 on "
                      "ReLU-op2");
@@ -108,7 +105,6 @@ static void test_ranges(void **state)
 static void test_not_checked(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     int number = bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
     const struct gd_watchpoint *watch = gd_watchpoint_at(bench->debugger, number);
     for (int step = 1; step <= 3; step++) {
@@ -134,7 +130,6 @@ static void test_not_checked(void **state)
 static void test_ignore(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     int number = bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
     assert_int_equal(gd_watchpoint_set_ignore(bench->debugger, number, 2, NULL), GD_OK);
     assert_false(report_value(bench, N_RELU, false, 1, 6));
@@ -149,7 +144,6 @@ static void test_ignore(void **state)
 static void test_guard(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     int number = bench_must_watch(bench, "TL max_gt=5 on ReLU-op2 if step > 10 && loss < 1");
     assert_false(report_value(bench, N_RELU, false, 1, 6));
     assert_int_equal(bench->hit_count, 0);
@@ -180,7 +174,6 @@ static void test_previous_not_finite(void **state)
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct gd_stats stats = bench_stats(4, 1);
     char why[100];
-    (void)state;
     bench_must_watch(bench, "WCS abs_mean_update_ratio_lt=0.5 on w1.weight");
     stats.has_prev = true;
     stats.mean_abs_prev = 1;
@@ -201,7 +194,6 @@ static void test_previous_not_finite(void **state)
 static void test_temporary(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     int number = bench_must_watch(bench, "twatch TL max_gt=5 on ReLU-op2, Conv-op1");
     bench_run(bench);
     uint32_t plan = bench_plan(bench, N_RELU, 0, false, NULL)->id;
@@ -227,7 +219,6 @@ static void test_temporary(void **state)
 static void test_trace(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench_must_watch(bench, "trace TL max_gt=5 on ReLU-op2");
     assert_false(report_value(bench, N_RELU, false, 1, 6));
     assert_int_equal(bench->hit_count, 1);
@@ -247,7 +238,6 @@ static void test_excluded(void **state)
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct gd_stats stats = bench_stats(4, 2);
     char why[200];
-    (void)state;
     bench_must_watch(bench, "TO on Log-op3");
     bench_must_watch(bench, "TL max_gt=5 on Log-op3");
     assert_int_equal(gd_exclude_add(bench->debugger, "Log-op3", NULL), GD_OK);
@@ -290,7 +280,6 @@ static void test_intended(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct gd_stats masked = bench_stats(4, 2), nan = masked, large = masked, loss = masked;
-    (void)state;
     gd_node_id mask = add_operator(bench->session, "masked_fill", 10, "-inf", GD_NO_NODE);
     gd_node_id sum = add_operator(bench->session, "sum", 11, NULL, mask);
     gd_node_id log = add_operator(bench->session, "log", 12, NULL, N_RELU);
@@ -332,7 +321,6 @@ static void test_steps_in_a_row(void **state)
                    {5, true, false}, {6, true, true},  {7, true, true},   {9, true, false}};
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct gd_err err;
-    (void)state;
     struct gd_watch_spec spec = {.where = "net/ReLU-op2", .steps = 3};
     assert_int_equal(gd_condition_find("TZ", &spec.condition, &err), GD_OK);
     assert_int_equal(gd_watchpoint_add(bench->debugger, &spec, NULL, &err), GD_OK);
@@ -352,7 +340,6 @@ static void test_steps_in_a_row(void **state)
 static void test_order(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench_must_watch(bench, "-step TO on all");
     uint32_t plan = bench_plan(bench, N_RELU, 0, false, NULL)->id;
     static const gd_node_id nodes[] = {N_GRADIENT, N_RELU, N_BIAS, N_UNKNOWN, N_CONV, N_WEIGHT};
@@ -378,7 +365,6 @@ static void test_order(void **state)
 static void test_record_only(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench_must_watch(bench, "TO on ReLU-op2");
     struct gd_stats stats = bench_stats(4, NAN);
     struct gd_shape shape = {.rank = 1, .dim = {4}};
@@ -398,7 +384,6 @@ static void test_record_only(void **state)
 static void test_series(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench_must_watch(bench, "SC on ReLU-op2");
     for (int step = 1; step <= 15; step++) {
         assert_false(report_value(bench, N_RELU, false, step, step % 2 ? 1 : 1.1));
@@ -419,7 +404,6 @@ static void test_series(void **state)
 static void test_sum(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench_add(bench->session, "gradients/Log-op6", "LogGrad", 6, GD_FLOAT32, 1);
     assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
     gd_session_on_graph(bench->session);
@@ -453,7 +437,6 @@ static void test_series_where_nan_is_normal(void **state)
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct gd_stats stats = bench_stats(4, 1);
     char why[100];
-    (void)state;
     bench_must_watch(bench, "SC on ReLU-op2");
     assert_int_equal(gd_exclude_add(bench->debugger, "net/ReLU-op2", NULL), GD_OK);
     for (int step = 1; step <= 12; step++) {
@@ -474,7 +457,6 @@ static void test_series_where_nan_is_normal(void **state)
 static void test_scalar_in_plan(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench_must_watch(bench, "LN");
     const struct fake_plan *plan = bench_scalar_plan(bench, "loss", NULL);
     struct gd_stats stats = bench_stats(1, NAN);
@@ -501,7 +483,6 @@ static void test_scalar_in_plan(void **state)
 static void test_scalar_event(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS & ~(unsigned)GD_CAN_WATCH_SCALAR);
-    (void)state;
     bench_must_watch(bench, "LN");
     bench_must_watch(bench, "'lr > 0.1 && step >= 3' on lr");
     assert_int_equal(bench->fake->plan_count, 0);
@@ -532,7 +513,6 @@ static void delete_it(void *ctx, const struct gd_event *event)
 static void test_deleted_meanwhile(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
     bench_must_watch(bench, "TL max_gt=4 on ReLU-op2");
     assert_int_equal(gd_debugger_observe(bench->debugger, delete_it, bench), GD_OK);
@@ -558,7 +538,6 @@ static void remote_hit(struct watch_bench *bench, int number, unsigned error)
 static void test_remote(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS | GD_CAN_WATCH_REMOTE);
-    (void)state;
     int number = bench_must_watch(bench, "TO on net");
     assert_int_equal(bench->fake->watches, 1);
     assert_int_equal(bench->fake->last_watch, number);
@@ -590,7 +569,6 @@ static void test_evaluate_setting(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS | GD_CAN_WATCH_REMOTE);
     struct gd_err err;
-    (void)state;
     bench_must_watch(bench, "TO on ReLU-op2");
     bench->debugger->settings.evaluate = GD_EVALUATE_LOCAL;
     gd_watchpoints_apply(bench->debugger);
@@ -608,7 +586,6 @@ static void test_evaluate_setting(void **state)
 static void test_unable(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS | GD_CAN_WATCH_REMOTE);
-    (void)state;
     int number = bench_must_watch(bench, "WCL");
     assert_int_equal(bench->fake->watches, 1);
     gd_watch_on_unable(bench->session, number);
@@ -624,7 +601,6 @@ static void test_remote_refusal(void **state)
 {
     struct watch_bench *bench = bench_make(GD_CAN_STEP | GD_CAN_WATCH_REMOTE);
     struct gd_err err;
-    (void)state;
     assert_int_equal(bench_watch(bench, "TO on all if step > 3", &err), GD_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "\"if\""));
     assert_int_equal(bench_watch(bench, "SC on all", &err), GD_EUNSUPPORTED);
@@ -641,33 +617,31 @@ static void test_remote_refusal(void **state)
     bench_free(bench);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hit),
-        cmocka_unit_test(test_params),
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_not_checked),
-        cmocka_unit_test(test_ignore),
-        cmocka_unit_test(test_guard),
-        cmocka_unit_test(test_previous_not_finite),
-        cmocka_unit_test(test_temporary),
-        cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_intended),
-        cmocka_unit_test(test_steps_in_a_row),
-        cmocka_unit_test(test_excluded),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_record_only),
-        cmocka_unit_test(test_series),
-        cmocka_unit_test(test_series_where_nan_is_normal),
-        cmocka_unit_test(test_sum),
-        cmocka_unit_test(test_scalar_in_plan),
-        cmocka_unit_test(test_scalar_event),
-        cmocka_unit_test(test_deleted_meanwhile),
-        cmocka_unit_test(test_remote),
-        cmocka_unit_test(test_evaluate_setting),
-        cmocka_unit_test(test_unable),
-        cmocka_unit_test(test_remote_refusal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_hit),
+    cmocka_unit_test(test_params),
+    cmocka_unit_test(test_ranges),
+    cmocka_unit_test(test_not_checked),
+    cmocka_unit_test(test_ignore),
+    cmocka_unit_test(test_guard),
+    cmocka_unit_test(test_previous_not_finite),
+    cmocka_unit_test(test_temporary),
+    cmocka_unit_test(test_trace),
+    cmocka_unit_test(test_intended),
+    cmocka_unit_test(test_steps_in_a_row),
+    cmocka_unit_test(test_excluded),
+    cmocka_unit_test(test_order),
+    cmocka_unit_test(test_record_only),
+    cmocka_unit_test(test_series),
+    cmocka_unit_test(test_series_where_nan_is_normal),
+    cmocka_unit_test(test_sum),
+    cmocka_unit_test(test_scalar_in_plan),
+    cmocka_unit_test(test_scalar_event),
+    cmocka_unit_test(test_deleted_meanwhile),
+    cmocka_unit_test(test_remote),
+    cmocka_unit_test(test_evaluate_setting),
+    cmocka_unit_test(test_unable),
+    cmocka_unit_test(test_remote_refusal),
+};
+
+RUN_TESTS()

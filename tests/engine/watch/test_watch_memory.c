@@ -107,14 +107,11 @@ static void report_all(struct watch_bench *bench)
 
 static void take_recheck(void *ctx, size_t hits, const struct gd_err *err)
 {
-    (void)hits;
-    (void)err;
     (*(int *)ctx)++;
 }
 
 static void take_total(void *ctx, const struct gd_watch_total *total)
 {
-    (void)total;
     (*(int *)ctx)++;
 }
 
@@ -123,8 +120,6 @@ static void answer_stats(struct fake_target *fake, const struct gd_tensor_ref *r
 {
     struct gd_stats stats = bench_stats(4, 1);
     struct gd_shape shape = {.rank = 1, .dim = {4}};
-    (void)fake;
-    (void)ref;
     fn(ctx, GD_FLOAT32, &shape, &stats, 1, NULL);
 }
 
@@ -148,7 +143,6 @@ static void check_works(struct watch_bench *bench)
 static void test_each_allocation(void **state)
 {
     long runs = 0;
-    (void)state;
     do {
         struct watch_bench *bench = bench_make(BENCH_PLANS);
         int answers = 0, wanted = 0;
@@ -174,10 +168,8 @@ static void test_each_allocation(void **state)
     assert_true(runs > 100);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_allocation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_each_allocation),
+};
+
+RUN_TESTS()

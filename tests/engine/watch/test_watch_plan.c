@@ -26,7 +26,6 @@ static void test_exact_split(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     const struct gd_watch_item *item = NULL;
-    (void)state;
     bench_must_watch(bench, "TO on all");
     assert_int_equal(bench->fake->plan_count, 2);
     for (gd_node_id node = 0; node < N_NODES; node++) {
@@ -48,7 +47,6 @@ static void test_exact_split(void **state)
 static void test_step_end_target(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS & ~(unsigned)GD_CAN_WATCH_EXACT);
-    (void)state;
     bench_must_watch(bench, "TO on all");
     assert_int_equal(bench->fake->plan_count, 1);
     assert_false(bench->fake->plans[0].exact);
@@ -61,7 +59,6 @@ static void test_merged(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     const struct gd_watch_item *item = NULL;
-    (void)state;
     bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
     assert_non_null(bench_plan(bench, N_RELU, 0, false, &item));
     assert_true(has_trigger(item, GD_STAT_MAX, GD_CMP_GT, 5));
@@ -102,7 +99,6 @@ static void test_when(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct gd_err err;
-    (void)state;
     bench_must_watch(bench, "-step TO on Conv-op1");
     assert_non_null(bench_plan(bench, N_CONV, 0, false, NULL));
     bench_must_watch(bench, "-exact TZ on ReLU-op2");
@@ -131,7 +127,6 @@ static void test_when(void **state)
 static void test_hold(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench_must_watch(bench, "trace TO on Conv-op1");
     assert_false(bench_plan(bench, N_CONV, 0, true, NULL)->hold);
     int number = bench_must_watch(bench, "TZ on Conv-op1, ReLU-op2");
@@ -153,7 +148,6 @@ static void test_options_that_do_not_agree(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     char line[160];
-    (void)state;
     bench_must_watch(bench, "WNC rtol=0.1 on w1.weight");
     bench_must_watch(bench, "WNC rtol=0.2 on w1.weight");
     bench_must_watch(bench, "WCL on w1.weight"); /* has no tolerance: joins the first */
@@ -180,7 +174,6 @@ static void test_always(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     const struct gd_watch_item *item = NULL;
-    (void)state;
     bench_must_watch(bench, "TO on ReLU-op2");
     bench_must_watch(bench, "'max > 1 && min < 0' on ReLU-op2");
     bench_plan(bench, N_RELU, 0, true, &item);
@@ -201,7 +194,6 @@ static void test_always(void **state)
 static void test_differences(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench_must_watch(bench, "TO on all");
     uint32_t exact = bench_plan(bench, N_CONV, 0, true, NULL)->id;
     uint32_t end = bench_plan(bench, N_WEIGHT, 0, false, NULL)->id;
@@ -243,7 +235,6 @@ static gd_node_id grow_graph(struct watch_bench *bench, uint32_t first, uint32_t
 static void test_growth_while_it_runs(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench_must_watch(bench, "TO on all");
     bench_run(bench);
     gd_node_id old = grow_graph(bench, 100, 100);
@@ -273,7 +264,6 @@ static void test_growth_while_it_runs(void **state)
 static void test_growth_in_many_parts(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench_must_watch(bench, "TO on all");
     bench_run(bench);
     for (uint32_t part = 0; part < 200; part++) {
@@ -334,7 +324,6 @@ static void test_growth_adds(void **state)
     static char grown[1 << 18], built[1 << 18];
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct gd_err err;
-    (void)state;
     bench_must_watch(bench, "-exact 'max > 3' on activations");
     bench_must_watch(bench, "TO on all except *op7*, /op[23]1/");
     bench_must_watch(bench, "-step 'mean > 3' on net, type:Op");
@@ -370,7 +359,6 @@ static void test_edits(void **state)
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     const struct gd_watch_item *item = NULL;
     struct gd_err err;
-    (void)state;
     int number = bench_must_watch(bench, "TL max_gt=5 on net");
     struct gd_condition_value value = {"max_gt", GD_PARAM_FLOAT, 7};
     assert_int_equal(gd_watchpoint_set_values(bench->debugger, number, &value, 1, NULL), GD_OK);
@@ -411,7 +399,6 @@ static void test_edits(void **state)
 static void test_growth(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench_must_watch(bench, "TO on all");
     struct fake_target *fake;
     struct gd_session *other = bench_connect(bench, BENCH_PLANS, &fake);
@@ -431,7 +418,6 @@ static void test_pending(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct gd_err err;
-    (void)state;
     assert_int_equal(bench_watch(bench, "TO on later", &err), GD_ENOTFOUND);
     assert_null(bench->debugger->watchpoints);
     assert_int_equal(bench_watch(bench, "TO on type:Nothing", &err), GD_ENOTFOUND);
@@ -459,7 +445,6 @@ static void test_scalar(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     const struct gd_watch_item *item = NULL;
-    (void)state;
     bench_must_watch(bench, "LN");
     const struct fake_plan *plan = bench_scalar_plan(bench, "loss", &item);
     assert_non_null(plan);
@@ -478,7 +463,6 @@ static void test_guard_needs(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     const struct gd_watch_item *item = NULL;
-    (void)state;
     bench_must_watch(bench, "TO on Conv-op1 if abs_mean(prev) > 3");
     assert_non_null(bench_plan(bench, N_CONV, 0, false, &item));
     assert_true(item->against_previous);
@@ -492,7 +476,6 @@ static void test_excluded(void **state)
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     const struct gd_watch_item *item = NULL;
     struct gd_err err;
-    (void)state;
     bench_must_watch(bench, "TO on net");
     bench_must_watch(bench, "TL max_gt=5 on net");
     assert_int_equal(gd_exclude_add(bench->debugger, "nowhere", &err), GD_ENOTFOUND);
@@ -511,7 +494,6 @@ static void test_excluded(void **state)
 static void test_record_and_failure(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench->fake->plan_rc = GD_ELIMIT;
     bench_must_watch(bench, "TO on ReLU-op2");
     assert_int_equal(bench->warnings, 1);
@@ -531,7 +513,6 @@ static void test_no_capability(void **state)
 {
     struct watch_bench *bench = bench_make(GD_CAN_STEP | GD_CAN_FETCH);
     struct gd_err err;
-    (void)state;
     assert_int_equal(bench_watch(bench, "TO on all", &err), GD_EUNSUPPORTED);
     assert_int_equal(bench->debugger->next_breakpoint, 1);
     bench_free(bench);
@@ -550,7 +531,6 @@ static void test_big(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     char name[64];
-    (void)state;
     for (uint32_t i = 0; i < 100000; i++) {
         snprintf(name, sizeof(name), "big/block%u/%s-op%u", i / 100, i % 10 ? "Add" : "Mul", i);
         bench_add(bench->session, name, i % 10 ? "Add" : "Mul", 10 + i, GD_FLOAT32, 1);
@@ -573,29 +553,27 @@ static void test_big(void **state)
     bench_free(bench);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact_split),
-        cmocka_unit_test(test_step_end_target),
-        cmocka_unit_test(test_merged),
-        cmocka_unit_test(test_when),
-        cmocka_unit_test(test_hold),
-        cmocka_unit_test(test_options_that_do_not_agree),
-        cmocka_unit_test(test_always),
-        cmocka_unit_test(test_differences),
-        cmocka_unit_test(test_growth_while_it_runs),
-        cmocka_unit_test(test_growth_in_many_parts),
-        cmocka_unit_test(test_growth_adds),
-        cmocka_unit_test(test_edits),
-        cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_pending),
-        cmocka_unit_test(test_scalar),
-        cmocka_unit_test(test_guard_needs),
-        cmocka_unit_test(test_excluded),
-        cmocka_unit_test(test_record_and_failure),
-        cmocka_unit_test(test_no_capability),
-        cmocka_unit_test(test_big),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_exact_split),
+    cmocka_unit_test(test_step_end_target),
+    cmocka_unit_test(test_merged),
+    cmocka_unit_test(test_when),
+    cmocka_unit_test(test_hold),
+    cmocka_unit_test(test_options_that_do_not_agree),
+    cmocka_unit_test(test_always),
+    cmocka_unit_test(test_differences),
+    cmocka_unit_test(test_growth_while_it_runs),
+    cmocka_unit_test(test_growth_in_many_parts),
+    cmocka_unit_test(test_growth_adds),
+    cmocka_unit_test(test_edits),
+    cmocka_unit_test(test_growth),
+    cmocka_unit_test(test_pending),
+    cmocka_unit_test(test_scalar),
+    cmocka_unit_test(test_guard_needs),
+    cmocka_unit_test(test_excluded),
+    cmocka_unit_test(test_record_and_failure),
+    cmocka_unit_test(test_no_capability),
+    cmocka_unit_test(test_big),
+};
+
+RUN_TESTS()

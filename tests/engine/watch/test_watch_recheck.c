@@ -31,7 +31,6 @@ static void answer_stats(struct fake_target *fake, const struct gd_tensor_ref *r
                                                                  : 2);
     struct gd_shape shape = {.rank = 1, .dim = {4}};
     struct gd_err err;
-    (void)fake;
     gd_fail(&err, GD_ENODATA, "not computed in this step");
     if (ref->node == N_UNKNOWN) {
         fn(ctx, GD_DT_NONE, NULL, NULL, -1, &err);
@@ -45,7 +44,6 @@ static void answer_fetch(struct fake_target *fake, const struct gd_tensor_ref *r
                          void *ctx)
 {
     struct gd_tensor *tensor = fake_tensor(4, 10);
-    (void)fake;
     if (ref->iter == GD_PREVIOUS) {
         ((float *)(void *)gd_tensor_bytes_mut(tensor))[3] = 13.1F;
     }
@@ -66,7 +64,6 @@ static void test_statistics(void **state)
 {
     struct watch_bench *bench = stopped_bench(BENCH_PLANS);
     struct outcome outcome = {0};
-    (void)state;
     bench_must_watch(bench, "TO on all");
     bench_must_watch(bench, "TZ on all");
     bench_run(bench);
@@ -95,7 +92,6 @@ static void test_values(void **state)
 {
     struct watch_bench *bench = stopped_bench(BENCH_PLANS);
     struct outcome outcome = {0};
-    (void)state;
     bench_run(bench);
     bench_stop(bench, GD_STOP_STEP, 5);
     bench_must_watch(bench, "WNC rtol=0.1 on w1.weight");
@@ -116,7 +112,6 @@ static void test_states(void **state)
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct outcome outcome = {0};
     struct gd_err err;
-    (void)state;
     assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, &err), GD_ESTATE);
     bench_stop(bench, GD_STOP_CONNECTED, 0);
     assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, &err), GD_ESTATE);
@@ -137,7 +132,6 @@ static void test_deleted_while_asking(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct outcome outcome = {0};
-    (void)state;
     bench_stop(bench, GD_STOP_STEP, 1);
     int number = bench_must_watch(bench, "TO on ReLU-op2");
     assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
@@ -152,7 +146,6 @@ static void test_sum(void **state)
 {
     struct watch_bench *bench = stopped_bench(BENCH_PLANS);
     struct outcome outcome = {0};
-    (void)state;
     bench_must_watch(bench, "GS");
     bench_stop(bench, GD_STOP_STEP, 1);
     assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
@@ -167,7 +160,6 @@ static void test_process(void **state)
 {
     struct watch_bench *bench = stopped_bench(BENCH_PLANS | GD_CAN_WATCH_REMOTE);
     struct outcome outcome = {0};
-    (void)state;
     bench_stop(bench, GD_STOP_STEP, 3);
     int number = bench_must_watch(bench, "TO on ReLU-op2");
     bench_must_watch(bench, "trace TZ on w1.weight");
@@ -186,7 +178,6 @@ static void test_process_lost(void **state)
 {
     struct watch_bench *bench = stopped_bench(GD_CAN_STEP | GD_CAN_WATCH_REMOTE);
     struct outcome outcome = {0};
-    (void)state;
     bench_must_watch(bench, "TO on ReLU-op2");
     assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
     gd_session_on_lost(bench->session, "it broke");
@@ -200,7 +191,6 @@ static void test_debugger_ends(void **state)
 {
     struct watch_bench *bench = stopped_bench(GD_CAN_STEP | GD_CAN_WATCH_REMOTE);
     struct outcome outcome = {0};
-    (void)state;
     bench_must_watch(bench, "TO on ReLU-op2");
     assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
     bench_free(bench);
@@ -213,7 +203,6 @@ static void test_initial(void **state)
 {
     struct watch_bench *bench = stopped_bench(BENCH_PLANS);
     struct gd_err err;
-    (void)state;
     int number = bench_must_watch(bench, "WI");
     assert_int_equal(bench->hit_count, 1);
     assert_int_equal(bench->hits[0].node, N_WEIGHT);
@@ -237,7 +226,6 @@ static void test_initial(void **state)
 static void test_initial_ahead(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench->fake->on_stats = answer_stats;
     bench_must_watch(bench, "WI");
     assert_int_equal(bench->hit_count, 0);
@@ -252,7 +240,6 @@ static void test_initial_ahead(void **state)
 static void test_initial_missed(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     bench_must_watch(bench, "WI");
     bench_stop(bench, GD_STOP_CONNECTED, 500);
     bench_stop(bench, GD_STOP_STEP, 501);
@@ -273,8 +260,6 @@ static struct held held;
 static void hold_stats(struct fake_target *fake, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                        void *ctx)
 {
-    (void)fake;
-    (void)ref;
     assert_true(held.count < 8);
     held.fn[held.count] = fn;
     held.ctx[held.count++] = ctx;
@@ -286,7 +271,6 @@ static void test_initial_late(void **state)
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct gd_stats stats = bench_stats(4, 0);
     struct gd_shape shape = {.rank = 1, .dim = {4}};
-    (void)state;
     memset(&held, 0, sizeof(held));
     bench->fake->on_stats = hold_stats;
     bench_stop(bench, GD_STOP_CONNECTED, 0);
@@ -302,15 +286,13 @@ static void test_initial_late(void **state)
     bench_free(bench);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statistics),   cmocka_unit_test(test_values),
-        cmocka_unit_test(test_states),       cmocka_unit_test(test_deleted_while_asking),
-        cmocka_unit_test(test_sum),          cmocka_unit_test(test_process),
-        cmocka_unit_test(test_process_lost), cmocka_unit_test(test_debugger_ends),
-        cmocka_unit_test(test_initial),      cmocka_unit_test(test_initial_ahead),
-        cmocka_unit_test(test_initial_late), cmocka_unit_test(test_initial_missed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_statistics),   cmocka_unit_test(test_values),
+    cmocka_unit_test(test_states),       cmocka_unit_test(test_deleted_while_asking),
+    cmocka_unit_test(test_sum),          cmocka_unit_test(test_process),
+    cmocka_unit_test(test_process_lost), cmocka_unit_test(test_debugger_ends),
+    cmocka_unit_test(test_initial),      cmocka_unit_test(test_initial_ahead),
+    cmocka_unit_test(test_initial_late), cmocka_unit_test(test_initial_missed),
+};
+
+RUN_TESTS()

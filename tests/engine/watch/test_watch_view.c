@@ -21,7 +21,6 @@ static void test_states(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     int numbers[4];
-    (void)state;
     assert_int_equal(gd_watch_node_state(bench->session, N_CONV), GD_WATCHED_NONE);
     assert_int_equal(scope_state(bench, "net"), GD_WATCHED_NONE);
     int first = bench_must_watch(bench, "TO on ReLU-op2");
@@ -66,7 +65,6 @@ static void test_costs(void **state)
     struct gd_watch_total total = {0};
     uint64_t ns[16], runs[16], cost_ns = 0, cost_bytes = 0, compute = 0;
     struct gd_plan_cost costs[4];
-    (void)state;
     bench_must_watch(bench, "TO on all");
     bench_must_watch(bench, "TZ on net");
     bench_must_watch(bench, "'max > 3' on ReLU-op2");
@@ -114,7 +112,6 @@ static void test_costs_asked_twice(void **state)
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct gd_watch_total late = {0}, total = {0};
     uint64_t ns[1] = {100}, runs[1] = {3};
-    (void)state;
     bench_must_watch(bench, "TO on ReLU-op2");
     const struct gd_plan_cost cost = {.plan = bench->fake->plans[0].id,
                                       .item_ns = ns,
@@ -141,7 +138,6 @@ static void test_costs_fail(void **state)
     struct gd_watch_total total = {.tensors = 77};
     struct gd_err err;
     uint64_t ns[2] = {1, 2};
-    (void)state;
     assert_int_equal(gd_watch_costs(bench->debugger, take_total, &total, NULL), GD_OK);
     assert_int_equal(total.tensors, 0); /* nobody to ask */
     bench_must_watch(bench, "TO on ReLU-op2");
@@ -184,7 +180,6 @@ static void test_commands(void **state)
         {"'loss > 5 && step > 3'", "watch 'loss > 5 && step > 3' on loss"},
     };
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
         struct gd_buf first = GD_BUF_INIT(4096), second = GD_BUF_INIT(4096);
         int number = bench_must_watch(bench, lines[i][0]);
@@ -215,7 +210,6 @@ static void test_refused(void **state)
         {"TO on type:none", GD_ENOTFOUND}, {"TO on net/const", GD_ENOTFOUND},
     };
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct gd_err err = {0};
         assert_int_equal(bench_watch(bench, cases[i].line, &err), cases[i].code);
@@ -255,7 +249,6 @@ static void test_recommended(void **state)
     };
     struct watch_bench *bench = bench_make(BENCH_PLANS | GD_CAN_WATCH_REMOTE);
     struct gd_recommendation it;
-    (void)state;
     snprintf(bench->session->peer.device, sizeof(bench->session->peer.device), "Ascend");
     bench_add(bench->session, "net/Tanh-op8", "Tanh", 8, GD_FLOAT32, 1);
     bench_add(bench->session, "net/Sigmoid-op9", "sigmoid", 9, GD_FLOAT32, 1);
@@ -285,7 +278,6 @@ static void test_recommended_less(void **state)
     struct watch_bench *bench = bench_make(BENCH_PLANS | GD_CAN_WATCH_REMOTE);
     struct gd_recommendation it;
     const char *want[] = {"WCL", "GV", "TO", "TZ", "AR"}; /* the first step is over, no Ascend */
-    (void)state;
     bench_stop(bench, GD_STOP_STEP, 4);
     for (size_t i = 0; i < 5; i++) {
         assert_true(gd_recommendation_at(bench->session, i, &it));
@@ -309,7 +301,6 @@ static void test_recommended_own(void **state)
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct gd_recommendation it;
     size_t count = sizeof(want) / sizeof(*want);
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         assert_true(gd_recommendation_at(bench->session, i, &it));
         assert_string_equal(it.condition->abbr, want[i].abbr);
@@ -324,7 +315,6 @@ static void test_recommended_own(void **state)
 static void test_lost(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
-    (void)state;
     int number = bench_must_watch(bench, "TO on ReLU-op2");
     gd_session_on_lost(bench->session, "gone");
     gd_debugger_reap(bench->debugger);
@@ -339,14 +329,12 @@ static void test_lost(void **state)
     bench_free(bench);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_states),          cmocka_unit_test(test_costs),
-        cmocka_unit_test(test_costs_fail),      cmocka_unit_test(test_costs_asked_twice),
-        cmocka_unit_test(test_commands),        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_recommended),     cmocka_unit_test(test_recommended_less),
-        cmocka_unit_test(test_recommended_own), cmocka_unit_test(test_lost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_states),          cmocka_unit_test(test_costs),
+    cmocka_unit_test(test_costs_fail),      cmocka_unit_test(test_costs_asked_twice),
+    cmocka_unit_test(test_commands),        cmocka_unit_test(test_refused),
+    cmocka_unit_test(test_recommended),     cmocka_unit_test(test_recommended_less),
+    cmocka_unit_test(test_recommended_own), cmocka_unit_test(test_lost),
+};
+
+RUN_TESTS()

@@ -424,8 +424,6 @@ static int answer_bad(struct gd_target *base, const struct gd_tensor_ref *ref, g
     struct gd_shape shape = {.rank = 1, .dim = {10}};
     struct gd_stats bad = bad_stats();
 
-    (void)ref;
-    (void)err;
     ((struct bench_target *)base)->asked++;
     fn(ctx, GD_FLOAT32, &shape, &bad, 1, NULL);
     return GD_OK;
@@ -619,7 +617,6 @@ static void what_a_hit_looks_for(void **state)
                        {"abs_mean > 1e3", GD_BAD_LARGE}};
     struct gd_hit hit = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         if (gd_condition_find(table[i].abbr, &hit.kind, NULL) == GD_OK) {
             assert_int_equal(gd_why_of_hit(&hit), table[i].bad);
@@ -635,36 +632,34 @@ static void what_a_hit_looks_for(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        BENCH_TEST(origin_is_the_first_bad_one),
-        BENCH_TEST(tree_is_in_order_of_printing),
-        BENCH_TEST(first_of_two_origins),
-        BENCH_TEST(answers_may_come_late_and_in_any_order),
-        BENCH_TEST(what_is_good_is_said_to_be),
-        BENCH_TEST(not_computed_yet),
-        BENCH_TEST(a_target_that_knows_no_steps),
-        BENCH_TEST(no_statistics),
-        BENCH_TEST(nothing_at_all_is_known),
-        BENCH_TEST(weight_back_to_the_gradient_of_the_step_before),
-        BENCH_TEST(weight_updated_since),
-        BENCH_TEST(kept_weight_was_bad),
-        BENCH_TEST(what_is_finite_after_an_update_was_before),
-        BENCH_TEST(weight_that_was_made_so),
-        BENCH_TEST(optimizer_without_a_value),
-        BENCH_TEST(learning_rates_are_only_read),
-        BENCH_TEST(history_knows_since_when),
-        BENCH_TEST(cycles_end),
-        BENCH_TEST(long_ways_are_cut),
-        BENCH_TEST(masks_are_no_fault),
-        BENCH_TEST(infinities_behind_gone_values),
-        BENCH_TEST(excluded_nodes_are_no_fault),
-        BENCH_TEST(trainer_lost_on_the_way),
-        BENCH_TEST(debugger_ends_on_the_way),
-        BENCH_TEST(training_goes_on_on_the_way),
-        BENCH_TEST(test_refused),
-        cmocka_unit_test(what_a_hit_looks_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    BENCH_TEST(origin_is_the_first_bad_one),
+    BENCH_TEST(tree_is_in_order_of_printing),
+    BENCH_TEST(first_of_two_origins),
+    BENCH_TEST(answers_may_come_late_and_in_any_order),
+    BENCH_TEST(what_is_good_is_said_to_be),
+    BENCH_TEST(not_computed_yet),
+    BENCH_TEST(a_target_that_knows_no_steps),
+    BENCH_TEST(no_statistics),
+    BENCH_TEST(nothing_at_all_is_known),
+    BENCH_TEST(weight_back_to_the_gradient_of_the_step_before),
+    BENCH_TEST(weight_updated_since),
+    BENCH_TEST(kept_weight_was_bad),
+    BENCH_TEST(what_is_finite_after_an_update_was_before),
+    BENCH_TEST(weight_that_was_made_so),
+    BENCH_TEST(optimizer_without_a_value),
+    BENCH_TEST(learning_rates_are_only_read),
+    BENCH_TEST(history_knows_since_when),
+    BENCH_TEST(cycles_end),
+    BENCH_TEST(long_ways_are_cut),
+    BENCH_TEST(masks_are_no_fault),
+    BENCH_TEST(infinities_behind_gone_values),
+    BENCH_TEST(excluded_nodes_are_no_fault),
+    BENCH_TEST(trainer_lost_on_the_way),
+    BENCH_TEST(debugger_ends_on_the_way),
+    BENCH_TEST(training_goes_on_on_the_way),
+    BENCH_TEST(test_refused),
+    cmocka_unit_test(what_a_hit_looks_for),
+};
+
+RUN_TESTS()

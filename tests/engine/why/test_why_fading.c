@@ -219,18 +219,16 @@ static void what_is_no_gradient_is_asked_for_zeros(void **state)
     bench_expect(b, x, "bad-batch", "all 10 zero");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        BENCH_TEST(each_takes_a_part),
-        BENCH_TEST(one_stands_out),
-        BENCH_TEST(a_relu_that_is_dead),
-        BENCH_TEST(weights_that_are_small),
-        BENCH_TEST(what_lies_between_is_not_known),
-        BENCH_TEST(it_does_not_fall),
-        BENCH_TEST(the_larger_of_two_is_followed),
-        BENCH_TEST(as_many_types_as_operators),
-        BENCH_TEST(what_is_no_gradient_is_asked_for_zeros),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    BENCH_TEST(each_takes_a_part),
+    BENCH_TEST(one_stands_out),
+    BENCH_TEST(a_relu_that_is_dead),
+    BENCH_TEST(weights_that_are_small),
+    BENCH_TEST(what_lies_between_is_not_known),
+    BENCH_TEST(it_does_not_fall),
+    BENCH_TEST(the_larger_of_two_is_followed),
+    BENCH_TEST(as_many_types_as_operators),
+    BENCH_TEST(what_is_no_gradient_is_asked_for_zeros),
+};
+
+RUN_TESTS()

@@ -135,16 +135,13 @@ static void bias_before_a_fixed_normalisation(void **state)
     assert_string_not_equal(((struct bench *)*state)->why.rule, "zero-by-algebra");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        BENCH_TEST(loss_that_grew),
-        BENCH_TEST(loss_that_is_noisy),
-        BENCH_TEST(gradients_that_are_gone),
-        BENCH_TEST(result_that_leaves_the_graph),
-        BENCH_TEST(bias_before_a_normalisation),
-        BENCH_TEST(bias_before_a_fixed_normalisation),
-    };
+static const struct CMUnitTest tests[] = {
+    BENCH_TEST(loss_that_grew),
+    BENCH_TEST(loss_that_is_noisy),
+    BENCH_TEST(gradients_that_are_gone),
+    BENCH_TEST(result_that_leaves_the_graph),
+    BENCH_TEST(bias_before_a_normalisation),
+    BENCH_TEST(bias_before_a_fixed_normalisation),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -142,7 +142,6 @@ static void one_rule(const struct rule_case *c)
 
 static void every_rule(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         one_rule(&cases[i]);
     }
@@ -161,7 +160,6 @@ static void infinities_that_are_no_fault_themselves(void **state)
         {"Custom", NF, INF3, NO_INPUT, NAN3, 0, "inf-arithmetic", "computes with Inf from in0"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(meant) / sizeof(meant[0]); i++) {
         const struct rule_case *c = &meant[i];
         struct bench *b = bench_make();
@@ -509,27 +507,25 @@ static void weight_that_no_optimizer_takes(void **state)
     bench_expect(b, NONE, "", "net/fc.weight:0 is not all zero");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rule),
-        cmocka_unit_test(infinities_that_are_no_fault_themselves),
-        BENCH_TEST(batch_of_clamped_ids),
-        BENCH_TEST(batch_of_clamped_ids_and_zeros),
-        BENCH_TEST(batch_that_holds_the_last_id),
-        BENCH_TEST(batch_out_of_range),
-        BENCH_TEST(batch_of_one_value),
-        BENCH_TEST(batch_with_nan),
-        BENCH_TEST(batch_unlike_the_one_before),
-        BENCH_TEST(rate_by_a_measured_update),
-        BENCH_TEST(vector_that_is_small),
-        BENCH_TEST(rate_by_an_estimate),
-        BENCH_TEST(no_estimate_without_an_adaptive_optimizer),
-        BENCH_TEST(rate_behind_values_out_of_range),
-        BENCH_TEST(jump_of_an_activation),
-        BENCH_TEST(jump_by_what_was_recorded),
-        BENCH_TEST(test_zeros),
-        BENCH_TEST(weight_that_no_optimizer_takes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_rule),
+    cmocka_unit_test(infinities_that_are_no_fault_themselves),
+    BENCH_TEST(batch_of_clamped_ids),
+    BENCH_TEST(batch_of_clamped_ids_and_zeros),
+    BENCH_TEST(batch_that_holds_the_last_id),
+    BENCH_TEST(batch_out_of_range),
+    BENCH_TEST(batch_of_one_value),
+    BENCH_TEST(batch_with_nan),
+    BENCH_TEST(batch_unlike_the_one_before),
+    BENCH_TEST(rate_by_a_measured_update),
+    BENCH_TEST(vector_that_is_small),
+    BENCH_TEST(rate_by_an_estimate),
+    BENCH_TEST(no_estimate_without_an_adaptive_optimizer),
+    BENCH_TEST(rate_behind_values_out_of_range),
+    BENCH_TEST(jump_of_an_activation),
+    BENCH_TEST(jump_by_what_was_recorded),
+    BENCH_TEST(test_zeros),
+    BENCH_TEST(weight_that_no_optimizer_takes),
+};
+
+RUN_TESTS()

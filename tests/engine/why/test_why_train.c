@@ -611,39 +611,36 @@ static void numbers_that_count_from_the_end(void **state)
                  "There are 4 positions along axis 2, 0 to 3, but the index list is -5.");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        BENCH_TEST(recurrence_that_nobody_watches),
-        BENCH_TEST(where_the_way_to_the_loss_ends),
-        BENCH_TEST(what_else_cuts),
-        BENCH_TEST(gradients_switched_off),
-        BENCH_TEST(many_weights_that_nothing_reaches),
-        BENCH_TEST(weights_that_nothing_reaches),
-        BENCH_TEST(softmax_over_the_batch),
-        BENCH_TEST(softmax_over_the_classes),
-        BENCH_TEST(softmax_over_positions),
-        BENCH_TEST(softmax_over_the_last_axis),
-        BENCH_TEST(softmax_that_is_turned),
-        BENCH_TEST(attention_over_columns),
-        BENCH_TEST(attention_over_rows),
-        BENCH_TEST(columns_of_no_square),
-        BENCH_TEST(columns_that_are_summed),
-        BENCH_TEST(softmax_before_cross_entropy),
-        BENCH_TEST(log_softmax_before_cross_entropy),
-        BENCH_TEST(sigmoid_before_its_loss),
-        BENCH_TEST(probabilities_without_logarithm),
-        BENCH_TEST(what_leads_nowhere),
-        BENCH_TEST(frozen_forgotten_and_standing),
-        BENCH_TEST(gradients_that_nobody_sets_back),
-        BENCH_TEST(ranks_that_part),
-        BENCH_TEST(each_against_each),
-        BENCH_TEST(recurrent_weight_that_explodes),
-        BENCH_TEST(recurrent_weight_that_does_not),
-        BENCH_TEST(runs_before_what_cannot_be_taken),
-        BENCH_TEST(label_out_of_range),
-        BENCH_TEST(numbers_that_count_from_the_end),
-    };
+static const struct CMUnitTest tests[] = {
+    BENCH_TEST(recurrence_that_nobody_watches),
+    BENCH_TEST(where_the_way_to_the_loss_ends),
+    BENCH_TEST(what_else_cuts),
+    BENCH_TEST(gradients_switched_off),
+    BENCH_TEST(many_weights_that_nothing_reaches),
+    BENCH_TEST(weights_that_nothing_reaches),
+    BENCH_TEST(softmax_over_the_batch),
+    BENCH_TEST(softmax_over_the_classes),
+    BENCH_TEST(softmax_over_positions),
+    BENCH_TEST(softmax_over_the_last_axis),
+    BENCH_TEST(softmax_that_is_turned),
+    BENCH_TEST(attention_over_columns),
+    BENCH_TEST(attention_over_rows),
+    BENCH_TEST(columns_of_no_square),
+    BENCH_TEST(columns_that_are_summed),
+    BENCH_TEST(softmax_before_cross_entropy),
+    BENCH_TEST(log_softmax_before_cross_entropy),
+    BENCH_TEST(sigmoid_before_its_loss),
+    BENCH_TEST(probabilities_without_logarithm),
+    BENCH_TEST(what_leads_nowhere),
+    BENCH_TEST(frozen_forgotten_and_standing),
+    BENCH_TEST(gradients_that_nobody_sets_back),
+    BENCH_TEST(ranks_that_part),
+    BENCH_TEST(each_against_each),
+    BENCH_TEST(recurrent_weight_that_explodes),
+    BENCH_TEST(recurrent_weight_that_does_not),
+    BENCH_TEST(runs_before_what_cannot_be_taken),
+    BENCH_TEST(label_out_of_range),
+    BENCH_TEST(numbers_that_count_from_the_end),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

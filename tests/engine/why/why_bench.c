@@ -46,7 +46,6 @@ static int bench_fetch_stats(struct gd_target *base, const struct gd_tensor_ref 
     struct bench_target *target = (struct bench_target *)base;
     struct bench_request request = {*ref, fn, ctx};
 
-    (void)err;
     for (size_t i = 0; i < target->asked && i < BENCH_MAX * 256; i++) {
         target->asked_twice +=
             memcmp(&target->queue[i].ref, ref, sizeof(*ref)) == 0 && target->asked < BENCH_MAX * 4;
@@ -64,9 +63,6 @@ static int bench_fetch_stats(struct gd_target *base, const struct gd_tensor_ref 
 
 static int bench_resume(struct gd_target *base, const struct gd_run *run, struct gd_err *err)
 {
-    (void)base;
-    (void)run;
-    (void)err;
     return GD_OK;
 }
 

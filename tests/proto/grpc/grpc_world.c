@@ -16,7 +16,6 @@ static struct world *world_of(struct gd_grpc_call *call)
 
 static void on_opened(struct gd_grpc_call *call, void *service)
 {
-    (void)call;
     ((struct world *)service)->opened++;
 }
 
@@ -45,8 +44,6 @@ static void finish_ok(struct gd_grpc_call *call)
 
 static void hold_call(struct gd_grpc_call *call, const uint8_t *data, size_t len)
 {
-    (void)data;
-    (void)len;
     world_of(call)->held = call;
 }
 
@@ -103,8 +100,6 @@ static void answer_trace(struct gd_grpc_call *call)
 
 static void quit_early(struct gd_grpc_call *call, const uint8_t *data, size_t len)
 {
-    (void)data;
-    (void)len;
     gd_grpc_finish(call, GD_GRPC_FAILED_PRECONDITION, "enough");
     gd_grpc_finish(call, GD_GRPC_INTERNAL, "a second verdict does not count");
     assert_int_equal(gd_grpc_send(call, "x", 1), GD_ELOST);
@@ -120,8 +115,6 @@ static void show_token(struct gd_grpc_call *call, const uint8_t *data, size_t le
 {
     const char *token = gd_grpc_call_header(call, "gradb-token");
 
-    (void)data;
-    (void)len;
     assert_null(gd_grpc_call_header(call, "no-such-header"));
     gd_grpc_reply(call, token ? token : "none", token ? strlen(token) : 4);
 }
@@ -220,7 +213,6 @@ int world_teardown(void **state)
 
 void world_on_watchdog(struct ev_loop *loop, ev_timer *timer, int revents)
 {
-    (void)revents;
     ((struct world *)timer->data)->late = true;
     ev_break(loop, EVBREAK_ALL);
 }
@@ -234,7 +226,6 @@ static void got_message(struct gd_grpc_client_call *call, void *ctx, const uint8
 {
     struct answer *answer = ctx;
 
-    (void)call;
     answers++;
     answer->messages++;
     gd_buf_deinit(&answer->last);
@@ -247,7 +238,6 @@ static void got_closed(struct gd_grpc_client_call *call, void *ctx, enum gd_grpc
 {
     struct answer *answer = ctx;
 
-    (void)call;
     answers++;
     assert_false(answer->closed);
     answer->closed = true;
@@ -284,7 +274,6 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
 {
     unsigned before = answers;
 
-    (void)revents;
     peer_write(prepare->data);
     if (answers != before) {
         ev_break(loop, EVBREAK_ONE); /* what the test waits for may be there: do not go to sleep */

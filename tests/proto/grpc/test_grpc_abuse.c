@@ -37,7 +37,6 @@ static void on_raw(struct ev_loop *loop, ev_io *io, int revents)
     char bytes[4096];
     ssize_t n = recv(raw->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
-    (void)revents;
     if (n > 0) {
         gd_buf_add(&raw->in, bytes, (size_t)n);
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -638,17 +637,14 @@ static void test_loopback_is_both(void **state)
     assert_false(gd_grpc_server_is_loopback(w->server));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_garbage),        WORLD_TEST(test_garbage_after_preface),
-        WORLD_TEST(test_byte_at_a_time), WORLD_TEST(test_compression),
-        WORLD_TEST(test_not_grpc),       WORLD_TEST(test_truncated_message),
-        WORLD_TEST(test_half_messages),  WORLD_TEST(test_big_headers),
-        WORLD_TEST(test_floods),         WORLD_TEST(test_deaf_peer),
-        WORLD_TEST(test_half_open),      WORLD_TEST(test_out_of_descriptors),
-        WORLD_TEST(test_port_in_use),    WORLD_TEST(test_loopback_is_both),
-    };
+static const struct CMUnitTest tests[] = {
+    WORLD_TEST(test_garbage),        WORLD_TEST(test_garbage_after_preface),
+    WORLD_TEST(test_byte_at_a_time), WORLD_TEST(test_compression),
+    WORLD_TEST(test_not_grpc),       WORLD_TEST(test_truncated_message),
+    WORLD_TEST(test_half_messages),  WORLD_TEST(test_big_headers),
+    WORLD_TEST(test_floods),         WORLD_TEST(test_deaf_peer),
+    WORLD_TEST(test_half_open),      WORLD_TEST(test_out_of_descriptors),
+    WORLD_TEST(test_port_in_use),    WORLD_TEST(test_loopback_is_both),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

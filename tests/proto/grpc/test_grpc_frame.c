@@ -62,7 +62,6 @@ static void expect_feed(const struct gd_grpc_deframer_ops *ops, size_t step, con
 
 static void test_messages_in_any_split(void **state)
 {
-    (void)state;
     for (size_t step = 1; step < 24; step++) {
         expect_feed(&whole, step, "m5:hello m0: m3:you ");
     }
@@ -70,7 +69,6 @@ static void test_messages_in_any_split(void **state)
 
 static void test_chunks_as_they_come(void **state)
 {
-    (void)state;
     expect_feed(&chunks, 100, "c0-5/5:hello c0-0/0: c0-3/3:you ");
     expect_feed(&chunks, 8, "c0-3/5:hel c3-5/5:lo c0-0/0: c0-3/3:you ");
     expect_feed(&chunks, 1,
@@ -99,7 +97,6 @@ static void test_bad_framing(void **state)
     uint8_t flag[] = {2, 0, 0, 0, 0};
     uint8_t unnamed[] = {1, 0, 0, 0, 1, 'x'};
 
-    (void)state;
     expect_fault(over, sizeof(over), GD_GRPC_IDENTITY, GD_ELIMIT, "limit of 1000 bytes");
     expect_fault(huge, sizeof(huge), GD_GRPC_IDENTITY, GD_ELIMIT, "4294967295");
     expect_fault(flag, sizeof(flag), GD_GRPC_IDENTITY, GD_EPROTO, "flag 2");
@@ -112,7 +109,6 @@ static void test_no_memory_for_promises(void **state)
     struct gd_grpc_deframer d;
     uint8_t bytes[] = {0, 0x7f, 0xff, 0xff, 0xff, 'a', 'b'};
 
-    (void)state;
     gd_grpc_deframer_init(&d, GD_GRPC_IDENTITY, UINT32_MAX, &whole, &heard);
     assert_int_equal(gd_grpc_deframer_feed(&d, bytes, sizeof(bytes), NULL), GD_OK);
     assert_false(gd_grpc_deframer_at_end(&d));
@@ -128,7 +124,6 @@ static void test_callback_stops_feeding(void **state)
     uint8_t bytes[100];
     size_t len = add_message(bytes, 0, "one");
 
-    (void)state;
     len += add_message(bytes + len, 0, "two");
     gd_grpc_deframer_init(&d, GD_GRPC_IDENTITY, 100, &whole, &heard);
     assert_int_equal(gd_grpc_deframer_feed(&d, bytes, len, NULL), GD_ELOST);
@@ -159,7 +154,6 @@ static void test_compressed_messages(void **state)
         int window;
     } kinds[] = {{GD_GRPC_GZIP, 31}, {GD_GRPC_DEFLATE, 15}};
 
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct heard heard = {.text = GD_BUF_INIT(1000)};
         struct gd_grpc_deframer d;
@@ -187,7 +181,6 @@ static void test_bad_compression(void **state)
     struct gd_err err;
     size_t len = deflate_data(zeros, sizeof(zeros), 31, packed, sizeof(packed));
 
-    (void)state;
     assert_int_equal(gd_grpc_decompress(GD_GRPC_GZIP, packed, len, &out, &err), GD_ELIMIT);
     assert_non_null(strstr(err.text, "50000"));
     gd_buf_deinit(&out);
@@ -211,7 +204,6 @@ static void test_percent_coding(void **state)
     static const char *const coded[] = {"", "plain text", "100%25", "w%C3%A4r%0A", "a%7F%01z"};
     static const char *const back[] = {"", "plain text", "100%", "w\xc3\xa4r ", "a  z"};
 
-    (void)state;
     for (size_t i = 0; i < 5; i++) {
         struct gd_buf out = GD_BUF_INIT(100), again = GD_BUF_INIT(100);
         assert_int_equal(gd_grpc_percent_encode(texts[i], &out), GD_OK);
@@ -239,7 +231,6 @@ static void test_timeouts(void **state)
                  {"", -1},           {"S", -1},      {"1", -1},   {"1s", -1},
                  {"123456789S", -1}, {"1SS", -1},    {"-1S", -1}, {" 1S", -1}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         double seconds = -1;
         int rc = gd_grpc_timeout_parse(cases[i].text, &seconds);
@@ -269,7 +260,6 @@ static void test_addresses(void **state)
                  {"[::1:5", NULL, NULL},
                  {"host:000001", NULL, NULL}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gd_grpc_address address;
         struct gd_err err;
@@ -288,7 +278,6 @@ static void test_encodings(void **state)
 {
     enum gd_grpc_encoding encoding;
 
-    (void)state;
     assert_int_equal(gd_grpc_encoding_parse("gzip", &encoding), GD_OK);
     assert_int_equal(encoding, GD_GRPC_GZIP);
     assert_int_equal(gd_grpc_encoding_parse("identity", &encoding), GD_OK);
@@ -296,21 +285,18 @@ static void test_encodings(void **state)
     assert_int_equal(gd_grpc_encoding_parse("snappy", &encoding), GD_EUNSUPPORTED);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages_in_any_split),
-        cmocka_unit_test(test_chunks_as_they_come),
-        cmocka_unit_test(test_bad_framing),
-        cmocka_unit_test(test_no_memory_for_promises),
-        cmocka_unit_test(test_callback_stops_feeding),
-        cmocka_unit_test(test_compressed_messages),
-        cmocka_unit_test(test_bad_compression),
-        cmocka_unit_test(test_percent_coding),
-        cmocka_unit_test(test_timeouts),
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_encodings),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_messages_in_any_split),
+    cmocka_unit_test(test_chunks_as_they_come),
+    cmocka_unit_test(test_bad_framing),
+    cmocka_unit_test(test_no_memory_for_promises),
+    cmocka_unit_test(test_callback_stops_feeding),
+    cmocka_unit_test(test_compressed_messages),
+    cmocka_unit_test(test_bad_compression),
+    cmocka_unit_test(test_percent_coding),
+    cmocka_unit_test(test_timeouts),
+    cmocka_unit_test(test_addresses),
+    cmocka_unit_test(test_encodings),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

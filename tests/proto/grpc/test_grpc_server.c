@@ -465,29 +465,26 @@ static void test_keepalive_keeps(void **state)
     expect_end(w, &answer, GD_GRPC_OK, "");
     peer_deinit(&peer);
 }
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_an_answer_larger_than_the_limit),
-        WORLD_TEST(test_unary),
-        WORLD_TEST(test_headers),
-        WORLD_TEST(test_chat),
-        WORLD_TEST(test_early_end),
-        WORLD_TEST(test_pieces),
-        WORLD_TEST(test_stream_of_sizes),
-        WORLD_TEST(test_placed),
-        WORLD_TEST(test_oversized),
-        WORLD_TEST(test_slow_reader),
-        WORLD_TEST(test_64_at_once),
-        WORLD_TEST(test_too_many_connections),
-        WORLD_TEST(test_too_many_streams),
-        WORLD_TEST(test_goaway),
-        WORLD_TEST(test_server_destroyed),
-        WORLD_TEST(test_deadline_of_a_call),
-        WORLD_TEST(test_vanish_mid_message),
-        WORLD_TEST(test_silent_peers),
-        WORLD_TEST(test_keepalive_keeps),
-    };
+static const struct CMUnitTest tests[] = {
+    WORLD_TEST(test_an_answer_larger_than_the_limit),
+    WORLD_TEST(test_unary),
+    WORLD_TEST(test_headers),
+    WORLD_TEST(test_chat),
+    WORLD_TEST(test_early_end),
+    WORLD_TEST(test_pieces),
+    WORLD_TEST(test_stream_of_sizes),
+    WORLD_TEST(test_placed),
+    WORLD_TEST(test_oversized),
+    WORLD_TEST(test_slow_reader),
+    WORLD_TEST(test_64_at_once),
+    WORLD_TEST(test_too_many_connections),
+    WORLD_TEST(test_too_many_streams),
+    WORLD_TEST(test_goaway),
+    WORLD_TEST(test_server_destroyed),
+    WORLD_TEST(test_deadline_of_a_call),
+    WORLD_TEST(test_vanish_mid_message),
+    WORLD_TEST(test_silent_peers),
+    WORLD_TEST(test_keepalive_keeps),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

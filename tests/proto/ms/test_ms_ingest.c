@@ -24,17 +24,11 @@ static struct world {
 
 static void on_reply(void *held, const void *data, size_t len)
 {
-    (void)held;
-    (void)data;
-    (void)len;
     fail_msg("nobody waits");
 }
 
 static void on_gone(void *owner, bool detached, int32_t last_id)
 {
-    (void)owner;
-    (void)detached;
-    (void)last_id;
     ms_ingest_destroy(world.ingest);
     world.ingest = NULL;
 }
@@ -43,7 +37,6 @@ static const struct gd_ms_io io = {.reply = on_reply, .gone = on_gone};
 
 static void on_event(void *ctx, const struct gd_event *event)
 {
-    (void)ctx;
     if (event->type == GD_EV_WARNING) {
         snprintf(world.warning, sizeof(world.warning), "%s", event->text);
     }
@@ -52,14 +45,12 @@ static void on_event(void *ctx, const struct gd_event *event)
 
 static void on_idle(void *ctx)
 {
-    (void)ctx;
     world.idle++;
 }
 
 static int set_up(void **state)
 {
     struct gd_ms_metadata metadata = {.device_name = "0:1", .backend = "GPU", .graph_num = 1};
-    (void)state;
     memset(&world, 0, sizeof(world));
     world.loop = ev_loop_new(EVFLAG_AUTO);
     if (!world.loop || gd_debugger_create(&world.debugger, NULL) != GD_OK ||
@@ -75,7 +66,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     gd_debugger_destroy(world.debugger);
     ms_ingest_destroy(world.ingest);
     ev_loop_destroy(world.loop);
@@ -128,7 +118,6 @@ static struct gd_progress_info until_half(void)
 
 static void test_a_small_one_is_in_at_once(void **state)
 {
-    (void)state;
     add_graph("small", 3, false);
     until_idle();
     assert_int_equal(world.graphs, 1);
@@ -140,7 +129,6 @@ static void test_a_small_one_is_in_at_once(void **state)
 static void test_a_large_one_takes_turns(void **state)
 {
     struct gd_progress_info info;
-    (void)state;
     add_graph("large", MANY, false);
     add_graph("small", 3, false);
     info = until_half();
@@ -160,7 +148,6 @@ static void test_a_large_one_takes_turns(void **state)
 
 static void test_ctrl_c_keeps_it_out(void **state)
 {
-    (void)state;
     add_graph("large", MANY, false);
     until_half();
     gd_progress_stop_all(world.debugger);
@@ -180,7 +167,6 @@ static void test_ctrl_c_keeps_it_out(void **state)
 
 static void test_a_later_one_of_its_name_replaces_it(void **state)
 {
-    (void)state;
     add_graph("main", 5, true);
     until_idle();
     assert_non_null(
@@ -194,7 +180,6 @@ static void test_a_later_one_of_its_name_replaces_it(void **state)
 
 static void test_the_session_ends_meanwhile(void **state)
 {
-    (void)state;
     add_graph("large", MANY, false);
     until_half();
     assert_int_equal(gd_target_detach(world.session->target, NULL), GD_OK);
@@ -205,7 +190,6 @@ static void test_the_session_ends_meanwhile(void **state)
 
 static void test_it_is_finished_on_request(void **state)
 {
-    (void)state;
     add_graph("large", MANY, false);
     until_half();
     ms_ingest_finish(world.ingest);
@@ -213,16 +197,13 @@ static void test_it_is_finished_on_request(void **state)
     assert_int_equal(count_graph().nodes, MANY);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_small_one_is_in_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_large_one_takes_turns, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_ctrl_c_keeps_it_out, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_later_one_of_its_name_replaces_it, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_the_session_ends_meanwhile, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_it_is_finished_on_request, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    TEST(test_a_small_one_is_in_at_once),
+    TEST(test_a_large_one_takes_turns),
+    TEST(test_ctrl_c_keeps_it_out),
+    cmocka_unit_test_setup_teardown(test_a_later_one_of_its_name_replaces_it, set_up, tear_down),
+    TEST(test_the_session_ends_meanwhile),
+    TEST(test_it_is_finished_on_request),
+};
+
+RUN_TESTS()

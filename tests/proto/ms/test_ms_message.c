@@ -38,14 +38,12 @@ static struct gd_buf reply;
 
 static int fresh_reply(void **state)
 {
-    (void)state;
     gd_buf_init(&reply, GD_MS_MAX_REPLY);
     return 0;
 }
 
 static void test_replies(void **state)
 {
-    (void)state;
     expect_bytes(&reply, gd_ms_write_version_matched(&reply, true), "30 01");
     expect_bytes(&reply, gd_ms_write_version_matched(&reply, false), "30 00");
     expect_bytes(&reply, gd_ms_write_exit(&reply), "10 01");
@@ -59,7 +57,6 @@ static void test_replies(void **state)
 
 static void test_view(void **state)
 {
-    (void)state;
     const struct gd_ms_view_item item = {.name = "Default/fc1.weight", .truncate = true};
     expect_bytes(&reply, gd_ms_write_views(&reply, &item, 1, GD_MS_VALUE),
                  "2a 1d 0a 1b 0a 12 44 65 66 61 75 6c 74 2f 66 63 31 2e 77 65 69 67 68 74 12 01 30 "
@@ -72,7 +69,6 @@ static void test_view(void **state)
 
 static void test_set(void **state)
 {
-    (void)state;
     const struct gd_remote_param params[] = {{"abs_mean_gt", true, 0},
                                              {"max_gt", false, 0.5},
                                              {"min_gt", true, 0},
@@ -90,7 +86,6 @@ static void test_set(void **state)
 
 static void test_set_too_large_is_refused(void **state)
 {
-    (void)state;
     size_t count = 60000;
     struct gd_ms_watch_node *nodes = calloc(count, sizeof(*nodes));
     for (size_t i = 0; i < count; i++) {
@@ -106,7 +101,6 @@ static void test_set_too_large_is_refused(void **state)
 
 static void test_metadata(void **state)
 {
-    (void)state;
     uint8_t bytes[128];
     struct gd_ms_metadata metadata;
     size_t len = read_hex("0a 03 30 3a 31 1a 03 47 50 55 30 01 3a 05 31 2e 39 2e 30", bytes);
@@ -132,7 +126,6 @@ static void test_metadata(void **state)
 
 static void test_chunk_and_heartbeat(void **state)
 {
-    (void)state;
     uint8_t bytes[128];
     const uint8_t *piece;
     size_t piece_len, len;
@@ -150,7 +143,6 @@ static void test_chunk_and_heartbeat(void **state)
 
 static void test_base_and_summary(void **state)
 {
-    (void)state;
     uint8_t bytes[128];
     struct gd_ms_base base;
     struct gd_ms_summary summary;
@@ -176,7 +168,6 @@ static void test_base_and_summary(void **state)
 
 static void test_hit(void **state)
 {
-    (void)state;
     uint8_t bytes[256];
     struct gd_ms_hit hit;
     size_t len =
@@ -220,7 +211,6 @@ static void on_tensor(void *ctx, const struct gd_ms_tensor_head *head, struct gd
 
 static void test_tensor(void **state)
 {
-    (void)state;
     struct seen seen = {0};
     struct gd_ms_tensor_decoder *decoder;
     uint8_t bytes[128];
@@ -242,18 +232,16 @@ static void test_tensor(void **state)
     gd_ms_tensor_decoder_destroy(decoder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_replies, fresh_reply),
-        cmocka_unit_test_setup(test_view, fresh_reply),
-        cmocka_unit_test_setup(test_set, fresh_reply),
-        cmocka_unit_test_setup(test_set_too_large_is_refused, fresh_reply),
-        cmocka_unit_test(test_metadata),
-        cmocka_unit_test(test_chunk_and_heartbeat),
-        cmocka_unit_test(test_base_and_summary),
-        cmocka_unit_test(test_hit),
-        cmocka_unit_test(test_tensor),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup(test_replies, fresh_reply),
+    cmocka_unit_test_setup(test_view, fresh_reply),
+    cmocka_unit_test_setup(test_set, fresh_reply),
+    cmocka_unit_test_setup(test_set_too_large_is_refused, fresh_reply),
+    cmocka_unit_test(test_metadata),
+    cmocka_unit_test(test_chunk_and_heartbeat),
+    cmocka_unit_test(test_base_and_summary),
+    cmocka_unit_test(test_hit),
+    cmocka_unit_test(test_tensor),
+};
+
+RUN_TESTS()

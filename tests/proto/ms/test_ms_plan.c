@@ -59,7 +59,6 @@ static const struct gd_ms_io io = {.reply = on_reply, .gone = on_gone};
 
 static void on_event(void *ctx, const struct gd_event *event)
 {
-    (void)ctx;
     if (event->type == GD_EV_WARNING) {
         snprintf(world.warning, sizeof(world.warning), "%s", event->text);
     }
@@ -74,7 +73,6 @@ static void on_event(void *ctx, const struct gd_event *event)
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&world, 0, sizeof(world));
     if (gd_debugger_create(&world.debugger, NULL) != GD_OK) {
         return -1;
@@ -86,7 +84,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     gd_debugger_destroy(world.debugger);
     if (world.reply) {
         debugger__event_reply__free_unpacked(world.reply, NULL);
@@ -233,7 +230,6 @@ static void step_with(int32_t cur_step, const char *name, float value, bool firs
 
 static void test_a_hit_stops_at_the_end_of_the_step(void **state)
 {
-    (void)state;
     connect_process("2.0.0", false);
     int number = add_watch("TL", "max_gt", 5, "Default/a/Op-op3");
     resume_run(GD_RUN_CONTINUE);
@@ -256,7 +252,6 @@ static void test_a_hit_stops_at_the_end_of_the_step(void **state)
 
 static void test_small_ones_go_together_and_large_ones_alone(void **state)
 {
-    (void)state;
     connect_process("2.0.0", false);
     add_watch("TL", "mean_gt", 5, "all");
     resume_run(GD_RUN_CONTINUE);
@@ -291,7 +286,6 @@ static void test_small_ones_go_together_and_large_ones_alone(void **state)
 
 static void test_once_a_step_and_not_at_nodes(void **state)
 {
-    (void)state;
     connect_process("2.0.0", true);
     add_watch("TL", "max_gt", 5, "Default/a/Op-op3");
     resume_run(GD_RUN_NEXT);
@@ -321,7 +315,6 @@ static void test_once_a_step_and_not_at_nodes(void **state)
 /* A process that is stepped by nodes does not stop at the end of the step as well. */
 static void test_a_step_without_a_stop_at_its_end(void **state)
 {
-    (void)state;
     connect_process("2.0.0", true);
     add_watch("TL", "max_gt", 5, "Default/a/Op-op3");
     resume_run(GD_RUN_NEXT);
@@ -342,7 +335,6 @@ static void test_a_step_without_a_stop_at_its_end(void **state)
 
 static void test_the_step_before_comes_from_the_process_or_was_kept(void **state)
 {
-    (void)state;
     connect_process("2.0.0", false);
     add_watch("WCL", "abs_mean_update_ratio_gt", 0.5, WEIGHT);
     resume_run(GD_RUN_CONTINUE);
@@ -364,7 +356,6 @@ static void test_the_step_before_comes_from_the_process_or_was_kept(void **state
 
 static void test_no_value_of_the_step_before(void **state)
 {
-    (void)state;
     connect_process("2.0.0", true); /* keeps none */
     add_watch("WCL", "abs_mean_update_ratio_gt", 0.5, WEIGHT);
     resume_run(GD_RUN_CONTINUE);
@@ -386,7 +377,6 @@ static void test_no_value_of_the_step_before(void **state)
 /* A process that says twice that it has none is believed: the watchpoint becomes a plan. */
 static void test_what_the_process_cannot(void **state)
 {
-    (void)state;
     world.debugger->settings.evaluate = GD_EVALUATE_AUTO;
     connect_process("1.9.0", true);
     int number = add_watch("WCL", "abs_mean_update_ratio_gt", 0.5, WEIGHT);
@@ -416,7 +406,6 @@ static void test_what_the_process_cannot(void **state)
 
 static void test_answers_that_do_not_come(void **state)
 {
-    (void)state;
     connect_process("2.0.0", false);
     add_watch("TL", "mean_gt", 5, "Default/a/Op-op3");
     add_watch("TL", "mean_gt", 5, "Default/a/Op-op4");
@@ -443,7 +432,6 @@ static void test_answers_that_do_not_come(void **state)
 /* A value that was taken to be as large as before, and is not there: asked for by its size then. */
 static void test_a_size_that_changed(void **state)
 {
-    (void)state;
     connect_process("2.0.0", false);
     add_watch("TL", "mean_gt", 5, "Default/a/Op-op3");
     resume_run(GD_RUN_CONTINUE);
@@ -460,7 +448,6 @@ static void test_a_size_that_changed(void **state)
 
 static void test_statistics(void **state)
 {
-    (void)state;
     connect_process("2.0.0", false);
     add_watch("TL", "max_gt", 5, "Default/a/Op-op7");
     resume_run(GD_RUN_CONTINUE);
@@ -494,7 +481,6 @@ static void test_statistics(void **state)
 
 static void test_interrupted_in_the_middle(void **state)
 {
-    (void)state;
     connect_process("2.0.0", false);
     add_watch("TL", "mean_gt", 5, "Default/a/Op-op3");
     resume_run(GD_RUN_CONTINUE);
@@ -513,7 +499,6 @@ static void test_interrupted_in_the_middle(void **state)
 
 static void test_deleted_in_the_middle(void **state)
 {
-    (void)state;
     connect_process("2.0.0", false);
     int number = add_watch("TL", "mean_gt", 5, "Default/a/Op-op3");
     resume_run(GD_RUN_CONTINUE);
@@ -583,7 +568,6 @@ static void count_costs(void *ctx, const struct gd_plan_cost *costs, size_t coun
 
 static void test_costs(void **state)
 {
-    (void)state;
     struct gd_plan_cost total = {0};
     connect_process("2.0.0", false);
     assert_int_equal(gd_target_watch_costs(world.session->target, count_costs, &total, NULL),
@@ -603,7 +587,6 @@ static void test_costs(void **state)
 
 static void test_plans_that_are_refused(void **state)
 {
-    (void)state;
     struct gd_err err;
     struct gd_watch_item item = {.node = 0};
     struct gd_watch_plan plan = {.id = 9, .exact = true, .items = &item, .item_count = 1};
@@ -624,26 +607,22 @@ static void test_plans_that_are_refused(void **state)
     assert_int_equal(gd_target_watch_plan(world.session->target, &plan, &err), GD_OK);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+static const struct CMUnitTest tests[] = {
+    TEST(test_a_hit_stops_at_the_end_of_the_step),
+    TEST(test_small_ones_go_together_and_large_ones_alone),
+    TEST(test_once_a_step_and_not_at_nodes),
+    TEST(test_a_step_without_a_stop_at_its_end),
+    TEST(test_the_step_before_comes_from_the_process_or_was_kept),
+    TEST(test_no_value_of_the_step_before),
+    TEST(test_what_the_process_cannot),
+    TEST(test_answers_that_do_not_come),
+    TEST(test_a_size_that_changed),
+    TEST(test_statistics),
+    TEST(test_interrupted_in_the_middle),
+    TEST(test_deleted_in_the_middle),
+    TEST(test_ends_in_the_middle),
+    TEST(test_costs),
+    TEST(test_plans_that_are_refused),
+};
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_hit_stops_at_the_end_of_the_step),
-        TEST(test_small_ones_go_together_and_large_ones_alone),
-        TEST(test_once_a_step_and_not_at_nodes),
-        TEST(test_a_step_without_a_stop_at_its_end),
-        TEST(test_the_step_before_comes_from_the_process_or_was_kept),
-        TEST(test_no_value_of_the_step_before),
-        TEST(test_what_the_process_cannot),
-        TEST(test_answers_that_do_not_come),
-        TEST(test_a_size_that_changed),
-        TEST(test_statistics),
-        TEST(test_interrupted_in_the_middle),
-        TEST(test_deleted_in_the_middle),
-        TEST(test_ends_in_the_middle),
-        TEST(test_costs),
-        TEST(test_plans_that_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

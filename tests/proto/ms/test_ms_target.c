@@ -86,7 +86,6 @@ static const struct gd_ms_io io = {.reply = on_reply, .gone = on_gone};
 
 static void on_event(void *ctx, const struct gd_event *event)
 {
-    (void)ctx;
     if (event->type == GD_EV_WARNING) {
         snprintf(world.warning, sizeof(world.warning), "%s", event->text);
     }
@@ -98,7 +97,6 @@ static void on_event(void *ctx, const struct gd_event *event)
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&world, 0, sizeof(world));
     world.now = 1000;
     if (gd_debugger_create(&world.debugger, NULL) != GD_OK) {
@@ -111,7 +109,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     gd_debugger_destroy(world.debugger);
     return 0;
 }
@@ -213,7 +210,6 @@ static int add_watch(const char *condition, const char *where)
 
 static void test_steps_are_our_own_count(void **state)
 {
-    (void)state;
     connect_process("2.0.0", "Ascend"); /* says 0 again at the end of its first step */
     assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
     assert_string_equal(world.reply, "step");
@@ -256,7 +252,6 @@ static void test_a_new_graph_is_no_step(void **state)
 
 static void test_a_new_graph_behind_a_step(void **state)
 {
-    (void)state;
     connect_process("1.4.0",
                     "GPU"); /* stops where the next step begins, which may be a new graph's */
     assert_int_equal(resume_run(GD_RUN_STEP, 2, NULL), GD_OK);
@@ -269,7 +264,6 @@ static void test_a_new_graph_behind_a_step(void **state)
 
 static void test_a_late_start_is_seen(void **state)
 {
-    (void)state;
     struct gd_ms_metadata metadata = {.device_name = "0:1", .backend = "GPU", .cur_step = 41};
     create_target(&metadata);
     wait_at(41, RELU);
@@ -281,7 +275,6 @@ static void test_a_late_start_is_seen(void **state)
 /* Whose counter moves before the wait: a node after the end of a step is in the next step. */
 static void test_a_late_start_between_steps(void **state)
 {
-    (void)state;
     struct gd_ms_metadata metadata = {.device_name = "0:1", .backend = "GPU", .cur_step = 41};
     create_target(&metadata);
     wait_at(41, RELU);
@@ -299,7 +292,6 @@ static void test_a_late_start_between_steps(void **state)
 
 static void test_gpu_hit_in_a_step_and_behind_it(void **state)
 {
-    (void)state;
     connect_process("2.0.0", "GPU");
     int number = add_watch("TO", RELU);
     assert_string_equal(world.reply, "set");
@@ -321,7 +313,6 @@ static void test_gpu_hit_in_a_step_and_behind_it(void **state)
 
 static void test_what_cannot_be_checked_does_not_stop(void **state)
 {
-    (void)state;
     connect_process("2.0.0", "Ascend");
     add_watch("WL", NULL);
     assert_int_equal(world.hits, 0);
@@ -340,7 +331,6 @@ static void test_what_cannot_be_checked_does_not_stop(void **state)
 
 static void test_strange_hits(void **state)
 {
-    (void)state;
     connect_process("2.0.0", "Ascend");
     add_watch("TO", "all");
     wait_at(0, "");
@@ -358,7 +348,6 @@ static void test_strange_hits(void **state)
 
 static void test_run_to_node(void **state)
 {
-    (void)state;
     connect_process("1.9.0", "GPU");
     assert_int_equal(resume_run(GD_RUN_TO_NODE, 0, RELU), GD_OK);
     assert_string_equal(world.reply, "node " RELU);
@@ -375,7 +364,6 @@ static void test_run_to_node(void **state)
 
 static void test_breakpoints(void **state)
 {
-    (void)state;
     connect_process("1.9.0", "GPU");
     gd_node_id both[] = {find_node(CONV), find_node(RELU)};
     assert_int_equal(gd_target_set_breakpoints(world.session->target, both, 1, NULL), GD_OK);
@@ -394,7 +382,6 @@ static void test_breakpoints(void **state)
 
 static void test_interrupt(void **state)
 {
-    (void)state;
     connect_process("1.9.0", "Ascend");
     assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
     wait_at(0, "");
@@ -407,7 +394,6 @@ static void test_interrupt(void **state)
 
 static void test_initial_weights_are_checked_before_the_first_step(void **state)
 {
-    (void)state;
     connect_process("1.9.0", "Ascend");
     assert_int_equal(add_watch("WI", "all"), 1);
     assert_string_equal(world.reply, "set");
@@ -425,7 +411,6 @@ static void test_initial_weights_are_checked_before_the_first_step(void **state)
 
 static void test_keep_alive(void **state)
 {
-    (void)state;
     connect_process("1.9.0", "Ascend");
     world.debugger->settings.keepalive = 20;
     world.now += 19;
@@ -442,7 +427,6 @@ static void test_keep_alive(void **state)
 
 static void test_silence(void **state)
 {
-    (void)state;
     connect_process("1.9.0", "Ascend");
     gd_ms_target_on_heartbeat(world.target, 5);
     world.now += 1000; /* held: alive, whatever the heartbeat does */
@@ -470,7 +454,6 @@ static void test_silence(void **state)
 /* A period of a second would call every busy process silent. */
 static void test_silence_of_a_short_period(void **state)
 {
-    (void)state;
     connect_process("1.9.0", "Ascend");
     world.debugger->settings.keepalive = 0;
     assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
@@ -485,7 +468,6 @@ static void test_silence_of_a_short_period(void **state)
 
 static void test_no_heartbeat_means_nothing_before_1_5(void **state)
 {
-    (void)state;
     connect_process("1.3.0", "Ascend");
     assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
     world.now += 100000;
@@ -497,8 +479,6 @@ static void test_no_heartbeat_means_nothing_before_1_5(void **state)
 
 static void on_fetched(void *ctx, struct gd_tensor *tensor, int64_t step, const struct gd_err *err)
 {
-    (void)ctx;
-    (void)step;
     world.fetched++;
     world.fetch_code = err ? err->code : GD_OK;
     snprintf(world.fetch_text, sizeof(world.fetch_text), "%s", err ? err->text : "");
@@ -533,7 +513,6 @@ static void give_base(int64_t elements, int64_t bytes)
 
 static void test_base_first_then_value(void **state)
 {
-    (void)state;
     size_t bytes;
     connect_process("1.9.0", "Ascend");
     assert_false(gd_ms_target_expects(world.target, &bytes));
@@ -563,7 +542,6 @@ static void test_base_first_then_value(void **state)
 /* What is made for a tensor without bytes must not follow its shape. */
 static void test_no_bytes_and_a_shape(void **state)
 {
-    (void)state;
     connect_process("1.9.0", "Ascend");
     struct gd_ms_base base = {.dtype = GD_FLOAT32, .wire_dtype = 11};
     base.shape = (struct gd_shape){.rank = 2, .dim = {1 << 20, 1 << 20}};
@@ -581,7 +559,6 @@ static void test_no_bytes_and_a_shape(void **state)
 
 static void test_too_large_is_never_asked_for(void **state)
 {
-    (void)state;
     connect_process("1.9.0", "Ascend");
     world.debugger->settings.max_tensor = UINT64_MAX;
     assert_int_equal(fetch_value(CONV, GD_CURRENT), GD_OK);
@@ -597,7 +574,6 @@ static void test_too_large_is_never_asked_for(void **state)
 
 static void test_answers_that_do_not_come(void **state)
 {
-    (void)state;
     connect_process("1.3.0", "Ascend");
     assert_int_equal(fetch_value(CONV, GD_CURRENT), GD_OK);
     assert_string_equal(world.reply, "view 0");
@@ -613,7 +589,6 @@ static void test_answers_that_do_not_come(void **state)
 
 static void test_previous_values(void **state)
 {
-    (void)state;
     connect_process("1.9.0", "GPU");
     assert_int_equal(fetch_value(CONV, GD_PREVIOUS), GD_EUNSUPPORTED);
     assert_int_equal(fetch_value(WEIGHT, GD_PREVIOUS), GD_OK);
@@ -626,7 +601,6 @@ static void test_previous_values(void **state)
 
 static void test_kill(void **state)
 {
-    (void)state;
     connect_process("1.9.0", "GPU");
     assert_int_equal(resume_run(GD_RUN_NEXT, 1, NULL), GD_OK);
     wait_at(0, CONV);
@@ -641,7 +615,6 @@ static void test_kill(void **state)
 
 static void test_detach(void **state)
 {
-    (void)state;
     connect_process("1.9.0", "Ascend");
     add_watch("TO", "all");
     wait_at(0, "");
@@ -654,7 +627,6 @@ static void test_detach(void **state)
 
 static void test_done(void **state)
 {
-    (void)state;
     connect_process("1.9.0", "Ascend");
     assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
     gd_ms_target_on_done(world.target, &(struct gd_ms_metadata){.training_done = true});
@@ -664,7 +636,6 @@ static void test_done(void **state)
 
 static void test_bad_watches_are_refused(void **state)
 {
-    (void)state;
     connect_process("1.9.0", "GPU");
     struct gd_remote_param param = {"abs_mean_gt", false, 1};
     struct gd_remote_watch bad = {.id = 1, .condition = 15, .params = &param, .param_count = 1};
@@ -684,7 +655,6 @@ static void test_bad_watches_are_refused(void **state)
 
 static void test_versions(void **state)
 {
-    (void)state;
     struct gd_ms_version version;
     char text[256];
     gd_ms_version_parse("1.1.0", &version);
@@ -727,37 +697,33 @@ static void test_versions(void **state)
                      GD_MS_MATCH_WARN);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+static const struct CMUnitTest tests[] = {
+    TEST(test_steps_are_our_own_count),
+    TEST(test_a_new_graph_is_no_step),
+    TEST(test_a_new_graph_behind_a_step),
+    TEST(test_a_late_start_is_seen),
+    TEST(test_a_late_start_between_steps),
+    TEST(test_gpu_hit_in_a_step_and_behind_it),
+    TEST(test_what_cannot_be_checked_does_not_stop),
+    TEST(test_strange_hits),
+    TEST(test_run_to_node),
+    TEST(test_breakpoints),
+    TEST(test_interrupt),
+    TEST(test_initial_weights_are_checked_before_the_first_step),
+    TEST(test_keep_alive),
+    TEST(test_silence),
+    TEST(test_silence_of_a_short_period),
+    TEST(test_no_heartbeat_means_nothing_before_1_5),
+    TEST(test_base_first_then_value),
+    TEST(test_no_bytes_and_a_shape),
+    TEST(test_too_large_is_never_asked_for),
+    TEST(test_answers_that_do_not_come),
+    TEST(test_previous_values),
+    TEST(test_kill),
+    TEST(test_detach),
+    TEST(test_done),
+    TEST(test_bad_watches_are_refused),
+    TEST(test_versions),
+};
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_steps_are_our_own_count),
-        TEST(test_a_new_graph_is_no_step),
-        TEST(test_a_new_graph_behind_a_step),
-        TEST(test_a_late_start_is_seen),
-        TEST(test_a_late_start_between_steps),
-        TEST(test_gpu_hit_in_a_step_and_behind_it),
-        TEST(test_what_cannot_be_checked_does_not_stop),
-        TEST(test_strange_hits),
-        TEST(test_run_to_node),
-        TEST(test_breakpoints),
-        TEST(test_interrupt),
-        TEST(test_initial_weights_are_checked_before_the_first_step),
-        TEST(test_keep_alive),
-        TEST(test_silence),
-        TEST(test_silence_of_a_short_period),
-        TEST(test_no_heartbeat_means_nothing_before_1_5),
-        TEST(test_base_first_then_value),
-        TEST(test_no_bytes_and_a_shape),
-        TEST(test_too_large_is_never_asked_for),
-        TEST(test_answers_that_do_not_come),
-        TEST(test_previous_values),
-        TEST(test_kill),
-        TEST(test_detach),
-        TEST(test_done),
-        TEST(test_bad_watches_are_refused),
-        TEST(test_versions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -36,14 +36,12 @@ static struct world world;
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&world, 0, sizeof(world));
     return gd_ms_tensor_decoder_create(1u << 26, on_tensor, &world, &world.decoder, NULL);
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     gd_ms_tensor_decoder_destroy(world.decoder);
     gd_tensor_unref(world.last);
     return 0;
@@ -90,7 +88,6 @@ static int feed_chunks(struct gd_buf *bytes, size_t step)
 
 static void test_every_boundary(void **state)
 {
-    (void)state;
     int64_t dims[] = {2, 3};
     float content[6] = {1, 2, 3, 4, 5, 6};
     for (size_t step = 1; step <= 64; step++) {
@@ -134,7 +131,6 @@ static void check_pieces(size_t total, size_t piece, size_t expect)
 
 static void test_pieces(void **state)
 {
-    (void)state;
     check_pieces(10 * 1024 * 1024, 3 * 1024 * 1024, 0);
     check_pieces(10 * 1024 * 1024, 3 * 1024 * 1024, 10 * 1024 * 1024);
     check_pieces(10 * 1024 * 1024, 3 * 1024 * 1024, 64); /* announced wrongly: no harm */
@@ -145,7 +141,6 @@ static void test_pieces(void **state)
 
 static void test_order_does_not_matter(void **state)
 {
-    (void)state;
     struct gd_buf bytes = GD_BUF_INIT(4096), packed = GD_BUF_INIT(64);
     float content[4] = {9, 8, 7, 6};
     pb_int(&bytes, 6, 1);
@@ -171,7 +166,6 @@ static void test_order_does_not_matter(void **state)
 
 static void test_scalars_and_empty(void **state)
 {
-    (void)state;
     int64_t zero = 0, dims[] = {0, 4};
     float one = 1.5f;
     struct gd_buf bytes = make_message(&one, 4, NULL, 0, 11, true);
@@ -200,7 +194,6 @@ static void expect_bad(struct gd_buf bytes, const char *part)
 
 static void test_what_does_not_fit(void **state)
 {
-    (void)state;
     int64_t four[] = {4}, negative[] = {-4}, huge[] = {INT64_MAX, INT64_MAX}, large[] = {1 << 25};
     char content[64] = {0};
     expect_bad(make_message(content, 12, four, 1, 11, true), "12 bytes, but float32 (4,) takes 16");
@@ -224,7 +217,6 @@ static void test_what_does_not_fit(void **state)
 
 static void test_pieces_that_do_not_fit(void **state)
 {
-    (void)state;
     int64_t four[] = {4}, five[] = {5};
     char content[64] = {0};
     struct gd_buf bytes = make_message(content, 8, four, 1, 11, false);
@@ -245,7 +237,6 @@ static void test_pieces_that_do_not_fit(void **state)
 
 static void test_content_twice(void **state)
 {
-    (void)state;
     struct gd_buf bytes = GD_BUF_INIT(4096);
     char content[64] = {0};
     pb_bytes(&bytes, 3, content, 4);
@@ -258,7 +249,6 @@ static void test_content_twice(void **state)
 
 static void test_garbage(void **state)
 {
-    (void)state;
     static const char *const garbage[] = {
         "\x1a\x7f",                                     /* content longer than the message */
         "\x0b",                                         /* a group */
@@ -280,7 +270,6 @@ static void test_garbage(void **state)
 
 static void test_long_names_are_cut(void **state)
 {
-    (void)state;
     char name[3000];
     memset(name, 'n', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
@@ -295,16 +284,12 @@ static void test_long_names_are_cut(void **state)
     assert_int_equal(strlen(world.head.slot), sizeof(world.head.slot) - 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+static const struct CMUnitTest tests[] = {
+    TEST(test_every_boundary),        TEST(test_pieces),
+    TEST(test_order_does_not_matter), TEST(test_scalars_and_empty),
+    TEST(test_what_does_not_fit),     TEST(test_pieces_that_do_not_fit),
+    TEST(test_content_twice),         TEST(test_garbage),
+    TEST(test_long_names_are_cut),
+};
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_every_boundary),        TEST(test_pieces),
-        TEST(test_order_does_not_matter), TEST(test_scalars_and_empty),
-        TEST(test_what_does_not_fit),     TEST(test_pieces_that_do_not_fit),
-        TEST(test_content_twice),         TEST(test_garbage),
-        TEST(test_long_names_are_cut),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

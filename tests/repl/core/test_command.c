@@ -29,7 +29,6 @@ static void short_forms_are_gdbs(void **state)
         {"lay", "layout"},     {"ref", "refresh"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         const struct command *command = NULL;
         struct gd_err err;
@@ -43,7 +42,6 @@ static void every_name_finds_its_command(void **state)
 {
     int count = 0;
 
-    (void)state;
     for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
         assert_ptr_equal(find_command(c->name), c);
         count++;
@@ -53,7 +51,6 @@ static void every_name_finds_its_command(void **state)
 
 static void aliases_belong_to_one_command(void **state)
 {
-    (void)state;
     for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
         for (const char *p = c->aliases; p && *p != '\0';) {
             char word[64];
@@ -93,7 +90,6 @@ static void check_texts(const struct command *c, bool is_sub)
 
 static void every_command_explains_itself(void **state)
 {
-    (void)state;
     for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
         check_texts(c, false);
         for (const struct command *s = c->sub; s && s->name; s++) {
@@ -107,7 +103,6 @@ static void an_ambiguous_prefix_lists_the_candidates(void **state)
     const struct command *command = NULL;
     struct gd_err err = {.code = GD_OK};
 
-    (void)state;
     assert_int_equal(command_find(NULL, "de", 2, &command, &err), GD_EAMBIGUOUS);
     assert_non_null(strstr(err.text, "define"));
     assert_non_null(strstr(err.text, "delete"));
@@ -119,7 +114,6 @@ static void a_wrong_name_gets_a_hint(void **state)
     const struct command *command = NULL;
     struct gd_err err = {.code = GD_OK};
 
-    (void)state;
     assert_int_equal(command_find(NULL, "contineu", 8, &command, &err), GD_ENOTFOUND);
     assert_non_null(strstr(err.text, "\"continue\""));
     assert_int_equal(command_find(NULL, "zzzzzz", 6, &command, &err), GD_ENOTFOUND);
@@ -133,22 +127,19 @@ static void sub_tables_are_searched_alone(void **state)
     const struct command *sub = NULL;
     struct gd_err err = {.code = GD_OK};
 
-    (void)state;
     assert_int_equal(command_find(info->sub, "graph", 5, &sub, &err), GD_OK);
     assert_string_equal(sub->name, "graph");
     assert_int_equal(command_find(info->sub, "continue", 8, &sub, &err), GD_ENOTFOUND);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(short_forms_are_gdbs),
-        cmocka_unit_test(every_name_finds_its_command),
-        cmocka_unit_test(aliases_belong_to_one_command),
-        cmocka_unit_test(every_command_explains_itself),
-        cmocka_unit_test(an_ambiguous_prefix_lists_the_candidates),
-        cmocka_unit_test(a_wrong_name_gets_a_hint),
-        cmocka_unit_test(sub_tables_are_searched_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(short_forms_are_gdbs),
+    cmocka_unit_test(every_name_finds_its_command),
+    cmocka_unit_test(aliases_belong_to_one_command),
+    cmocka_unit_test(every_command_explains_itself),
+    cmocka_unit_test(an_ambiguous_prefix_lists_the_candidates),
+    cmocka_unit_test(a_wrong_name_gets_a_hint),
+    cmocka_unit_test(sub_tables_are_searched_alone),
+};
+
+RUN_TESTS()

@@ -44,7 +44,6 @@ static void completes_to(const char *line, size_t expected_start, const char *ex
 
 static void test_commands(void **state)
 {
-    (void)state;
     completes_to("conti", 0, "continue");
     completes_to("  tbr", 2, "tbreak");
     completes_to("zzz", 0, "");
@@ -56,7 +55,6 @@ static void test_commands(void **state)
 
 static void test_subcommands(void **state)
 {
-    (void)state;
     completes_to("info breakp", 5, "breakpoints");
     completes_to("i gra", 2, "graph");
     completes_to("info nosuch x", 5, "");
@@ -69,7 +67,6 @@ static void names_that_harm_a_terminal(void **state)
     static const char *const names[] = {"evil/a\302\23331m", "evil/b\xe2\x80\xae", "evil/c\x1b[2J",
                                         "evil/d\xd8\x9c",    "evil/e\x9b",         "evil/good"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct gd_node_desc desc = {.name = names[i], .type = "T"};
         gd_node_id node;
@@ -81,7 +78,6 @@ static void names_that_harm_a_terminal(void **state)
 
 static void nodes_come_scope_by_scope(void **state)
 {
-    (void)state;
     completes_to("run-to n", 7, "net/");
     completes_to("run-to net/fc1/", 7, "net/fc1/MatMul-op1");
     completes_to("print net/fc", 6, "net/fc1.bias net/fc1.weight net/fc1/");
@@ -92,7 +88,6 @@ static void nodes_come_scope_by_scope(void **state)
 
 static void test_selectors(void **state)
 {
-    (void)state;
     completes_to("break wei", 6, "weights");
     completes_to("break type:Mat", 11, "MatMul");
     completes_to("break weights,grad", 14, "gradients");
@@ -100,7 +95,6 @@ static void test_selectors(void **state)
 
 static void test_settings(void **state)
 {
-    (void)state;
     completes_to("set print pr", 10, "precision");
     completes_to("show conf", 5, "confirm");
     completes_to("set confirm o", 12, "off on");
@@ -114,7 +108,6 @@ static void test_settings(void **state)
 
 static void words_of_the_usage(void **state)
 {
-    (void)state;
     completes_to("layout ", 7, "graph split stack tensor watch");
     completes_to("layout s", 7, "split stack");
     completes_to("tui ", 4, "disable enable");
@@ -129,7 +122,6 @@ static void words_of_the_usage(void **state)
 
 static void panes_and_keys(void **state)
 {
-    (void)state;
     completes_to("focus h", 6, "history hits");
     completes_to("focus ne", 6, "next");
     completes_to("bind F1", 5, "F1 F10 F11 F12");
@@ -142,7 +134,6 @@ static void panes_and_keys(void **state)
 
 static void breakpoint_numbers(void **state)
 {
-    (void)state;
     completes_to("delete ", 7, "");
     fake_run(&net.fake, "break MatMul-op1", NULL);
     fake_run(&net.fake, "break type:Add", NULL);
@@ -152,7 +143,6 @@ static void breakpoint_numbers(void **state)
 
 static void test_watchpoints(void **state)
 {
-    (void)state;
     completes_to("watch tensor_ov", 6, "tensor_overflow");
     completes_to("watch -exact tensor_ov", 13, "tensor_overflow");
     completes_to("trace abs_m", 6, "abs_mean abs_mean(cur-prev) abs_mean(prev)");
@@ -187,7 +177,6 @@ static void test_files(void **state)
     char dir[SCRATCH_PATH];
     char path[128], line[128], expected[128];
 
-    (void)state;
     assert_non_null(scratch_folder(dir));
     snprintf(path, sizeof(path), "%s/script.gdb", dir);
     FILE *file = fopen(path, "w");
@@ -205,7 +194,6 @@ static void test_files(void **state)
 
 static void own_commands_and_aliases(void **state)
 {
-    (void)state;
     fake_run(&net.fake, "define zork", NULL);
     fake_run(&net.fake, "end", NULL);
     fake_run(&net.fake, "alias zap = print", NULL);
@@ -215,7 +203,6 @@ static void own_commands_and_aliases(void **state)
 
 static void odd_places_offer_nothing(void **state)
 {
-    (void)state;
     completes_to("!ls /t", 0, "");
     completes_to("echo he", 0, "");
     completes_to("print/", 0, "");
@@ -223,23 +210,20 @@ static void odd_places_offer_nothing(void **state)
     completes_to("[[[", 0, "");
 }
 
-int main(void)
-{
-#define CASE(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        CASE(test_commands),
-        CASE(test_subcommands),
-        CASE(names_that_harm_a_terminal),
-        CASE(nodes_come_scope_by_scope),
-        CASE(test_selectors),
-        CASE(test_settings),
-        CASE(words_of_the_usage),
-        CASE(panes_and_keys),
-        CASE(breakpoint_numbers),
-        CASE(test_watchpoints),
-        CASE(test_files),
-        CASE(own_commands_and_aliases),
-        CASE(odd_places_offer_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    TEST(test_commands),
+    TEST(test_subcommands),
+    TEST(names_that_harm_a_terminal),
+    TEST(nodes_come_scope_by_scope),
+    TEST(test_selectors),
+    TEST(test_settings),
+    TEST(words_of_the_usage),
+    TEST(panes_and_keys),
+    TEST(breakpoint_numbers),
+    TEST(test_watchpoints),
+    TEST(test_files),
+    TEST(own_commands_and_aliases),
+    TEST(odd_places_offer_nothing),
+};
+
+RUN_TESTS()

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Which of two results counts, and answers that come late. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdlib.h>
 
+#include "../../unit.h"
 #include "repl/core/await.h"
 #include "repl/core/exit_status.h"
 
@@ -30,7 +25,6 @@ static void the_worse_result_counts(void **state)
         {STATUS_DIFFERS, STATUS_OK, STATUS_DIFFERS},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_int_equal(exit_status_after(rows[i].so_far, rows[i].next), rows[i].counts);
     }
@@ -45,7 +39,6 @@ static void an_answer_that_nobody_awaits_is_freed(void **state)
 {
     struct answer *awaited = calloc(1, sizeof(*awaited)), *left = calloc(1, sizeof(*left));
 
-    (void)state;
     assert_non_null(awaited);
     assert_non_null(left);
     assert_true(await_take(awaited));
@@ -55,11 +48,9 @@ static void an_answer_that_nobody_awaits_is_freed(void **state)
     assert_false(await_take(left)); /* frees it: LeakSanitizer would report it */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_worse_result_counts),
-        cmocka_unit_test(an_answer_that_nobody_awaits_is_freed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_worse_result_counts),
+    cmocka_unit_test(an_answer_that_nobody_awaits_is_freed),
+};
+
+RUN_TESTS()

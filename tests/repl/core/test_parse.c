@@ -10,7 +10,6 @@ static struct gd_err err;
 
 static int set_up(void **state)
 {
-    (void)state;
     gd_arena_init(&arena, 0);
     err = (struct gd_err){.code = GD_OK};
     return 0;
@@ -18,7 +17,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     gd_arena_deinit(&arena);
     return 0;
 }
@@ -34,7 +32,6 @@ static void line_is(const char *text, const char *name, const char *format, cons
 
 static void lines_come_apart(void **state)
 {
-    (void)state;
     line_is("", "", "", "");
     line_is("   \t", "", "", "");
     line_is("# a comment", "", "", "");
@@ -58,7 +55,6 @@ static void bad_lines_are_refused(void **state)
     struct parsed_line line;
     char *text = malloc(PARSE_MAX_LINE + 3);
 
-    (void)state;
     assert_non_null(text);
     memset(text, 'x', PARSE_MAX_LINE + 1);
     text[PARSE_MAX_LINE + 1] = '\0';
@@ -87,7 +83,6 @@ static void args_are(const char *text, int count, ...)
 
 static void words_are_split(void **state)
 {
-    (void)state;
     args_are("", 0);
     args_are("a b\tc", 3, "a", "b", "c");
     args_are("conv1.weight[0, :, 1:3] next", 2, "conv1.weight[0, :, 1:3]", "next");
@@ -104,7 +99,6 @@ static void redirection_is_taken_out(void **state)
 {
     struct parsed_args args;
 
-    (void)state;
     assert_int_equal(parse_args("graph > out.txt", &arena, &args, &err), GD_OK);
     assert_string_equal(args.file, "out.txt");
     assert_false(args.append);
@@ -127,7 +121,6 @@ static void background_is_taken_out(void **state)
 {
     struct parsed_args args;
 
-    (void)state;
     assert_int_equal(parse_args("3 &", &arena, &args, &err), GD_OK);
     assert_true(args.background);
     assert_string_equal(args.line, "3");
@@ -143,7 +136,6 @@ static void what_follows_the_first_word(void **state)
 {
     struct parsed_args args;
 
-    (void)state;
     assert_int_equal(parse_args("graph  a b", &arena, &args, &err), GD_OK);
     assert_string_equal(args.after_first, "a b");
     assert_int_equal(parse_args("graph > f", &arena, &args, &err), GD_OK);
@@ -154,7 +146,6 @@ static void unclosed_quotes_are_refused(void **state)
 {
     struct parsed_args args;
 
-    (void)state;
     assert_int_equal(parse_args("a \"b", &arena, &args, &err), GD_EINVAL);
     assert_non_null(strstr(err.text, "not closed"));
     assert_int_equal(parse_args("'", &arena, &args, &err), GD_EINVAL);
@@ -166,7 +157,6 @@ static void brackets_alone_cost_little(void **state)
     struct parsed_args args;
     char *text = malloc(PARSE_MAX_LINE);
 
-    (void)state;
     assert_non_null(text);
     memset(text, '[', PARSE_MAX_LINE - 1);
     memset(text + PARSE_MAX_LINE / 2, ')', PARSE_MAX_LINE / 2 - 1);
@@ -181,7 +171,6 @@ static void too_many_words_are_refused(void **state)
     struct parsed_args args;
     char *text = malloc(20001);
 
-    (void)state;
     assert_non_null(text);
     for (int i = 0; i < 20000; i += 2) {
         memcpy(text + i, "a ", 2);
@@ -196,7 +185,6 @@ static void program_words_know_only_quotes(void **state)
     int argc = 0;
     char **argv = NULL;
 
-    (void)state;
     assert_int_equal(parse_words("-- prog [a b] > f &", &arena, &argc, &argv, &err), GD_OK);
     assert_int_equal(argc, 7);
     assert_string_equal(argv[2], "[a");
@@ -207,19 +195,17 @@ static void program_words_know_only_quotes(void **state)
     assert_string_equal(argv[1], "c\\d");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(lines_come_apart, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bad_lines_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(words_are_split, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(redirection_is_taken_out, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(background_is_taken_out, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_follows_the_first_word, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(unclosed_quotes_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(brackets_alone_cost_little, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(too_many_words_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(program_words_know_only_quotes, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    TEST(lines_come_apart),
+    TEST(bad_lines_are_refused),
+    TEST(words_are_split),
+    TEST(redirection_is_taken_out),
+    TEST(background_is_taken_out),
+    TEST(what_follows_the_first_word),
+    TEST(unclosed_quotes_are_refused),
+    TEST(brackets_alone_cost_little),
+    TEST(too_many_words_are_refused),
+    TEST(program_words_know_only_quotes),
+};
+
+RUN_TESTS()

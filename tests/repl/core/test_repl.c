@@ -116,9 +116,6 @@ static int told;
 static int take_command(struct gd_target *target, const char *name, const char *args,
                         gd_node_id node, gd_command_fn fn, void *ctx, struct gd_err *err)
 {
-    (void)target;
-    (void)node;
-    (void)err;
     assert_string_equal(name, "exceptions");
     assert_string_equal(args, "all");
     told++;
@@ -129,18 +126,11 @@ static int take_command(struct gd_target *target, const char *name, const char *
 static int refuse_command(struct gd_target *target, const char *name, const char *args,
                           gd_node_id node, gd_command_fn fn, void *ctx, struct gd_err *err)
 {
-    (void)target;
-    (void)name;
-    (void)args;
-    (void)node;
-    (void)fn;
-    (void)ctx;
     return gd_fail(err, GD_EIO, "it is busy");
 }
 
 static void no_destroy(struct gd_target *target)
 {
-    (void)target;
 }
 
 /* All processes are told, whoever refuses; who does is named. */
@@ -603,41 +593,39 @@ static void a_hit_is_the_same_wherever_it_is_told(void **state)
         "\"params\":[{\"name\":\"max_gt\",\"hit\":true,\"value\":0.5,\"actual\":\"nan\"}]");
 }
 
-int main(void)
-{
 #define TYPED(fn) cmocka_unit_test_setup_teardown(fn, setup_typed, net_teardown)
-    const struct CMUnitTest tests[] = {
-        TYPED(comments_and_empty_lines_do_nothing),
-        TYPED(an_empty_line_repeats_a_step),
-        NET_TEXT(errors_are_one_line),
-        NET_TEXT(errors_hide_no_control_characters),
-        NET_TEXT(output_goes_to_a_file),
-        NET_TEXT(everyone_is_told),
-        NET_TEXT(define_makes_a_command),
-        NET_TEXT(define_inside_define),
-        NET_TEXT(a_command_that_calls_itself_ends),
-        NET_TEXT(define_refuses_bad_names),
-        NET_TEXT(alias_stands_for_a_line),
-        NET_TEXT(source_stops_at_the_first_error),
-        NET_TEXT(a_file_that_sources_itself_ends),
-        NET_TEXT(runs_are_told_to_the_target),
-        NET_TEXT(a_stop_at_a_node_shows_its_source),
-        NET_TEXT(break_and_continue),
-        NET_TEXT(continue_n_ignores_the_breakpoint_just_hit),
-        NET_TEXT(a_stop_at_a_steps_end_tells_its_scalars),
-        NET_TEXT(commands_run_at_the_stop),
-        NET_TEXT(enable_once_disables_after_the_stop),
-        NET_TEXT(a_lost_trainer_is_reported),
-        NET_TEXT(numbers_of_the_history),
-        NET_TEXT(set_and_show),
-        NET_TEXT(help_and_apropos),
-        NET_TEXT(shell_and_pipe),
-        NET_TEXT(test_statuses),
-        NET_JSON(every_line_is_an_object),
-        NET_JSON(the_result_comes_last_and_names_its_command),
-        NET_JSON(errors_have_codes),
-        NET_JSON(a_hit_is_the_same_wherever_it_is_told),
-        NET_JSON(bytes_that_are_no_text_do_not_break_the_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    TYPED(comments_and_empty_lines_do_nothing),
+    TYPED(an_empty_line_repeats_a_step),
+    NET_TEXT(errors_are_one_line),
+    NET_TEXT(errors_hide_no_control_characters),
+    NET_TEXT(output_goes_to_a_file),
+    NET_TEXT(everyone_is_told),
+    NET_TEXT(define_makes_a_command),
+    NET_TEXT(define_inside_define),
+    NET_TEXT(a_command_that_calls_itself_ends),
+    NET_TEXT(define_refuses_bad_names),
+    NET_TEXT(alias_stands_for_a_line),
+    NET_TEXT(source_stops_at_the_first_error),
+    NET_TEXT(a_file_that_sources_itself_ends),
+    NET_TEXT(runs_are_told_to_the_target),
+    NET_TEXT(a_stop_at_a_node_shows_its_source),
+    NET_TEXT(break_and_continue),
+    NET_TEXT(continue_n_ignores_the_breakpoint_just_hit),
+    NET_TEXT(a_stop_at_a_steps_end_tells_its_scalars),
+    NET_TEXT(commands_run_at_the_stop),
+    NET_TEXT(enable_once_disables_after_the_stop),
+    NET_TEXT(a_lost_trainer_is_reported),
+    NET_TEXT(numbers_of_the_history),
+    NET_TEXT(set_and_show),
+    NET_TEXT(help_and_apropos),
+    NET_TEXT(shell_and_pipe),
+    NET_TEXT(test_statuses),
+    NET_JSON(every_line_is_an_object),
+    NET_JSON(the_result_comes_last_and_names_its_command),
+    NET_JSON(errors_have_codes),
+    NET_JSON(a_hit_is_the_same_wherever_it_is_told),
+    NET_JSON(bytes_that_are_no_text_do_not_break_the_line),
+};
+
+RUN_TESTS()

@@ -9,7 +9,6 @@ static struct gd_err err;
 
 static int set_up(void **state)
 {
-    (void)state;
     gd_settings_init(&settings);
     err = (struct gd_err){.code = GD_OK};
     return 0;
@@ -38,7 +37,6 @@ static void printed_is(const char *name, const char *expected)
 
 static void every_setting_reads_back_what_it_prints(void **state)
 {
-    (void)state;
     for (const struct setting *s = settings_table; s->name; s++) {
         struct gd_buf text = GD_BUF_INIT(4096);
         struct gd_settings copy;
@@ -55,7 +53,6 @@ static void every_setting_reads_back_what_it_prints(void **state)
 
 static void names_are_in_order_and_differ(void **state)
 {
-    (void)state;
     for (const struct setting *s = settings_table; s[1].name; s++) {
         assert_true(strcmp(s->name, s[1].name) < 0);
     }
@@ -63,7 +60,6 @@ static void names_are_in_order_and_differ(void **state)
 
 static void names_may_be_typed_in_several_ways(void **state)
 {
-    (void)state;
     assert_int_equal(set_text("print precision 3"), GD_OK);
     assert_int_equal(settings.print_precision, 3);
     assert_int_equal(set_text("print-precision 4"), GD_OK);
@@ -81,7 +77,6 @@ static void names_may_be_typed_in_several_ways(void **state)
 
 static void unknown_and_ambiguous_names_are_refused(void **state)
 {
-    (void)state;
     assert_int_equal(set_text("nonsense 1"), GD_ENOTFOUND);
     assert_int_equal(set_text("max 1"), GD_EAMBIGUOUS);
     assert_non_null(strstr(err.text, "max-hits"));
@@ -98,7 +93,6 @@ static void sizes_take_units(void **state)
                  {"max-message 1.5m", 3 << 19},    {"max-message 5000 bytes", 5000},
                  {"max-message 1 GiB", 1ULL << 30}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(set_text(cases[i].text), GD_OK);
         assert_true(settings.max_message == cases[i].bytes);
@@ -118,7 +112,6 @@ static void values_out_of_range_say_what_would_be_right(void **state)
         "color blue",         "confirm perhaps",     "on-loss",
         "start-timeout 1e99"};
 
-    (void)state;
     struct gd_settings before = settings;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(set_text(bad[i]), GD_EINVAL);
@@ -132,7 +125,6 @@ static void values_out_of_range_say_what_would_be_right(void **state)
 
 static void switches_and_choices(void **state)
 {
-    (void)state;
     assert_int_equal(set_text("confirm off"), GD_OK);
     assert_false(settings.confirm);
     assert_int_equal(set_text("confirm"), GD_OK); /* as gdb: on */
@@ -150,7 +142,6 @@ static void texts_have_a_longest_length(void **state)
 {
     char text[400];
 
-    (void)state;
     assert_int_equal(set_text("token abc"), GD_OK);
     assert_string_equal(settings.token, "abc");
     memset(text, 'x', sizeof(text));
@@ -162,17 +153,15 @@ static void texts_have_a_longest_length(void **state)
     assert_int_equal(strlen(settings.token), 127);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(every_setting_reads_back_what_it_prints, set_up),
-        cmocka_unit_test_setup(names_are_in_order_and_differ, set_up),
-        cmocka_unit_test_setup(names_may_be_typed_in_several_ways, set_up),
-        cmocka_unit_test_setup(unknown_and_ambiguous_names_are_refused, set_up),
-        cmocka_unit_test_setup(sizes_take_units, set_up),
-        cmocka_unit_test_setup(values_out_of_range_say_what_would_be_right, set_up),
-        cmocka_unit_test_setup(switches_and_choices, set_up),
-        cmocka_unit_test_setup(texts_have_a_longest_length, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup(every_setting_reads_back_what_it_prints, set_up),
+    cmocka_unit_test_setup(names_are_in_order_and_differ, set_up),
+    cmocka_unit_test_setup(names_may_be_typed_in_several_ways, set_up),
+    cmocka_unit_test_setup(unknown_and_ambiguous_names_are_refused, set_up),
+    cmocka_unit_test_setup(sizes_take_units, set_up),
+    cmocka_unit_test_setup(values_out_of_range_say_what_would_be_right, set_up),
+    cmocka_unit_test_setup(switches_and_choices, set_up),
+    cmocka_unit_test_setup(texts_have_a_longest_length, set_up),
+};
+
+RUN_TESTS()

@@ -10,14 +10,12 @@ static struct gd_arena arena;
 
 static int set_up(void **state)
 {
-    (void)state;
     gd_arena_init(&arena, 1 << 24);
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     gd_arena_deinit(&arena);
     return 0;
 }
@@ -89,7 +87,6 @@ static void parts_are_told_apart(void **state)
         {"ts > 5", NULL, "ts > 5", 0, NULL, NULL, GD_WHEN_AUTO},
         {"ts == 5 if ts > 1", NULL, "ts == 5", 0, NULL, "ts > 1", GD_WHEN_AUTO},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct watch_args args = parse_good(rows[i].text);
         assert_text(args.condition ? args.condition->abbr : NULL, rows[i].condition);
@@ -104,7 +101,6 @@ static void parts_are_told_apart(void **state)
 
 static void values_keep_their_type(void **state)
 {
-    (void)state;
     struct watch_args args = parse_good(
         "TR range_start_inclusive=-1e-3 range_end_inclusive=0x10 range_percentage_lt=50% a=true "
         "b=false");
@@ -153,7 +149,6 @@ static void errors_point_at_the_column(void **state)
         {"'max > 3' foo", GD_EUSAGE, 10, "expected \"on SELECTOR\" or \"if EXPR\" (column 17)"},
         {"'max >' on all", GD_EINVAL, 6, "missing"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct watch_args args;
         struct gd_err err = {.code = GD_OK};
@@ -172,7 +167,6 @@ static void edit_takes_parts(void **state)
 {
     const struct gd_condition *tl = NULL;
     struct watch_args args;
-    (void)state;
     assert_int_equal(gd_condition_find("TL", &tl, NULL), GD_OK);
     assert_int_equal(
         watch_args_parse_edit(&arena, "max_gt=3 abs_mean_gt=off if step > 3", 0, tl, &args, NULL),
@@ -194,7 +188,6 @@ static void edit_takes_parts(void **state)
 
 static void unquote_takes_one_pair(void **state)
 {
-    (void)state;
     assert_string_equal(watch_args_unquote(&arena, "'a b'"), "a b");
     assert_string_equal(watch_args_unquote(&arena, "\"a b\""), "a b");
     assert_string_equal(watch_args_unquote(&arena, "'a' || 'b'"), "'a' || 'b'");
@@ -208,7 +201,6 @@ static void many_brackets_are_no_trouble(void **state)
 {
     static char text[60000];
     struct watch_args args;
-    (void)state;
     for (size_t i = 0; i + 2 < sizeof(text); i += 2) {
         memcpy(text + i, "( ", 2);
     }
@@ -217,15 +209,9 @@ static void many_brackets_are_no_trouble(void **state)
     assert_int_not_equal(watch_args_parse(&arena, text, 0, &args, NULL), GD_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(parts_are_told_apart, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(values_keep_their_type, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(errors_point_at_the_column, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(edit_takes_parts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(unquote_takes_one_pair, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(many_brackets_are_no_trouble, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    TEST(parts_are_told_apart), TEST(values_keep_their_type), TEST(errors_point_at_the_column),
+    TEST(edit_takes_parts),     TEST(unquote_takes_one_pair), TEST(many_brackets_are_no_trouble),
+};
+
+RUN_TESTS()

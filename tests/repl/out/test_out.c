@@ -27,25 +27,21 @@ static int setup_with(const struct repl_options *options)
 
 static int setup_text(void **state)
 {
-    (void)state;
     return setup_with(&(struct repl_options){.batch = true, .utf8 = true});
 }
 
 static int setup_color(void **state)
 {
-    (void)state;
     return setup_with(&(struct repl_options){.batch = true, .color = true});
 }
 
 static int setup_json(void **state)
 {
-    (void)state;
     return setup_with(&(struct repl_options){.batch = true, .json = true});
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     gd_arena_deinit(&arena);
     net_destroy(&net);
     return 0;
@@ -72,7 +68,6 @@ static void add_rows(void)
 
 static void tables_are_aligned_on_display_width(void **state)
 {
-    (void)state;
     add_rows();
     written_is("Name        Hits  Note\n"
                "a              1  first\n"
@@ -82,14 +77,12 @@ static void tables_are_aligned_on_display_width(void **state)
 
 static void empty_tables_print_nothing(void **state)
 {
-    (void)state;
     out_table_end(out_table_begin(&out, "things", columns, 3));
     written_is("");
 }
 
 static void tables_become_objects(void **state)
 {
-    (void)state;
     add_rows();
     written_is("{\"v\":1,\"type\":\"things\",\"things\":["
                "{\"name\":\"a\",\"hits\":1,\"note\":\"first\"},"
@@ -109,7 +102,6 @@ static void tables_become_csv(void **state)
     FILE *file = open_memstream(&text, &len);
     struct out_table *table = out_table_csv(&out, file, csv, 4);
 
-    (void)state;
     out_put(table, OUT_TEXT("name", "=1+2"), OUT_JSON("shape", inspect_shape_json(&vector)),
             OUT_REAL("mean", 100), OUT_TEXT("note", "a\nb"), OUT_TEXT("hidden", "no column"));
     out_put(table, OUT_TEXT("name", "é\t,"), OUT_JSON("shape", inspect_shape_json(&unknown)),
@@ -149,7 +141,6 @@ static void say_fields(const char *template, const char *expected)
 
 static void templates_name_fields(void **state)
 {
-    (void)state;
     say_fields("{name}, {steps}, {loss}, {nan}", "a\\tb, 12345, 0.333333, nan");
     say_fields("{lr:.9} {yes} {no} {null}.", "0.00120000006 true false .");
     say_fields("{peer.rank} {list} {list:; } {large}", "3 x, 2 x; 2 9223372036854775807");
@@ -159,7 +150,6 @@ static void templates_name_fields(void **state)
 
 static void templates_have_forms(void **state)
 {
-    (void)state;
     say_fields("{steps|node}, {peer.rank|day}, {yes}", "12,345 nodes, 3 days, true");
     say_fields("{steps:n} {steps:bytes} {loss:time}", "12,345 12.1 KiB 333 ms");
     say_fields("{loss:g2} {loss:f1} {steps:g2}", "0.33 0.3 1.2e+04");
@@ -169,7 +159,6 @@ static void templates_have_forms(void **state)
 
 static void templates_leave_out_sections(void **state)
 {
-    (void)state;
     say_fields("a[, {steps}][, {none}][, {left_out}][, {null}]", "a, 12345");
     say_fields("a[, {steps}[ of {none}][ by {name}]]", "a, 12345 by a\\tb");
     say_fields("[{?yes}on][{!yes}off][{?none}many][{!none}none]", "onnone");
@@ -193,7 +182,6 @@ static void rows_have_fields(void)
 
 static void rows_of_fields_are_aligned(void **state)
 {
-    (void)state;
     rows_have_fields();
     written_is("Name    Rank\n"
                "a     0 of 2  *\n"
@@ -202,7 +190,6 @@ static void rows_of_fields_are_aligned(void **state)
 
 static void rows_of_fields_become_objects(void **state)
 {
-    (void)state;
     rows_have_fields();
     written_is("{\"v\":1,\"type\":\"things\",\"things\":["
                "{\"name\":\"a\",\"rank\":0,\"size\":2},{\"name\":null,\"rank\":1}],"
@@ -211,7 +198,6 @@ static void rows_of_fields_become_objects(void **state)
 
 static void records_are_wrapped(void **state)
 {
-    (void)state;
     out_printf(&out, "not in JSON %d\n", 1);
     cJSON_AddNumberToObject(out_record(&out, "thing"), "x", 2);
     cJSON_AddStringToObject(out_record(&out, "other"), "y", "z"); /* the first type stays */
@@ -221,7 +207,6 @@ static void records_are_wrapped(void **state)
 static void a_failed_command_has_no_record(void **state)
 {
     struct gd_err err;
-    (void)state;
     out_record(&out, "thing");
     assert_int_equal(out_end(&out, true, &err), GD_OK);
     assert_string_equal(gd_buf_text(&net.fake.out), "");
@@ -229,7 +214,6 @@ static void a_failed_command_has_no_record(void **state)
 
 static void control_characters_are_escaped(void **state)
 {
-    (void)state;
     const char *safe = repl_safe(net.fake.repl, &arena,
                                  "a\033[31m\n\t\x7f\xff"
                                  "ü\xc2\x9b\xe2\x80\xae.");
@@ -239,7 +223,6 @@ static void control_characters_are_escaped(void **state)
 
 static void color_only_when_wanted(void **state)
 {
-    (void)state;
     assert_string_equal(out_sgr(&out, "31"), "\033[31m");
     net.fake.debugger->settings.color = 2;
     assert_string_equal(out_sgr(&out, "31"), "");
@@ -248,7 +231,6 @@ static void color_only_when_wanted(void **state)
 
 static void no_color_by_itself(void **state)
 {
-    (void)state;
     assert_string_equal(out_sgr(&out, "31"), "");
     net.fake.debugger->settings.color = 1;
     assert_string_equal(out_sgr(&out, "31"), "\033[31m");
@@ -257,7 +239,6 @@ static void no_color_by_itself(void **state)
 
 static void much_text_comes_in_whole_lines(void **state)
 {
-    (void)state;
     for (int i = 0; i < 20000; i++) {
         out_printf(&out, "line %d\n", i);
     }
@@ -267,24 +248,22 @@ static void much_text_comes_in_whole_lines(void **state)
     assert_non_null(strstr(gd_buf_text(&net.fake.out), "\nline 19999\n"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(tables_are_aligned_on_display_width, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(empty_tables_print_nothing, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(tables_become_objects, setup_json, tear_down),
-        cmocka_unit_test_setup_teardown(tables_become_csv, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(templates_name_fields, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(templates_have_forms, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(templates_leave_out_sections, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(rows_of_fields_are_aligned, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(rows_of_fields_become_objects, setup_json, tear_down),
-        cmocka_unit_test_setup_teardown(records_are_wrapped, setup_json, tear_down),
-        cmocka_unit_test_setup_teardown(a_failed_command_has_no_record, setup_json, tear_down),
-        cmocka_unit_test_setup_teardown(control_characters_are_escaped, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(color_only_when_wanted, setup_color, tear_down),
-        cmocka_unit_test_setup_teardown(no_color_by_itself, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(much_text_comes_in_whole_lines, setup_text, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(tables_are_aligned_on_display_width, setup_text, tear_down),
+    cmocka_unit_test_setup_teardown(empty_tables_print_nothing, setup_text, tear_down),
+    cmocka_unit_test_setup_teardown(tables_become_objects, setup_json, tear_down),
+    cmocka_unit_test_setup_teardown(tables_become_csv, setup_text, tear_down),
+    cmocka_unit_test_setup_teardown(templates_name_fields, setup_text, tear_down),
+    cmocka_unit_test_setup_teardown(templates_have_forms, setup_text, tear_down),
+    cmocka_unit_test_setup_teardown(templates_leave_out_sections, setup_text, tear_down),
+    cmocka_unit_test_setup_teardown(rows_of_fields_are_aligned, setup_text, tear_down),
+    cmocka_unit_test_setup_teardown(rows_of_fields_become_objects, setup_json, tear_down),
+    cmocka_unit_test_setup_teardown(records_are_wrapped, setup_json, tear_down),
+    cmocka_unit_test_setup_teardown(a_failed_command_has_no_record, setup_json, tear_down),
+    cmocka_unit_test_setup_teardown(control_characters_are_escaped, setup_text, tear_down),
+    cmocka_unit_test_setup_teardown(color_only_when_wanted, setup_color, tear_down),
+    cmocka_unit_test_setup_teardown(no_color_by_itself, setup_text, tear_down),
+    cmocka_unit_test_setup_teardown(much_text_comes_in_whole_lines, setup_text, tear_down),
+};
+
+RUN_TESTS()
