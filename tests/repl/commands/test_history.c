@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* info history on recorded values. */
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../../unit.h"

@@ -167,7 +167,7 @@ static int run_break(struct command_call *call, struct gd_err *err)
         return rc;
     }
     if (!where) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     rc = where[0] != '\0' ? GD_OK : find_current_node(call, &where, err);
     rc = rc != GD_OK ? rc : nodes_must_run_any(call, where, err);

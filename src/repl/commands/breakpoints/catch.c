@@ -52,7 +52,7 @@ static int take_guard(struct command_call *call, const char *event, const char *
         return gd_fail(err, GD_EUSAGE, "catch %s: expected \"if EXPRESSION\"", event);
     }
     *ret = watch_args_unquote(call->arena, guard);
-    return *ret ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+    return *ret ? GD_OK : gd_fail_nomem(err);
 }
 
 /* An event that is a condition takes the parameters of the condition. */
@@ -63,7 +63,7 @@ static int take_condition(struct command_call *call, const struct event *event,
     size_t size = len + strlen(call->line) + 1;
     char *text = gd_arena_alloc(call->arena, size);
     if (!text) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     snprintf(text, size, "%s %s", event->condition, call->line);
     return watch_args_parse(call->arena, text, call->line_at > len ? call->line_at - len : 0, args,

@@ -24,7 +24,7 @@ static int run_condition(struct command_call *call, struct gd_err *err)
     }
     guard = watch_args_unquote(call->arena, guard);
     if (!guard) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     rc = gd_watchpoint_set_guard(call->debugger, number, guard, err);
     if (rc != GD_OK) {

@@ -151,7 +151,7 @@ static int run_edit(struct command_call *call, struct gd_err *err)
     if (how != '\0') {
         where = where[0] == '\'' ? watch_args_unquote(call->arena, where) : where;
         rc = where ? gd_watchpoint_set_where(call->debugger, watch->number, how, where, err)
-                   : gd_fail(err, GD_ENOMEM, "out of memory");
+                   : gd_fail_nomem(err);
     } else {
         rc = edit_parts(call, watch, rest, err);
     }

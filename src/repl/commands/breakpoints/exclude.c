@@ -53,7 +53,7 @@ static int run_exclude(struct command_call *call, struct gd_err *err)
         where = watch_args_unquote(call->arena, where);
     }
     if (!where) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     if (remove && where[0] == '\0') {
         return gd_fail(err, GD_EUSAGE, "exclude -d: specify a selector");

@@ -134,7 +134,7 @@ static int select_hit(struct command_call *call, const struct gd_hit *hit, struc
 {
     struct hit_selection *state = hit_selection(call->repl);
     if (!state) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     state->session = call->session->number;
     state->number = hits_number(call->session, hit);

@@ -66,7 +66,7 @@ static int run_recheck(struct command_call *call, struct gd_err *err)
 {
     struct recheck *recheck = calloc(1, sizeof(*recheck));
     if (!recheck) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     struct gd_watch_tally before;
     gd_watch_tally(call->debugger, &before);

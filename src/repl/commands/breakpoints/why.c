@@ -36,7 +36,7 @@ static void on_answer(void *ctx, const struct gd_why *why, const struct gd_err *
     answer->why = *why;
     answer->why.nodes = malloc((why->count + 1) * sizeof(*why->nodes));
     if (!answer->why.nodes) {
-        answer->code = gd_fail(&answer->err, GD_ENOMEM, "out of memory");
+        answer->code = gd_fail_nomem(&answer->err);
         return;
     }
     if (why->count > 0) {
@@ -50,7 +50,7 @@ static int ask_origin(struct command_call *call, gd_node_id node, uint32_t slot,
 {
     struct why_answer *answer = calloc(1, sizeof(*answer));
     if (!answer) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     int rc = gd_why_ask(call->session, node, slot, bad, facts, on_answer, answer, err);
     if (rc != GD_OK) {

@@ -133,7 +133,7 @@ static int add_display(struct command_call *call, const char *text, enum value_w
     char *copy = strdup(text);
     if (!list || !copy) {
         free(copy);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     if (list->count == DISPLAY_MAX) {
         free(copy);

@@ -35,8 +35,7 @@ static int run_save(struct command_call *call, struct gd_err *err)
     bool previous = strcmp(last, "prev") == 0, difference = strcmp(last, "diff") == 0;
     call->argc -= previous || difference;
     path = path ? path : save_name(call, previous || difference ? last : "");
-    return path ? save_tensors(call, path, previous, difference, force, err)
-                : gd_fail(err, GD_ENOMEM, "out of memory");
+    return path ? save_tensors(call, path, previous, difference, force, err) : gd_fail_nomem(err);
 }
 
 const struct command cmd_save = {

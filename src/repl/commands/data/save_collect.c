@@ -141,7 +141,7 @@ int save_clean_names(struct saving *s, struct gd_err *err)
     for (size_t i = 0; s->kind == GD_FILE_NPZ && i < s->count; i++) {
         const char *clean = member_name(s->call, s->item[i].name);
         if (!clean) {
-            return gd_fail(err, GD_ENOMEM, "out of memory");
+            return gd_fail_nomem(err);
         }
         if (strcmp(clean, s->item[i].name) != 0) {
             s->dirty = s->cleaned++ ? s->dirty : s->item[i].name;
@@ -166,7 +166,7 @@ int save_part_names(struct saving *s, struct gd_err *err)
     struct saved **sorted = calloc(s->count + 1, sizeof(struct saved *));
     size_t parted = 1;
     if (!sorted) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     while (parted > 0) {
         parted = 0;
@@ -184,7 +184,7 @@ int save_part_names(struct saving *s, struct gd_err *err)
                 /* without memory for the name it would never become unique */
                 if (!sorted[i]->name[0]) {
                     free(sorted);
-                    return gd_fail(err, GD_ENOMEM, "out of memory");
+                    return gd_fail_nomem(err);
                 }
                 parted++;
             }

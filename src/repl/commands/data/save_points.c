@@ -119,7 +119,7 @@ int save_points(struct command_call *call, bool breakpoints, const char *path, b
         return GD_OK;
     }
     size_t count = add_all(call, breakpoints, &text);
-    rc = text.failed ? gd_fail(err, GD_ENOMEM, "out of memory") : write_file(path, &text, err);
+    rc = text.failed ? gd_fail_nomem(err) : write_file(path, &text, err);
     gd_buf_deinit(&text);
     if (rc != GD_OK) {
         return rc;

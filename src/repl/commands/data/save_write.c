@@ -191,7 +191,7 @@ static int make_writer(struct saving *s, struct gd_err *err)
 {
     struct gd_tensor_plan *plan = calloc(s->count + 1, sizeof(*plan));
     if (!plan) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     for (size_t i = 0; i < s->count; i++) {
         plan[i] = (struct gd_tensor_plan){s->item[i].name, s->item[i].rank};

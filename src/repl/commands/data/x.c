@@ -301,7 +301,7 @@ static int run_x(struct command_call *call, struct gd_err *err)
 {
     struct inspect_state *state = inspect_state(call->repl);
     if (!state) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     inspect_join_slices(call);
     if (call->argc > 1) {
@@ -323,7 +323,7 @@ static int run_x(struct command_call *call, struct gd_err *err)
     if (call->argc == 1) {
         char *copy = strdup(call->argv[0]);
         if (!copy) {
-            return gd_fail(err, GD_ENOMEM, "out of memory");
+            return gd_fail_nomem(err);
         }
         free(state->x_text);
         state->x_text = copy;

@@ -102,7 +102,7 @@ static int make_plan(const struct dump_words *words, struct live_dump *d, struct
         plan->io = (enum gd_dump_io)io;
         plan->data = (enum gd_dump_data)data;
         if (!plan->dir || !plan->net || (words->selector && !plan->selector)) {
-            return gd_fail(err, GD_ENOMEM, "out of memory");
+            return gd_fail_nomem(err);
         }
         snprintf(plan->dir, size, "%s%s", tilde ? home : "", tilde ? dir + 1 : dir);
     }

@@ -24,7 +24,7 @@ static int add_inputs(const struct gd_graph *graph, gd_node_id **nodes, size_t *
     }
     gd_node_id *grown = realloc(*nodes, (chosen + more + 1) * sizeof(*grown));
     if (!grown) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     *nodes = grown;
     for (size_t i = 0; i < chosen; i++) {

@@ -279,7 +279,7 @@ static int rank_of(struct command_call *call, struct live_dump *d, struct rank_w
     if (!rank) {
         struct rank_writer *grown = realloc(d->rank, (d->ranks + 1) * sizeof(*grown));
         if (!grown) {
-            return gd_fail(err, GD_ENOMEM, "out of memory");
+            return gd_fail_nomem(err);
         }
         d->rank = grown;
         rank = &grown[d->ranks];

@@ -48,7 +48,7 @@ struct live_dump *dump_live_make(struct repl *repl, struct gd_err *err)
     if (!d) {
         d = calloc(1, sizeof(*d));
         if (!d) {
-            gd_fail(err, GD_ENOMEM, "out of memory");
+            gd_fail_nomem(err);
             return NULL;
         }
         repl_set_slot(repl, REPL_SLOT_DUMP, d, free_state);

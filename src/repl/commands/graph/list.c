@@ -33,7 +33,7 @@ static int remember_place(struct command_call *call, struct inspect_state *state
 {
     char *copy = strdup(file);
     if (!copy) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     free(state->list_file);
     state->list_file = copy;
@@ -98,7 +98,7 @@ static int list_lines(struct command_call *call, const char *file, uint32_t firs
     struct srcfile_part part;
     const char *kept = gd_arena_strdup(call->arena, file); /* state->list_file may be it */
     if (!state || !kept) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     int rc = srcfile_read(call, kept, first, count, &part, err);
     if (rc == GD_OK && part.count == 0) {

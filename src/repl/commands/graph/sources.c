@@ -102,7 +102,7 @@ int info_source(struct command_call *call, struct gd_err *err)
         uint32_t count = 0;
         const struct gd_frame *frame = gd_graph_stack(graph, node, &count);
         if (count > 0 && !count_files(&table, frame, count)) {
-            rc = gd_fail(err, GD_ENOMEM, "out of memory");
+            rc = gd_fail_nomem(err);
         }
     }
     if (rc == GD_OK) {

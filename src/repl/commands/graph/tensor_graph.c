@@ -201,7 +201,7 @@ static int run_tensor_graph(struct command_call *call, struct gd_err *err)
     }
     struct neighbours *all = gd_arena_alloc(call->arena, sizeof(*all));
     if (!all) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     collect_nodes(call->session->graph, node, false, depth, all);
     rc = show_side(call, "node", all, 0, err);

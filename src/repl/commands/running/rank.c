@@ -90,7 +90,7 @@ static int rank_all(struct command_call *call, const char *line, struct gd_err *
     int *numbers = all_numbers(call, &count);
     const struct standing *was = numbers ? all_standings(call, numbers, count) : NULL;
     if (!was) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     for (int i = 0; i < count && rc == GD_OK && !call->repl->end.quit; i++) {
         if (!is_moved(call, numbers[i], &was[i])) {

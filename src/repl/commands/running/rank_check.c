@@ -98,7 +98,7 @@ int rank_check(struct command_call *call, const char *what, struct gd_err *err)
     }
     struct digests *asked = calloc(1, sizeof(*asked));
     if (!asked) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     asked->call = call;
     out_flush(call->out);

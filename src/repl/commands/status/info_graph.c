@@ -174,7 +174,7 @@ int info_nodes(struct command_call *call, struct gd_err *err)
         for (uint32_t i = 0; i < count && !list.failed; i++) {
             node_list_add(&list, order[i]);
         }
-        rc = list.failed ? gd_fail(err, GD_ENOMEM, "out of memory") : GD_OK;
+        rc = list.failed ? gd_fail_nomem(err) : GD_OK;
     }
     if (rc == GD_OK) {
         nodes_show(

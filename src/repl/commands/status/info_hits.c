@@ -205,7 +205,7 @@ static int info_all_ranks(struct command_call *call, bool all, int only, struct 
     }
     struct ranked *hits = hits_of_ranks(ranks, only, &count);
     if (!hits) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     cJSON *record = out_record(call->out, "hits");
     cJSON *list = out_list(record, "hits");

@@ -17,7 +17,7 @@ int info_line(struct command_call *call, struct gd_err *err)
     gd_graph_search_source(call->session->graph, file, line, node_list_add, &list);
     if (list.failed) {
         node_list_deinit(&list);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     nodes_show(call, &list, all,
                inspect_printf(call, "info line %s -a", out_safe(call, call->argv[0])));

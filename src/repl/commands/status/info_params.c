@@ -105,5 +105,5 @@ int info_params(struct command_call *call, struct gd_err *err)
     show_totals(call, total, all || rows < NODES_SHOWN ? 0 : rows - NODES_SHOWN);
     bool failed = list.failed;
     node_list_deinit(&list);
-    return failed ? gd_fail(err, GD_ENOMEM, "out of memory") : GD_OK;
+    return failed ? gd_fail_nomem(err) : GD_OK;
 }

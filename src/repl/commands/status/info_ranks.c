@@ -63,7 +63,7 @@ int info_ranks(struct command_call *call, struct gd_err *err)
     struct gd_session **rows = rows_of(call);
     size_t count = call->debugger->session_count;
     if (!rows) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     struct out_table *table =
         out_table_begin(call->out, "ranks", columns, sizeof(columns) / sizeof(columns[0]));

@@ -53,7 +53,7 @@ static int run_alias(struct command_call *call, struct gd_err *err)
     char *name = gd_arena_strndup(call->arena, call->line, (size_t)(equals - call->line));
     const char *text = equals + 1 + strspn(equals + 1, " \t");
     if (!name) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     name[strcspn(name, " \t")] = '\0';
     int rc = user_name_check("alias", name, err);

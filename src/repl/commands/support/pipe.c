@@ -132,7 +132,7 @@ static int split_pipe(struct command_call *call, const char **command, const cha
     *command = gd_arena_strndup(call->arena, line, (size_t)(at - line));
     *shell = at + strlen(delimiter) + strspn(at + strlen(delimiter), " \t");
     if (!*command) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     if ((*command)[strspn(*command, " \t")] == '\0' || **shell == '\0') {
         return gd_fail(err, GD_EUSAGE, "pipe: a command is missing on one side of \"%s\"",

@@ -57,7 +57,7 @@ static int run_set(struct command_call *call, struct gd_err *err)
     }
     value = strip_quotes(call, value);
     if (!value) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     rc = setting_parse(setting, value, &changed, err);
     if (rc != GD_OK) {
