@@ -52,7 +52,8 @@ def commands():
 
 
 def examples(command, parent=""):
-    """Indented lines that begin with one of the command's names, each with its body if it has one."""
+    """Indented lines that begin with one of the command's names, each with its body if it has one. A
+    subcommand without them is its own example."""
     names = [parent + name for name in (command["name"], *command["aliases"].split())]
     found = []
     body = False
@@ -64,6 +65,8 @@ def examples(command, parent=""):
         elif any(re.match(re.escape(name) + (r"(?![\w-])" if name[-1].isalnum() else ""), text) for name in names):
             found.append([text])
             body = command["name"] in BODIES
+    if parent and not found:
+        found.append([names[0]])
     for sub in command.get("sub") or []:
         found += examples(sub, command["name"] + " ")
     return found

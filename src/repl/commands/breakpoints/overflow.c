@@ -110,7 +110,6 @@ static const struct command overflow_subs[] = {
      .usage = "overflow off",
      .summary = "Stop looking for overflows",
      .help = "Overflows that were found stay listed.",
-     .examples = "overflow off",
      .flags = OVERFLOW_NEEDS,
      .run = run_off},
     {.name = NULL},
