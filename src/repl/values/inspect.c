@@ -32,19 +32,6 @@ bool inspect_take_flag(struct command_call *call, const char *flag)
     return false;
 }
 
-const char *inspect_take_word(struct command_call *call, const char *option)
-{
-    for (int i = 0; i + 1 < call->argc; i++) {
-        if (strcmp(call->argv[i], option) == 0) {
-            const char *value = call->argv[i + 1];
-            take_word(call, i);
-            take_word(call, i);
-            return value;
-        }
-    }
-    return NULL;
-}
-
 int inspect_take_count(struct command_call *call, const char *flag, int64_t min, int64_t max,
                        int64_t *ret, struct gd_err *err)
 {
@@ -75,9 +62,10 @@ int inspect_take_option(struct command_call *call, const char *option, const cha
                         struct gd_err *err)
 {
     size_t len = strlen(option);
-    for (int i = 0; i < call->argc; i++) {
+    for (int i = 0; i < call->argc;) {
         const char *word = call->argv[i];
         if (strncmp(word, option, len) != 0 || (word[len] != '\0' && word[len] != '=')) {
+            i++;
             continue;
         }
         take_word(call, i);
@@ -86,9 +74,10 @@ int inspect_take_option(struct command_call *call, const char *option, const cha
             *ret = call->argv[i];
             take_word(call, i);
         }
-        return **ret != '\0' ? GD_OK
-                             : gd_fail(err, GD_EUSAGE, "%s: a value is missing after %s",
-                                       call->command->name, option);
+        if (**ret == '\0') {
+            return gd_fail(err, GD_EUSAGE, "%s: a value is missing after %s", call->command->name,
+                           option);
+        }
     }
     return GD_OK;
 }

@@ -13,10 +13,8 @@
 
 /* Takes the word out of call->argv; false: it is not there. */
 bool inspect_take_flag(struct command_call *call, const char *flag);
-/* Takes "--by W" out of call->argv and returns W; NULL: it is not there. */
-const char *inspect_take_word(struct command_call *call, const char *option);
-/* Takes "--by W" or "--by=W" out of call->argv. Without it *ret keeps its value. GD_EUSAGE: W is
- * missing. */
+/* Takes "--by W" or "--by=W" out of call->argv; the last one counts. Without it *ret keeps its
+ * value. GD_EUSAGE: W is missing. */
 int inspect_take_option(struct command_call *call, const char *option, const char **ret,
                         struct gd_err *err);
 /* Takes "-d 3" (or "-d3") out of call->argv. Without it *ret keeps its value. */

@@ -454,16 +454,19 @@ int value_subtract(struct command_call *call, const struct gd_tensor *cur,
 
 enum value_which value_take_which(struct command_call *call)
 {
-    if (call->argc < 1) {
-        return VALUE_CURRENT;
-    }
-    const char *last = call->argv[call->argc - 1];
-    bool prev = strcmp(last, "prev") == 0 || strcmp(last, "previous") == 0;
-    bool diff = strcmp(last, "diff") == 0;
-    if (prev || diff) {
-        call->argc--;
-    }
-    return prev ? VALUE_PREVIOUS : diff ? VALUE_DIFFERENCE : VALUE_CURRENT;
+    const char *last = call->argc > 0 ? call->argv[call->argc - 1] : "";
+    enum value_which which = strcmp(last, "prev") == 0 || strcmp(last, "previous") == 0
+                                 ? VALUE_PREVIOUS
+                             : strcmp(last, "diff") == 0 ? VALUE_DIFFERENCE
+                                                         : VALUE_CURRENT;
+    call->argc -= which != VALUE_CURRENT;
+    return which;
+}
+
+const char *value_which_name(enum value_which which)
+{
+    static const char *const names[] = {"", "prev", "diff"};
+    return names[which];
 }
 
 uint32_t value_slots(struct command_call *call, const struct value *value)

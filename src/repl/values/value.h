@@ -94,6 +94,7 @@ int value_subtract(struct command_call *call, const struct gd_tensor *cur,
 
 /* Takes "prev", "previous" or "diff" from the end of call->argv. */
 enum value_which value_take_which(struct command_call *call);
+const char *value_which_name(enum value_which which); /* "", "prev" or "diff" */
 /* Values that one word names: a bare node names all of its slots. */
 uint32_t value_slots(struct command_call *call, const struct value *value);
 

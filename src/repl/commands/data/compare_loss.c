@@ -146,18 +146,19 @@ static int show_logs(struct command_call *call, const struct gd_loss_log *logs, 
 int compare_loss(struct command_call *call, struct gd_err *err)
 {
     struct gd_loss_log logs[2] = {{.loss = NULL}, {.loss = NULL}};
-    struct compare_options options;
+    struct compare_options options = {.map = NULL};
 
     call->argc--;
     call->argv++;
-    const char *tag = inspect_take_word(call, "--tag");
-    int rc = compare_options_take(call, &options, err);
+    const char *tag = "loss";
+    int rc = inspect_take_option(call, "--tag", &tag, err);
+    rc = rc != GD_OK ? rc : compare_options_take(call, &options, err);
     if (rc == GD_OK && (call->argc < 1 || call->argc > 2)) {
         rc = gd_fail(err, GD_EUSAGE, "compare loss: specify one or two logs");
     }
     rc = rc != GD_OK ? rc : repl_check_seal(call->repl, err);
     for (int i = 0; rc == GD_OK && i < call->argc; i++) {
-        rc = gd_loss_log_read(call->argv[i], tag ? tag : "loss", &logs[i], err);
+        rc = gd_loss_log_read(call->argv[i], tag, &logs[i], err);
     }
     if (rc == GD_OK) {
         rc = show_logs(call, logs, options.has_rtol ? options.rtol : 1e-3, err);

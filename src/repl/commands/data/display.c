@@ -168,12 +168,7 @@ static int run_display(struct command_call *call, struct gd_err *err)
         }
         return GD_OK;
     }
-    enum value_which which = VALUE_CURRENT;
-    const char *last = call->argv[call->argc - 1];
-    if (call->argc > 1 && (strcmp(last, "prev") == 0 || strcmp(last, "diff") == 0)) {
-        which = last[0] == 'p' ? VALUE_PREVIOUS : VALUE_DIFFERENCE;
-        call->argc--;
-    }
+    enum value_which which = call->argc > 1 ? value_take_which(call) : VALUE_CURRENT;
     inspect_join_slices(call);
     if (call->argc != 1) {
         return gd_fail(err, GD_EUSAGE, "display: specify one tensor or metric");

@@ -31,11 +31,9 @@ static int run_save(struct command_call *call, struct gd_err *err)
         path = path ? path : inspect_printf(call, "%s.gdb", what);
         return save_points(call, !watchpoints, path, force, err);
     }
-    const char *last = call->argc > 1 ? call->argv[call->argc - 1] : "";
-    bool previous = strcmp(last, "prev") == 0, difference = strcmp(last, "diff") == 0;
-    call->argc -= previous || difference;
-    path = path ? path : save_name(call, previous || difference ? last : "");
-    return path ? save_tensors(call, path, previous, difference, force, err) : gd_fail_nomem(err);
+    enum value_which which = call->argc > 1 ? value_take_which(call) : VALUE_CURRENT;
+    path = path ? path : save_name(call, value_which_name(which));
+    return path ? save_tensors(call, path, which, force, err) : gd_fail_nomem(err);
 }
 
 const struct command cmd_save = {

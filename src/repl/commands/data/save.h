@@ -16,8 +16,8 @@
  */
 const char *save_name(struct command_call *call, const char *mode);
 /* `save TENSOR|SELECTOR FILE`: what call->argv has left. */
-int save_tensors(struct command_call *call, const char *path, bool previous, bool difference,
-                 bool force, struct gd_err *err);
+int save_tensors(struct command_call *call, const char *path, enum value_which which, bool force,
+                 struct gd_err *err);
 /* `save watchpoints FILE`, `save breakpoints FILE` (both kinds). */
 int save_points(struct command_call *call, bool breakpoints, const char *path, bool force,
                 struct gd_err *err);

@@ -114,17 +114,12 @@ const char *save_name(struct command_call *call, const char *mode)
     return name;
 }
 
-int save_tensors(struct command_call *call, const char *path, bool previous, bool difference,
-                 bool force, struct gd_err *err)
+int save_tensors(struct command_call *call, const char *path, enum value_which which, bool force,
+                 struct gd_err *err)
 {
     struct saving s = {.call = call, .kind = gd_tensor_file_of(path)};
     int rc = repl_check_seal(call->repl, err);
-    rc = rc != GD_OK ? rc
-                     : save_collect(&s,
-                                    previous     ? VALUE_PREVIOUS
-                                    : difference ? VALUE_DIFFERENCE
-                                                 : VALUE_CURRENT,
-                                    err);
+    rc = rc != GD_OK ? rc : save_collect(&s, which, err);
     rc = rc != GD_OK ? rc : check_types(&s, err);
     rc = rc != GD_OK ? rc : save_clean_names(&s, err);
     rc = rc != GD_OK ? rc : save_part_names(&s, err);

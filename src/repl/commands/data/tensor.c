@@ -6,28 +6,6 @@
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 
-/* Takes "prev" or "diff" from the end of call->argv; "" without them. */
-static const char *take_mode(struct command_call *call)
-{
-    if (call->argc < 1) {
-        return "";
-    }
-    const char *last = call->argv[call->argc - 1];
-    bool prev = strcmp(last, "prev") == 0 || strcmp(last, "previous") == 0;
-    bool diff = strcmp(last, "diff") == 0;
-    if (prev || diff) {
-        call->argc--;
-    }
-    return prev ? "prev" : diff ? "diff" : "";
-}
-
-static int print_instead(struct command_call *call, struct gd_err *err)
-{
-    const struct command *print = NULL;
-    int rc = command_find(NULL, "print", strlen("print"), &print, err);
-    return rc == GD_OK ? print->run(call, err) : rc;
-}
-
 /* Asks a process that keeps previous values on request. Others have them or not; the grid shows
  * which. */
 static void keep_previous(struct command_call *call, gd_node_id node)
@@ -41,7 +19,7 @@ static void keep_previous(struct command_call *call, gd_node_id node)
     }
 }
 
-static int open_grid(struct command_call *call, const char *mode, struct gd_err *err)
+static int open_grid(struct command_call *call, enum value_which which, struct gd_err *err)
 {
     const struct repl_screen_ops *screen = call->repl->front.screen;
     const char *text = NULL;
@@ -57,10 +35,10 @@ static int open_grid(struct command_call *call, const char *mode, struct gd_err 
                               inspect_slot(call, node, value.arg.ref.slot),
                               value_slice_text(call, &value.arg.slice));
     }
-    if (mode[0] != '\0') {
+    if (which != VALUE_CURRENT) {
         keep_previous(call, node);
     }
-    rc = screen->tensor(call->repl->front.screen_ctx, text, mode, err);
+    rc = screen->tensor(call->repl->front.screen_ctx, text, value_which_name(which), err);
     value_deinit(&value);
     return rc;
 }
@@ -100,6 +78,8 @@ static int run_action(struct command_call *call, const struct action *action, st
                               err);
 }
 
+extern const struct command cmd_print; /* print.c */
+
 static int run_tensor(struct command_call *call, struct gd_err *err)
 {
     const struct repl_screen_ops *screen = call->repl->front.screen;
@@ -113,18 +93,18 @@ static int run_tensor(struct command_call *call, struct gd_err *err)
         return run_action(call, action, err);
     }
     if (!panes || history) {
-        return print_instead(call, err);
+        return cmd_print.run(call, err);
     }
     int rc = inspect_session(call, err);
     if (rc != GD_OK) {
         return rc;
     }
-    const char *mode = take_mode(call);
+    enum value_which which = value_take_which(call);
     inspect_join_slices(call);
     if (call->argc > 1) {
         return gd_fail(err, GD_EUSAGE, "tensor: specify one tensor");
     }
-    return open_grid(call, mode, err);
+    return open_grid(call, which, err);
 }
 
 const struct command cmd_tensor = {

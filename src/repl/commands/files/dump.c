@@ -26,41 +26,22 @@ struct dump_words { /* of the command; NULL: not given */
 
 static int read_words(struct command_call *call, struct dump_words *ret, struct gd_err *err)
 {
-    const struct {
-        const char *name;
-        const char **to;
-    } options[] = {
-        {"--steps", &ret->steps}, {"--io", &ret->io}, {"--data", &ret->data}, {"--net", &ret->net}};
-    int i = 0;
+    int rc = inspect_take_option(call, "--steps", &ret->steps, err);
 
-    if (call->argc > 0 && strcmp(call->argv[0], "on") != 0 &&
-        strncmp(call->argv[0], "--", 2) != 0) {
-        ret->dir = call->argv[i++];
+    rc = rc != GD_OK ? rc : inspect_take_option(call, "--io", &ret->io, err);
+    rc = rc != GD_OK ? rc : inspect_take_option(call, "--data", &ret->data, err);
+    rc = rc != GD_OK ? rc : inspect_take_option(call, "--net", &ret->net, err);
+    int on = /* where "on SELECTOR" may be */
+        call->argc > 0 && strcmp(call->argv[0], "on") != 0;
+    bool has_selector = call->argc > on && strcmp(call->argv[on], "on") == 0;
+    for (int i = 0; rc == GD_OK && i < call->argc; i++) {
+        if (strncmp(call->argv[i], "--", 2) == 0 || (i >= on && !has_selector)) {
+            rc = gd_fail(err, GD_EUSAGE, "dump: unknown option \"%.60s\"", call->argv[i]);
+        }
     }
-    while (i < call->argc) {
-        size_t k = 0;
-        if (strcmp(call->argv[i], "on") == 0) {
-            int first = ++i;
-            while (i < call->argc && strncmp(call->argv[i], "--", 2) != 0) {
-                i++;
-            }
-            ret->selector = inspect_join(call, first, i);
-            continue;
-        }
-        while (k < sizeof(options) / sizeof(options[0]) &&
-               strcmp(options[k].name, call->argv[i]) != 0) {
-            k++;
-        }
-        if (k == sizeof(options) / sizeof(options[0])) {
-            return gd_fail(err, GD_EUSAGE, "dump: unknown option \"%.60s\"", call->argv[i]);
-        }
-        if (i + 1 == call->argc) {
-            return gd_fail(err, GD_EUSAGE, "dump: a value is missing after %s", call->argv[i]);
-        }
-        *options[k].to = call->argv[i + 1];
-        i += 2;
-    }
-    return GD_OK;
+    ret->dir = on ? call->argv[0] : NULL;
+    ret->selector = has_selector ? inspect_join(call, on + 1, call->argc) : NULL;
+    return rc;
 }
 
 static int check_net(const char *net, struct gd_err *err)

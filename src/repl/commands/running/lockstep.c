@@ -129,10 +129,14 @@ static int take_shift(const char *text, int64_t *ret, struct gd_err *err)
 static int parse_words(struct lockstep *l, struct gd_err *err)
 {
     struct command_call *call = l->call;
-    const char *by = inspect_take_word(call, "--by"), *steps = inspect_take_word(call, "--steps");
-    const char *shift = inspect_take_word(call, "--shift");
-    int rc = steps ? arg_count(steps, 1, INT64_MAX, &l->steps, err) : GD_OK;
+    const char *by = NULL, *steps = NULL, *shift = NULL;
+    int rc = inspect_take_option(call, "--by", &by, err);
 
+    rc = rc != GD_OK ? rc : inspect_take_option(call, "--steps", &steps, err);
+    rc = rc != GD_OK ? rc : inspect_take_option(call, "--shift", &shift, err);
+    if (rc == GD_OK && steps) {
+        rc = arg_count(steps, 1, INT64_MAX, &l->steps, err);
+    }
     if (rc == GD_OK && shift) {
         rc = take_shift(shift, &l->shift, err);
     }
