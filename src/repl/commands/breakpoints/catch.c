@@ -257,18 +257,12 @@ static const struct command catch_subs[] = {
 };
 
 static const struct command tcatch_subs[] = {
-    {.name = "skip",
-     .usage = "tcatch skip [if EXPR]",
-     .summary = SKIP_SUMMARY,
-     .run = run_catch},
+    {.name = "skip", .usage = "tcatch skip [if EXPR]", .summary = SKIP_SUMMARY, .run = run_catch},
     {.name = "scale",
      .usage = "tcatch scale [if EXPR]",
      .summary = SCALE_SUMMARY,
      .run = run_catch},
-    {.name = "lr",
-     .usage = "tcatch lr [if EXPR]",
-     .summary = LR_SUMMARY,
-     .run = run_catch},
+    {.name = "lr", .usage = "tcatch lr [if EXPR]", .summary = LR_SUMMARY, .run = run_catch},
     {.name = "loss-spike",
      .usage = "tcatch loss-spike [PARAM=VALUE]... [if EXPR]",
      .summary = SPIKE_SUMMARY,
@@ -282,10 +276,7 @@ static const struct command tcatch_subs[] = {
      .usage = "tcatch divergence",
      .summary = DIVERGENCE_SUMMARY,
      .run = run_catch},
-    {.name = OVERFLOW,
-     .usage = "tcatch overflow",
-     .summary = OVERFLOW_SUMMARY,
-     .run = run_catch},
+    {.name = OVERFLOW, .usage = "tcatch overflow", .summary = OVERFLOW_SUMMARY, .run = run_catch},
     {.name = NULL},
 };
 

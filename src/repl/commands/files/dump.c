@@ -31,8 +31,7 @@ static int read_words(struct command_call *call, struct dump_words *ret, struct 
     rc = rc != GD_OK ? rc : inspect_take_option(call, "--io", &ret->io, err);
     rc = rc != GD_OK ? rc : inspect_take_option(call, "--data", &ret->data, err);
     rc = rc != GD_OK ? rc : inspect_take_option(call, "--net", &ret->net, err);
-    int on = /* where "on SELECTOR" may be */
-        call->argc > 0 && strcmp(call->argv[0], "on") != 0;
+    int on = call->argc > 0 && strcmp(call->argv[0], "on") != 0; /* the index of "on" */
     bool has_selector = call->argc > on && strcmp(call->argv[on], "on") == 0;
     for (int i = 0; rc == GD_OK && i < call->argc; i++) {
         if (strncmp(call->argv[i], "--", 2) == 0 || (i >= on && !has_selector)) {
