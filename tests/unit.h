@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* cmocka, after the headers that it needs, and what each suite uses of it. */
+/* What every suite includes: cmocka, after the headers that it needs, and the usual ones of C. */
 #ifndef GRADB_TESTS_UNIT_H
 #define GRADB_TESTS_UNIT_H
 
@@ -9,6 +9,10 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Every test gets a state and every fake a context; few need them. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -3,8 +3,6 @@
 #include "world.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void null_handle_does_nothing(void **state)
 {

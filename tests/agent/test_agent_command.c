@@ -3,10 +3,6 @@
  * events, and what the process says of its job. */
 #include "eager.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "proto/v1/v1_impl.h"
 
 struct both {

@@ -3,10 +3,6 @@
  * and watchpoints wait for their nodes, and no node's first run is missed. */
 #include "eager.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "engine/watch/watchpoint.h"
 
 struct both {

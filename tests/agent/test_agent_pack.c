@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Values of watch reports are packed by hand: the bytes are those of the protobuf library. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/random_bits.h"
 #include "../unit.h"

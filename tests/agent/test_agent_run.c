@@ -2,9 +2,6 @@
 /* A training run under the debugger: meeting, graph, stops of every kind, steps and nodes. */
 #include "world.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct both {
     struct world w;
     struct toy toy;

@@ -3,10 +3,6 @@
  * before, and what becomes of a program that tells nonsense. */
 #include "eager.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "engine/watch/watchpoint.h"
 
 struct both {

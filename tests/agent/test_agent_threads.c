@@ -3,9 +3,6 @@
  * does, and all at once. */
 #include "world.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #define WORKERS 3
 #define ROUNDS  2000 /* more than fit into the tables' first size */
 

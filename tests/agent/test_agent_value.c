@@ -3,9 +3,6 @@
 #include "world.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct both {
     struct world w;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <stdalign.h>
-#include <string.h>
 
 #include "../unit.h"
 #include "base/arena.h"

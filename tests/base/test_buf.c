@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <stdlib.h>
-#include <string.h>
-
 #include "../unit.h"
 #include "base/buf.h"
 #include "base/error.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "base/cursor.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../unit.h"
 
 /* A copy of exactly that length, so that a sanitizer detects reads beyond it. */

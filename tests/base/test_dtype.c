@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 #include "../unit.h"
 #include "base/dtype.h"

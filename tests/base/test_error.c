@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
-#include <string.h>
 
 #include "../unit.h"
 #include "base/error.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Parsing, text and errors. test_slice_numpy.py compares application with numpy. */
-#include <string.h>
-
 #include "../unit.h"
 #include "base/slice.h"
 

@@ -3,7 +3,6 @@
 #include <fenv.h>
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 #include "../unit.h"
 

@@ -2,9 +2,6 @@
 /* Compares each level of vector code with the reference, including the edges of its loops. */
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../unit.h"
 #include "base/stats_impl.h"

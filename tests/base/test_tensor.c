@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../unit.h"
 #include "base/tensor.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Compares dead units with a count by gd_tensor_get of every element. */
 #include <math.h>
-#include <string.h>
 
 #include "../unit.h"
 #include "base/units.h"

@@ -2,9 +2,6 @@
 /* first-divergence over a graph: whether inputs agree, what was not dumped, in which order to dump
  * it; levels of the kernels against each other; alignment by order; many of the same name. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../unit.h"
 #include "compare/divergence.h"

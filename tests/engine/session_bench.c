@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../unit.h"
 #include "session_bench.h"
+#include "../unit.h"
 
 void observe(void *ctx, const struct gd_event *event)
 {

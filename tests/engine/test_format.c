@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Limits, scalars and byte counts; the layout itself is compared with numpy elsewhere. */
-#include <string.h>
-
 #include "../unit.h"
 #include "engine/decimal.h"
 #include "engine/format.h"

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <stdio.h>
-#include <string.h>
-
 #include "../unit.h"
 #include "engine/debugger.h"
 #include "engine/progress.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Ranks of a job, with trainers that are made up: each step has a collective, so that no rank ends
  * a step in which another one does not take part. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../unit.h"
 #include "engine/ranks.h"
 #include "engine/watch/watchpoint.h"

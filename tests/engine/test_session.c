@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../unit.h"
 #include "engine/cache.h"
 #include "session_bench.h"

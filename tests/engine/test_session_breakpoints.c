@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Breakpoints of a session, and what resumes beside them. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../unit.h"
 #include "session_bench.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <stdbool.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "../unit.h"

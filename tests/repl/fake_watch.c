@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <stdlib.h>
-#include <string.h>
-
+#include "repl/fake_watch.h"
 #include "../unit.h"
 #include "engine/fake_plans.h"
 #include "engine/watch/watch_report.h"
 #include "repl/fake_target.h"
-#include "repl/fake_watch.h"
 
 #define MAX_PLANS 16
 

@@ -4,7 +4,6 @@
  * for each parameter, along its gradient and along random directions, with each activation.
  */
 #include <math.h>
-#include <string.h>
 
 #include "../unit.h"
 #include "trainer_text.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Compares the kernels with plain double-precision references. */
 #include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../unit.h"
 #include "gemm.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Training as a whole: the loss falls, runs repeat exactly, and each fault has its effect. */
 #include <math.h>
-#include <string.h>
 
 #include "../unit.h"
 #include "trainer_text.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Every key of the table is explained, found, and runs a command that exists. */
-#include <string.h>
-
 #include "../unit.h"
 #include "repl/core/command.h"
 #include "tui/keys.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What may be put on a screen, and how wide it is. */
 #include <locale.h>
-#include <string.h>
 
 #include "../unit.h"
 #include "tui/text.h"

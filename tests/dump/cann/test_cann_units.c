@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Names and places of CANN's dump files, which steps are dumped, MD5: by tables. */
 #include <md5.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "../../unit.h"
 #include "dump/cann/cann_file_name.h"

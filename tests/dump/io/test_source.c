@@ -2,9 +2,6 @@
 /* Stored types, strided sources, loaded bytes, files that are reopened. */
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* How alike names are, against the definition worked out by hand and by recursion. */
-#include <string.h>
-
 #include "../../unit.h"
 #include "engine/graph/similar.h"
 

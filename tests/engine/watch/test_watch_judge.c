@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What becomes of the values that a plan reports. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../../unit.h"
 #include "engine/watch/watch_report.h"
 #include "watch_bench.h"
 
@@ -20,7 +16,7 @@ static bool report_value(struct watch_bench *bench, gd_node_id node, bool exact,
 
 static void test_hit(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct gd_stats stats = bench_stats(4, NAN);
     char why[200];
     int number = bench_must_watch(bench, "TO on all");
@@ -51,12 +47,11 @@ static void test_hit(void **state)
     assert_int_equal(bench->hit_count, 1);
     assert_true(bench_report(bench, plan, N_LOG, 1, 4, &stats, 0, why, sizeof(why)));
     assert_int_equal(watch->hits, 2);
-    bench_free(bench);
 }
 
 static void test_params(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
     bench_must_watch(bench, "'max > 4 || nan > 0' on ReLU-op2");
     assert_true(report_value(bench, N_RELU, false, 1, 5.5));
@@ -76,13 +71,12 @@ static void test_params(void **state)
     assert_true(report_value(bench, N_RELU, false, 2, 5)); /* above 4 alone */
     assert_int_equal(bench->hit_count, 3);
     assert_int_equal(bench->hits[2].watchpoint, 2);
-    bench_free(bench);
 }
 
 /* Ranges of several watchpoints lie in one item: each is judged by its own. */
 static void test_ranges(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct gd_stats stats = bench_stats(10, 1);
     char why[200];
     bench_must_watch(bench,
@@ -99,12 +93,11 @@ static void test_ranges(void **state)
     assert_int_equal(bench->hit_count, 1);
     assert_int_equal(bench->hits[0].watchpoint, 2);
     assert_true(bench->hits[0].param[2].actual_value == 10);
-    bench_free(bench);
 }
 
 static void test_not_checked(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     int number = bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
     const struct gd_watchpoint *watch = gd_watchpoint_at(bench->debugger, number);
     for (int step = 1; step <= 3; step++) {
@@ -124,12 +117,11 @@ static void test_not_checked(void **state)
     assert_false(bench_report(bench, bench_plan(bench, N_RELU, 0, false, NULL), N_RELU, 0, 7, NULL,
                               GD_HIT_NOT_CAPTURED, why, sizeof(why)));
     assert_int_equal(bench->hits[3].error, GD_HIT_NOT_CAPTURED);
-    bench_free(bench);
 }
 
 static void test_ignore(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     int number = bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
     assert_int_equal(gd_watchpoint_set_ignore(bench->debugger, number, 2, NULL), GD_OK);
     assert_false(report_value(bench, N_RELU, false, 1, 6));
@@ -138,12 +130,11 @@ static void test_ignore(void **state)
     assert_int_equal(bench->hit_count, 1);
     assert_int_equal(gd_watchpoint_at(bench->debugger, number)->hits, 3);
     assert_int_equal(gd_watchpoint_at(bench->debugger, number)->ignore, 0);
-    bench_free(bench);
 }
 
 static void test_guard(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     int number = bench_must_watch(bench, "TL max_gt=5 on ReLU-op2 if step > 10 && loss < 1");
     assert_false(report_value(bench, N_RELU, false, 1, 6));
     assert_int_equal(bench->hit_count, 0);
@@ -164,14 +155,13 @@ static void test_guard(void **state)
     struct gd_err err;
     assert_int_equal(gd_watchpoint_set_guard(bench->debugger, number, "step >", &err), GD_EINVAL);
     assert_null(gd_watchpoint_at(bench->debugger, number)->guard);
-    bench_free(bench);
 }
 
 /* Neither "yes" nor "no" is said of what was NaN in the step before; where that is normal the other
  * elements tell. */
 static void test_previous_not_finite(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct gd_stats stats = bench_stats(4, 1);
     char why[100];
     bench_must_watch(bench, "WCS abs_mean_update_ratio_lt=0.5 on w1.weight");
@@ -188,12 +178,11 @@ static void test_previous_not_finite(void **state)
         assert_int_equal(bench->hits[excluded].error, excluded ? 0 : GD_HIT_PREVIOUS_NOT_FINITE);
         assert_int_equal(gd_exclude_add(bench->debugger, "w1.weight", NULL), GD_OK);
     }
-    bench_free(bench);
 }
 
 static void test_temporary(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     int number = bench_must_watch(bench, "twatch TL max_gt=5 on ReLU-op2, Conv-op1");
     bench_run(bench);
     uint32_t plan = bench_plan(bench, N_RELU, 0, false, NULL)->id;
@@ -213,12 +202,11 @@ static void test_temporary(void **state)
     assert_int_equal(bench->fake->plan_count, 0);
     /* A second report that was on its way: nobody is left to judge it. */
     assert_false(gd_watch_on_values(bench->session, &moment, values, 2, why, sizeof(why)));
-    bench_free(bench);
 }
 
 static void test_trace(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench_must_watch(bench, "trace TL max_gt=5 on ReLU-op2");
     assert_false(report_value(bench, N_RELU, false, 1, 6));
     assert_int_equal(bench->hit_count, 1);
@@ -230,12 +218,11 @@ static void test_trace(void **state)
     gd_watchpoints_apply(bench->debugger);
     assert_false(report_value(bench, N_RELU, false, 3, 6));
     assert_int_equal(bench->hit_count, 5);
-    bench_free(bench);
 }
 
 static void test_excluded(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct gd_stats stats = bench_stats(4, 2);
     char why[200];
     bench_must_watch(bench, "TO on Log-op3");
@@ -250,7 +237,6 @@ static void test_excluded(void **state)
     assert_true(bench_report(bench, plan, N_LOG, 0, 3, &stats, 0, why, sizeof(why)));
     assert_int_equal(bench->hit_count, 1);
     assert_int_equal(bench->hits[0].watchpoint, 2);
-    bench_free(bench);
 }
 
 static gd_node_id add_operator(struct gd_session *session, const char *name, uint32_t order,
@@ -278,7 +264,7 @@ static gd_node_id add_operator(struct gd_session *session, const char *name, uin
 /* A mask, what is made of it, and what is wrong with that. */
 static void test_intended(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct gd_stats masked = bench_stats(4, 2), nan = masked, large = masked, loss = masked;
     gd_node_id mask = add_operator(bench->session, "masked_fill", 10, "-inf", GD_NO_NODE);
     gd_node_id sum = add_operator(bench->session, "sum", 11, NULL, mask);
@@ -309,7 +295,6 @@ static void test_intended(void **state)
     assert_int_equal(watch->intended, 2);
     assert_int_equal(watch->intended_tensors, 2);
     assert_int_equal(watch->hits, 5);
-    bench_free(bench);
 }
 
 static void test_steps_in_a_row(void **state)
@@ -319,7 +304,7 @@ static void test_steps_in_a_row(void **state)
         bool zero, fires;
     } reports[] = {{1, true, false}, {2, true, false}, {3, false, false}, {4, true, false},
                    {5, true, false}, {6, true, true},  {7, true, true},   {9, true, false}};
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct gd_err err;
     struct gd_watch_spec spec = {.where = "net/ReLU-op2", .steps = 3};
     assert_int_equal(gd_condition_find("TZ", &spec.condition, &err), GD_OK);
@@ -333,13 +318,12 @@ static void test_steps_in_a_row(void **state)
             bench_report(bench, plan, N_RELU, 0, reports[i].step, &stats, 0, why, sizeof(why)),
             reports[i].fires);
     }
-    bench_free(bench);
 }
 
 /* Of what came together, in the order of execution. */
 static void test_order(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench_must_watch(bench, "-step TO on all");
     uint32_t plan = bench_plan(bench, N_RELU, 0, false, NULL)->id;
     static const gd_node_id nodes[] = {N_GRADIENT, N_RELU, N_BIAS, N_UNKNOWN, N_CONV, N_WEIGHT};
@@ -359,12 +343,11 @@ static void test_order(void **state)
     for (int i = 0; i < 6; i++) {
         assert_int_equal(bench->hits[i].node, want[i]);
     }
-    bench_free(bench);
 }
 
 static void test_record_only(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench_must_watch(bench, "TO on ReLU-op2");
     struct gd_stats stats = bench_stats(4, NAN);
     struct gd_shape shape = {.rank = 1, .dim = {4}};
@@ -378,12 +361,11 @@ static void test_record_only(void **state)
     value.plan = 999; /* nobody asked for that */
     moment.record = false;
     assert_false(gd_watch_on_values(bench->session, &moment, &value, 1, NULL, 0));
-    bench_free(bench);
 }
 
 static void test_series(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench_must_watch(bench, "SC on ReLU-op2");
     for (int step = 1; step <= 15; step++) {
         assert_false(report_value(bench, N_RELU, false, step, step % 2 ? 1 : 1.1));
@@ -397,13 +379,12 @@ static void test_series(void **state)
     gd_session_on_graph(bench->session);
     assert_true(report_value(bench, N_RELU, false, 16, 50));
     assert_int_equal(bench->hits[told].error, 0);
-    bench_free(bench);
 }
 
 /* The norm of all gradients together, whatever parts it comes in. */
 static void test_sum(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench_add(bench->session, "gradients/Log-op6", "LogGrad", 6, GD_FLOAT32, 1);
     assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
     gd_session_on_graph(bench->session);
@@ -428,13 +409,12 @@ static void test_sum(void **state)
     assert_false(report_value(bench, other, false, 14, NAN));
     assert_true(report_value(bench, N_GRADIENT, false, 14, 1000));
     assert_true(fabs(bench->hits[before + 1].param[0].actual_value) > 3);
-    bench_free(bench);
 }
 
 /* Where NaN is normal the past is that of the finite elements. */
 static void test_series_where_nan_is_normal(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct gd_stats stats = bench_stats(4, 1);
     char why[100];
     bench_must_watch(bench, "SC on ReLU-op2");
@@ -451,12 +431,11 @@ static void test_series_where_nan_is_normal(void **state)
     assert_int_equal(bench->hits[0].error, GD_HIT_NO_HISTORY);
     assert_int_equal(bench->hits[1].error, 0);
     assert_int_equal(bench->hit_count, 2);
-    bench_free(bench);
 }
 
 static void test_scalar_in_plan(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench_must_watch(bench, "LN");
     const struct fake_plan *plan = bench_scalar_plan(bench, "loss", NULL);
     struct gd_stats stats = bench_stats(1, NAN);
@@ -477,7 +456,6 @@ static void test_scalar_in_plan(void **state)
     assert_string_equal(why, "watchpoint 1 (LN) on loss");
     assert_true(bench->hits[0].is_scalar);
     assert_string_equal(bench->hits[0].node_name, "loss");
-    bench_free(bench);
 }
 
 static void test_scalar_event(void **state)
@@ -512,7 +490,7 @@ static void delete_it(void *ctx, const struct gd_event *event)
 
 static void test_deleted_meanwhile(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
     bench_must_watch(bench, "TL max_gt=4 on ReLU-op2");
     assert_int_equal(gd_debugger_observe(bench->debugger, delete_it, bench), GD_OK);
@@ -520,7 +498,6 @@ static void test_deleted_meanwhile(void **state)
     assert_int_equal(bench->hit_count, 2);
     assert_null(bench->debugger->watchpoints);
     assert_int_equal(bench->fake->plan_count, 0);
-    bench_free(bench);
 }
 
 /* ---- processes that evaluate by themselves ------------------------------------------------- */
@@ -618,26 +595,26 @@ static void test_remote_refusal(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_hit),
-    cmocka_unit_test(test_params),
-    cmocka_unit_test(test_ranges),
-    cmocka_unit_test(test_not_checked),
-    cmocka_unit_test(test_ignore),
-    cmocka_unit_test(test_guard),
-    cmocka_unit_test(test_previous_not_finite),
-    cmocka_unit_test(test_temporary),
-    cmocka_unit_test(test_trace),
-    cmocka_unit_test(test_intended),
-    cmocka_unit_test(test_steps_in_a_row),
-    cmocka_unit_test(test_excluded),
-    cmocka_unit_test(test_order),
-    cmocka_unit_test(test_record_only),
-    cmocka_unit_test(test_series),
-    cmocka_unit_test(test_series_where_nan_is_normal),
-    cmocka_unit_test(test_sum),
-    cmocka_unit_test(test_scalar_in_plan),
+    WATCH_TEST(test_hit),
+    WATCH_TEST(test_params),
+    WATCH_TEST(test_ranges),
+    WATCH_TEST(test_not_checked),
+    WATCH_TEST(test_ignore),
+    WATCH_TEST(test_guard),
+    WATCH_TEST(test_previous_not_finite),
+    WATCH_TEST(test_temporary),
+    WATCH_TEST(test_trace),
+    WATCH_TEST(test_intended),
+    WATCH_TEST(test_steps_in_a_row),
+    WATCH_TEST(test_excluded),
+    WATCH_TEST(test_order),
+    WATCH_TEST(test_record_only),
+    WATCH_TEST(test_series),
+    WATCH_TEST(test_series_where_nan_is_normal),
+    WATCH_TEST(test_sum),
+    WATCH_TEST(test_scalar_in_plan),
     cmocka_unit_test(test_scalar_event),
-    cmocka_unit_test(test_deleted_meanwhile),
+    WATCH_TEST(test_deleted_meanwhile),
     cmocka_unit_test(test_remote),
     cmocka_unit_test(test_evaluate_setting),
     cmocka_unit_test(test_unable),

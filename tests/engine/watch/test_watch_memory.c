@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Every allocation fails once: nothing crashes or leaks, and afterwards everything works. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../../unit.h"
 #include "engine/watch/watch_report.h"
 #include "watch_bench.h"
 

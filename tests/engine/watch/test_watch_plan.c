@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Which plans are made of watchpoints, and what of them is sent when something changes. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "watch_bench.h"
 
-#include "../../unit.h"
 #include "engine/watch/watch_impl.h"
 
 static bool has_trigger(const struct gd_watch_item *item, enum gd_statistic statistic,
@@ -24,7 +19,7 @@ static bool has_trigger(const struct gd_watch_item *item, enum gd_statistic stat
 /* Whatever runs is watched as it runs; parameters, which do not, at the end of the step. */
 static void test_exact_split(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     const struct gd_watch_item *item = NULL;
     bench_must_watch(bench, "TO on all");
     assert_int_equal(bench->fake->plan_count, 2);
@@ -41,7 +36,6 @@ static void test_exact_split(void **state)
     assert_true(plan->hold && !plan->record);
     assert_true(has_trigger(item, GD_STAT_NONFINITE, GD_CMP_GT, 0));
     assert_false(item->against_previous);
-    bench_free(bench);
 }
 
 static void test_step_end_target(void **state)
@@ -57,7 +51,7 @@ static void test_step_end_target(void **state)
 /* Several watchpoints on a tensor: one item, that serves them all. */
 static void test_merged(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     const struct gd_watch_item *item = NULL;
     bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
     assert_non_null(bench_plan(bench, N_RELU, 0, false, &item));
@@ -92,12 +86,11 @@ static void test_merged(void **state)
     assert_true(item->against_previous);
     assert_int_equal(item->options->range_count, 0);
     assert_false(has_trigger(item, GD_STAT_MAX, GD_CMP_GT, 5));
-    bench_free(bench);
 }
 
 static void test_when(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct gd_err err;
     bench_must_watch(bench, "-step TO on Conv-op1");
     assert_non_null(bench_plan(bench, N_CONV, 0, false, NULL));
@@ -121,12 +114,11 @@ static void test_when(void **state)
     gd_watchpoints_apply(bench->debugger);
     assert_null(bench_plan(bench, N_UNKNOWN, 0, true, NULL));
     assert_non_null(bench_plan(bench, N_RELU, 0, true, NULL)); /* this one said so itself */
-    bench_free(bench);
 }
 
 static void test_hold(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench_must_watch(bench, "trace TO on Conv-op1");
     assert_false(bench_plan(bench, N_CONV, 0, true, NULL)->hold);
     int number = bench_must_watch(bench, "TZ on Conv-op1, ReLU-op2");
@@ -141,12 +133,11 @@ static void test_hold(void **state)
     assert_int_equal(gd_watchpoint_delete(bench->debugger, number, NULL), GD_OK);
     assert_false(bench_plan(bench, N_CONV, 0, true, NULL)->hold);
     assert_null(bench_plan(bench, N_RELU, 0, true, NULL));
-    bench_free(bench);
 }
 
 static void test_options_that_do_not_agree(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     char line[160];
     bench_must_watch(bench, "WNC rtol=0.1 on w1.weight");
     bench_must_watch(bench, "WNC rtol=0.2 on w1.weight");
@@ -166,13 +157,12 @@ static void test_options_that_do_not_agree(void **state)
     const struct gd_watch_item *item = NULL;
     bench_plan(bench, N_RELU, 0, false, &item);
     assert_int_equal(item->options->range_count, GD_MAX_RANGES);
-    bench_free(bench);
 }
 
 /* What cannot be told by comparing is reported each time. */
 static void test_always(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     const struct gd_watch_item *item = NULL;
     bench_must_watch(bench, "TO on ReLU-op2");
     bench_must_watch(bench, "'max > 1 && min < 0' on ReLU-op2");
@@ -187,13 +177,12 @@ static void test_always(void **state)
     assert_true(has_trigger(item, GD_STAT_NAN, GD_CMP_GT, 0));
     bench_must_watch(bench, "'nan > 0 || inf > 0' on Conv-op4"); /* nothing but NaN: exact */
     assert_non_null(bench_plan(bench, N_GRADIENT, 0, true, &item));
-    bench_free(bench);
 }
 
 /* Only what changed is sent, and keeps its number. */
 static void test_differences(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench_must_watch(bench, "TO on all");
     uint32_t exact = bench_plan(bench, N_CONV, 0, true, NULL)->id;
     uint32_t end = bench_plan(bench, N_WEIGHT, 0, false, NULL)->id;
@@ -213,7 +202,6 @@ static void test_differences(void **state)
     assert_int_equal(bench->fake->plan_count, 0);
     assert_int_equal(gd_watchpoint_enable(bench->debugger, number, true, NULL), GD_OK);
     assert_int_equal(bench->fake->plan_count, 1);
-    bench_free(bench);
 }
 
 /* Adds operators to the graph of a training that runs, as one part of it. */
@@ -234,7 +222,7 @@ static gd_node_id grow_graph(struct watch_bench *bench, uint32_t first, uint32_t
  * at the next stop the few that there are may be joined. */
 static void test_growth_while_it_runs(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench_must_watch(bench, "TO on all");
     bench_run(bench);
     gd_node_id old = grow_graph(bench, 100, 100);
@@ -257,13 +245,12 @@ static void test_growth_while_it_runs(void **state)
     gd_node_id last = grow_graph(bench, 900, 1);
     assert_int_equal(bench_plan(bench, last, 0, true, NULL)->id, id);
     assert_int_equal(bench_plan(bench, old, 0, true, NULL)->count, count + 31);
-    bench_free(bench);
 }
 
 /* However many parts it comes in, the number of plans stays small. */
 static void test_growth_in_many_parts(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench_must_watch(bench, "TO on all");
     bench_run(bench);
     for (uint32_t part = 0; part < 200; part++) {
@@ -271,7 +258,6 @@ static void test_growth_in_many_parts(void **state)
         assert_non_null(bench_plan(bench, node, 0, true, NULL));
         assert_true(bench->fake->plan_count <= WATCH_SEALED_PLANS + 2);
     }
-    bench_free(bench);
 }
 
 /* What is watched, whichever plans it is in: of each node's slots, and in each of the covers. */
@@ -322,7 +308,7 @@ static void check_items(const struct gd_watching *w)
 static void test_growth_adds(void **state)
 {
     static char grown[1 << 18], built[1 << 18];
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct gd_err err;
     bench_must_watch(bench, "-exact 'max > 3' on activations");
     bench_must_watch(bench, "TO on all except *op7*, /op[23]1/");
@@ -351,12 +337,11 @@ static void test_growth_adds(void **state)
     grow_graph(bench, 5000, 1);
     assert_ptr_not_equal(bench->session->watching->sets, sets);
     assert_non_null(bench_plan(bench, N_TEXT, 0, false, NULL));
-    bench_free(bench);
 }
 
 static void test_edits(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     const struct gd_watch_item *item = NULL;
     struct gd_err err;
     int number = bench_must_watch(bench, "TL max_gt=5 on net");
@@ -393,12 +378,11 @@ static void test_edits(void **state)
     assert_int_equal(gd_watchpoint_set_expression(bench->debugger, number, "min < 2", &err), GD_OK);
     bench_plan(bench, N_RELU, 0, false, &item);
     assert_true(has_trigger(item, GD_STAT_MIN, GD_CMP_LT, 2));
-    bench_free(bench);
 }
 
 static void test_growth(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench_must_watch(bench, "TO on all");
     struct fake_target *fake;
     struct gd_session *other = bench_connect(bench, BENCH_PLANS, &fake);
@@ -410,13 +394,12 @@ static void test_growth(void **state)
     assert_null(bench_plan(bench, node, 0, true, NULL));
     gd_session_on_graph(bench->session);
     assert_non_null(bench_plan(bench, node, 0, true, NULL));
-    bench_free(bench);
 }
 
 /* Nodes that are missing are told once, and only when the graph is there. */
 static void test_pending(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct gd_err err;
     assert_int_equal(bench_watch(bench, "TO on later", &err), GD_ENOTFOUND);
     assert_null(bench->debugger->watchpoints);
@@ -438,12 +421,11 @@ static void test_pending(void **state)
     gd_session_on_stopped(other, &stop);
     assert_int_equal(bench->warnings, 1);
     assert_non_null(strstr(bench->warning, "watchpoint 1 is not set in this process"));
-    bench_free(bench);
 }
 
 static void test_scalar(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     const struct gd_watch_item *item = NULL;
     bench_must_watch(bench, "LN");
     const struct fake_plan *plan = bench_scalar_plan(bench, "loss", &item);
@@ -456,24 +438,22 @@ static void test_scalar(void **state)
     assert_non_null(bench_scalar_plan(bench, "accuracy", NULL));
     bench_must_watch(bench, "LN on Log-op3"); /* a node that is the loss */
     assert_int_equal(bench_items(bench, N_LOG, 0), 1);
-    bench_free(bench);
 }
 
 static void test_guard_needs(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     const struct gd_watch_item *item = NULL;
     bench_must_watch(bench, "TO on Conv-op1 if abs_mean(prev) > 3");
     assert_non_null(bench_plan(bench, N_CONV, 0, false, &item));
     assert_true(item->against_previous);
     bench_must_watch(bench, "TO on ReLU-op2 if step > 3");
     assert_non_null(bench_plan(bench, N_RELU, 0, true, NULL));
-    bench_free(bench);
 }
 
 static void test_excluded(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     const struct gd_watch_item *item = NULL;
     struct gd_err err;
     bench_must_watch(bench, "TO on net");
@@ -488,12 +468,11 @@ static void test_excluded(void **state)
     assert_int_equal(gd_exclude_delete(bench->debugger, "x", &err), GD_ENOTFOUND);
     assert_int_equal(gd_exclude_delete(bench->debugger, "Log-op3", &err), GD_OK);
     assert_non_null(bench_plan(bench, N_LOG, 0, true, NULL));
-    bench_free(bench);
 }
 
 static void test_record_and_failure(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench->fake->plan_rc = GD_ELIMIT;
     bench_must_watch(bench, "TO on ReLU-op2");
     assert_int_equal(bench->warnings, 1);
@@ -506,7 +485,6 @@ static void test_record_and_failure(void **state)
     assert_int_equal(bench->fake->plan_count, 0);
     assert_int_equal(bench->warnings, 1);
     bench->debugger->settings.history_bytes = 0;
-    bench_free(bench);
 }
 
 static void test_no_capability(void **state)
@@ -529,7 +507,7 @@ static void test_no_capability(void **state)
 
 static void test_big(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     char name[64];
     for (uint32_t i = 0; i < 100000; i++) {
         snprintf(name, sizeof(name), "big/block%u/%s-op%u", i / 100, i % 10 ? "Add" : "Mul", i);
@@ -550,30 +528,29 @@ static void test_big(void **state)
     assert_int_equal(items, 100000 + 8);
     assert_true(bench->fake->plan_calls > calls);
     assert_int_equal(bench_items(bench, N_NODES + 99990, 0), 1);
-    bench_free(bench);
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_exact_split),
+    WATCH_TEST(test_exact_split),
     cmocka_unit_test(test_step_end_target),
-    cmocka_unit_test(test_merged),
-    cmocka_unit_test(test_when),
-    cmocka_unit_test(test_hold),
-    cmocka_unit_test(test_options_that_do_not_agree),
-    cmocka_unit_test(test_always),
-    cmocka_unit_test(test_differences),
-    cmocka_unit_test(test_growth_while_it_runs),
-    cmocka_unit_test(test_growth_in_many_parts),
-    cmocka_unit_test(test_growth_adds),
-    cmocka_unit_test(test_edits),
-    cmocka_unit_test(test_growth),
-    cmocka_unit_test(test_pending),
-    cmocka_unit_test(test_scalar),
-    cmocka_unit_test(test_guard_needs),
-    cmocka_unit_test(test_excluded),
-    cmocka_unit_test(test_record_and_failure),
+    WATCH_TEST(test_merged),
+    WATCH_TEST(test_when),
+    WATCH_TEST(test_hold),
+    WATCH_TEST(test_options_that_do_not_agree),
+    WATCH_TEST(test_always),
+    WATCH_TEST(test_differences),
+    WATCH_TEST(test_growth_while_it_runs),
+    WATCH_TEST(test_growth_in_many_parts),
+    WATCH_TEST(test_growth_adds),
+    WATCH_TEST(test_edits),
+    WATCH_TEST(test_growth),
+    WATCH_TEST(test_pending),
+    WATCH_TEST(test_scalar),
+    WATCH_TEST(test_guard_needs),
+    WATCH_TEST(test_excluded),
+    WATCH_TEST(test_record_and_failure),
     cmocka_unit_test(test_no_capability),
-    cmocka_unit_test(test_big),
+    WATCH_TEST(test_big),
 };
 
 RUN_TESTS()

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Judging at a stop: on demand, and once before the first step. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../../unit.h"
 #include "watch_bench.h"
 
 struct outcome {
@@ -109,7 +105,7 @@ static void test_values(void **state)
 
 static void test_states(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct outcome outcome = {0};
     struct gd_err err;
     assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, &err), GD_ESTATE);
@@ -125,12 +121,11 @@ static void test_states(void **state)
     gd_session_on_lost(bench->session, "it broke");
     assert_int_equal(outcome.calls, 1);
     assert_true(outcome.code != GD_OK);
-    bench_free(bench);
 }
 
 static void test_deleted_while_asking(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct outcome outcome = {0};
     bench_stop(bench, GD_STOP_STEP, 1);
     int number = bench_must_watch(bench, "TO on ReLU-op2");
@@ -139,7 +134,6 @@ static void test_deleted_while_asking(void **state)
     fake_answer_error(bench->fake, GD_ENODATA);
     assert_int_equal(outcome.calls, 1);
     assert_int_equal(outcome.hits, 0);
-    bench_free(bench);
 }
 
 static void test_sum(void **state)
@@ -225,7 +219,7 @@ static void test_initial(void **state)
 /* Set before anything is connected. */
 static void test_initial_ahead(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench->fake->on_stats = answer_stats;
     bench_must_watch(bench, "WI");
     assert_int_equal(bench->hit_count, 0);
@@ -233,13 +227,12 @@ static void test_initial_ahead(void **state)
     assert_int_equal(bench->hit_count, 1);
     bench_stop(bench, GD_STOP_CONNECTED, 0);
     assert_int_equal(bench->hit_count, 1);
-    bench_free(bench);
 }
 
 /* Attached to a training that was further along. */
 static void test_initial_missed(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     bench_must_watch(bench, "WI");
     bench_stop(bench, GD_STOP_CONNECTED, 500);
     bench_stop(bench, GD_STOP_STEP, 501);
@@ -247,7 +240,6 @@ static void test_initial_missed(void **state)
     assert_int_equal(bench->fake->stats_asked, 0);
     assert_int_equal(bench->warnings, 1);
     assert_non_null(strstr(bench->warning, "first step is already over"));
-    bench_free(bench);
 }
 
 struct held { /* questions that the fake has not answered yet */
@@ -268,7 +260,7 @@ static void hold_stats(struct fake_target *fake, const struct gd_tensor_ref *ref
 /* The training is told to go on before the answers are there. */
 static void test_initial_late(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct gd_stats stats = bench_stats(4, 0);
     struct gd_shape shape = {.rank = 1, .dim = {4}};
     memset(&held, 0, sizeof(held));
@@ -283,16 +275,21 @@ static void test_initial_late(void **state)
     assert_int_equal(bench->hit_count, 2);
     assert_int_equal(bench->hits[0].stop_sequence, 1);
     assert_int_equal(bench->hits[0].step, 0);
-    bench_free(bench);
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_statistics),   cmocka_unit_test(test_values),
-    cmocka_unit_test(test_states),       cmocka_unit_test(test_deleted_while_asking),
-    cmocka_unit_test(test_sum),          cmocka_unit_test(test_process),
-    cmocka_unit_test(test_process_lost), cmocka_unit_test(test_debugger_ends),
-    cmocka_unit_test(test_initial),      cmocka_unit_test(test_initial_ahead),
-    cmocka_unit_test(test_initial_late), cmocka_unit_test(test_initial_missed),
+    cmocka_unit_test(test_statistics),
+    cmocka_unit_test(test_values),
+    WATCH_TEST(test_states),
+    WATCH_TEST(test_deleted_while_asking),
+    cmocka_unit_test(test_sum),
+    cmocka_unit_test(test_process),
+    cmocka_unit_test(test_process_lost),
+    cmocka_unit_test(test_debugger_ends),
+    cmocka_unit_test(test_initial),
+    WATCH_TEST(test_initial_ahead),
+    WATCH_TEST(test_initial_late),
+    WATCH_TEST(test_initial_missed),
 };
 
 RUN_TESTS()

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What is told of watchpoints: states of nodes and scopes, costs, texts, recommendations. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../../unit.h"
 #include "base/buf.h"
 #include "watch_bench.h"
 
@@ -19,7 +14,7 @@ static enum gd_watch_state scope_state(struct watch_bench *bench, const char *pa
 
 static void test_states(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     int numbers[4];
     assert_int_equal(gd_watch_node_state(bench->session, N_CONV), GD_WATCHED_NONE);
     assert_int_equal(scope_state(bench, "net"), GD_WATCHED_NONE);
@@ -49,7 +44,6 @@ static void test_states(void **state)
     assert_int_equal(scope_state(bench, "deep/net"), GD_WATCHED_PART);
     assert_int_equal(gd_watchpoint_enable(bench->debugger, second, false, NULL), GD_OK);
     assert_int_equal(scope_state(bench, "net"), GD_WATCHED_PART);
-    bench_free(bench);
 }
 
 /* ---- costs --------------------------------------------------------------------------------- */
@@ -61,7 +55,7 @@ static void take_total(void *ctx, const struct gd_watch_total *total)
 
 static void test_costs(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct gd_watch_total total = {0};
     uint64_t ns[16], runs[16], cost_ns = 0, cost_bytes = 0, compute = 0;
     struct gd_plan_cost costs[4];
@@ -103,13 +97,12 @@ static void test_costs(void **state)
                 bench->debugger->watchpoints->next->next->cost_ns);
     assert_int_equal(bench->debugger->watchpoints->looks, 8);
     assert_int_equal(bench->debugger->watchpoints->next->next->looks, 1);
-    bench_free(bench);
 }
 
 /* An answer that nobody waits for any more, and the one to the question asked after it. */
 static void test_costs_asked_twice(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct gd_watch_total late = {0}, total = {0};
     uint64_t ns[1] = {100}, runs[1] = {3};
     bench_must_watch(bench, "TO on ReLU-op2");
@@ -129,12 +122,11 @@ static void test_costs_asked_twice(void **state)
     assert_int_equal(watch->cost_ns, total.compute_ns);
     assert_int_equal(watch->cost_bytes, total.report_bytes);
     assert_int_equal(watch->looks, 3);
-    bench_free(bench);
 }
 
 static void test_costs_fail(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct gd_watch_total total = {.tensors = 77};
     struct gd_err err;
     uint64_t ns[2] = {1, 2};
@@ -157,7 +149,6 @@ static void test_costs_fail(void **state)
     bench->fake->costs_fn(bench->fake->costs_ctx, &cost, 1, NULL);
     assert_int_equal(total.compute_ns, 0);
     assert_int_equal(total.report_bytes, 0);
-    bench_free(bench);
 }
 
 /* ---- texts --------------------------------------------------------------------------------- */
@@ -179,7 +170,7 @@ static void test_commands(void **state)
          "range_end_inclusive=0.9999999545590812 range_percentage_lt=0.1 on activations"},
         {"'loss > 5 && step > 3'", "watch 'loss > 5 && step > 3' on loss"},
     };
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
         struct gd_buf first = GD_BUF_INIT(4096), second = GD_BUF_INIT(4096);
         int number = bench_must_watch(bench, lines[i][0]);
@@ -195,7 +186,6 @@ static void test_commands(void **state)
     gd_watchpoint_text(bench->debugger->watchpoints->next->next, &text);
     assert_string_equal(gd_buf_text(&text), "TL max_gt=1000 on weights");
     gd_buf_deinit(&text);
-    bench_free(bench);
 }
 
 static void test_refused(void **state)
@@ -209,7 +199,7 @@ static void test_refused(void **state)
         {"'max > 1' on a b", GD_EINVAL},   {"TO on all if max >", GD_EINVAL},
         {"TO on type:none", GD_ENOTFOUND}, {"TO on net/const", GD_ENOTFOUND},
     };
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct gd_err err = {0};
         assert_int_equal(bench_watch(bench, cases[i].line, &err), cases[i].code);
@@ -223,7 +213,6 @@ static void test_refused(void **state)
     assert_int_equal(gd_watchpoint_set_ignore(bench->debugger, 9, 1, &err), GD_ENOTFOUND);
     assert_int_equal(gd_watchpoint_add(bench->debugger, &(struct gd_watch_spec){0}, NULL, &err),
                      GD_EINVAL);
-    bench_free(bench);
 }
 
 /* ---- recommended --------------------------------------------------------------------------- */
@@ -298,7 +287,7 @@ static void test_recommended_own(void **state)
         uint32_t steps;
     } want[] = {{"TO", NULL, 0},         {"WCL", NULL, 5},        {"TZ", "loss != 0", 10},
                 {"GV", "loss != 0", 10}, {"TZ", "loss != 0", 10}, {"LS", NULL, 0}};
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     struct gd_recommendation it;
     size_t count = sizeof(want) / sizeof(*want);
     for (size_t i = 0; i < count; i++) {
@@ -308,13 +297,12 @@ static void test_recommended_own(void **state)
         assert_string_equal(it.guard ? it.guard : "", want[i].guard ? want[i].guard : "");
     }
     assert_false(gd_recommendation_at(bench->session, count, &it));
-    bench_free(bench);
 }
 
 /* A session that is over keeps what is known of it; the list can still change. */
 static void test_lost(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = *state;
     int number = bench_must_watch(bench, "TO on ReLU-op2");
     gd_session_on_lost(bench->session, "gone");
     gd_debugger_reap(bench->debugger);
@@ -326,15 +314,19 @@ static void test_lost(void **state)
     struct gd_session *again = bench_connect(bench, BENCH_PLANS, &fake);
     bench_graph(again);
     assert_int_equal(fake->plan_count, 1);
-    bench_free(bench);
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_states),          cmocka_unit_test(test_costs),
-    cmocka_unit_test(test_costs_fail),      cmocka_unit_test(test_costs_asked_twice),
-    cmocka_unit_test(test_commands),        cmocka_unit_test(test_refused),
-    cmocka_unit_test(test_recommended),     cmocka_unit_test(test_recommended_less),
-    cmocka_unit_test(test_recommended_own), cmocka_unit_test(test_lost),
+    WATCH_TEST(test_states),
+    WATCH_TEST(test_costs),
+    WATCH_TEST(test_costs_fail),
+    WATCH_TEST(test_costs_asked_twice),
+    WATCH_TEST(test_commands),
+    WATCH_TEST(test_refused),
+    cmocka_unit_test(test_recommended),
+    cmocka_unit_test(test_recommended_less),
+    WATCH_TEST(test_recommended_own),
+    WATCH_TEST(test_lost),
 };
 
 RUN_TESTS()

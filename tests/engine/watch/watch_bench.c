@@ -3,11 +3,6 @@
 #include "engine/watch/watch_report.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../../unit.h"
 
 /* ---- making -------------------------------------------------------------------------------- */
 
@@ -79,6 +74,18 @@ void bench_free(struct watch_bench *bench)
 {
     gd_debugger_destroy(bench->debugger);
     free(bench);
+}
+
+int bench_set_up(void **state)
+{
+    *state = bench_make(BENCH_PLANS);
+    return 0;
+}
+
+int bench_tear_down(void **state)
+{
+    bench_free(*state);
+    return 0;
 }
 
 void bench_stop(struct watch_bench *bench, enum gd_stop_reason reason, int64_t step)

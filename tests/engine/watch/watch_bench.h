@@ -3,6 +3,7 @@
 #ifndef TESTS_ENGINE_WATCH_BENCH_H
 #define TESTS_ENGINE_WATCH_BENCH_H
 
+#include "../../unit.h"
 #include "engine/watch/watchpoint.h"
 #include "fake_target.h"
 
@@ -37,6 +38,10 @@ struct watch_bench {
 
 struct watch_bench *bench_make(unsigned capabilities); /* connected, with its graph */
 void bench_free(struct watch_bench *bench);
+/* A test whose state is a bench with BENCH_PLANS. */
+#define WATCH_TEST(name) cmocka_unit_test_setup_teardown(name, bench_set_up, bench_tear_down)
+int bench_set_up(void **state);
+int bench_tear_down(void **state);
 /* Another fake trainer of the same debugger, without a graph. */
 struct gd_session *bench_connect(struct watch_bench *bench, unsigned capabilities,
                                  struct fake_target **ret);

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The walk of `why`: where it goes, what it believes, and how it ends. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../unit.h"
 #include "engine/watch/watchpoint.h"
 #include "why_bench.h"

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Gradients that become small on their way back: where `why` says that they fall, and by what. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../unit.h"
 #include "why_bench.h"
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What `why` says of a loss by its past, and of gradients by what the program tells and by algebra.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "../../unit.h"
 #include "why_net.h"
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What `why` says happened: every rule of the table, just where it begins to hold; batches, weights
  * and learning rates that are out of the ordinary. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../unit.h"
 #include "engine/watch/watchpoint.h"
 #include "why_bench.h"

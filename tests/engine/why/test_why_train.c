@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Mistakes of a training as `why` finds them in its graph and in what its program tells. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../unit.h"
 #include "engine/history/history.h"

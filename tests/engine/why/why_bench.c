@@ -2,9 +2,6 @@
 #include "why_bench.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../../scratch.h"

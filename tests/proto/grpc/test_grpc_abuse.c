@@ -7,9 +7,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <nghttp2/nghttp2.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>

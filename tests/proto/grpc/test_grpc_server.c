@@ -4,8 +4,6 @@
  */
 #include "grpc_world.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Graphs that are taken in a little at each turn of the loop, and what Ctrl-C does to them. */
 #include <ev.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../unit.h"
 #include "engine/progress.h"

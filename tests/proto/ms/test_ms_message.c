@@ -2,10 +2,6 @@
 /*
  * The messages of debugger.EventListener, byte for byte as clients send and expect them.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../unit.h"
 #include "proto/ms/ms_message.h"
 #include "proto/ms/ms_tensor.h"

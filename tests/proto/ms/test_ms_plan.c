@@ -4,9 +4,6 @@
  * makes of right, wrong and missing answers, and how it ends in the middle.
  */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../unit.h"
 #include "debug_grpc.pb-c.h"

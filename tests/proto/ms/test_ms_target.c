@@ -3,10 +3,6 @@
  * A MindSpore target without a wire: decoded messages in, reply bytes out, and a clock that the
  * test moves.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../unit.h"
 #include "engine/watch/condition.h"
 #include "engine/watch/watchpoint.h"

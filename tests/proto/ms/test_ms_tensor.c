@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../unit.h"
 #include "pb_write.h"
 #include "proto/ms/ms_tensor.h"

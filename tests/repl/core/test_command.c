@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The tables themselves, and how a word finds its command. */
 #include <ctype.h>
-#include <string.h>
 
 #include "repl/core/command.h"
 #include "unit.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "repl/net.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Which of two results counts, and answers that come late. */
-#include <stdlib.h>
-
 #include "../../unit.h"
 #include "repl/core/await.h"
 #include "repl/core/exit_status.h"

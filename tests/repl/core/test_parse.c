@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <stdlib.h>
-#include <string.h>
-
 #include "repl/core/parse.h"
 #include "unit.h"
 

@@ -2,9 +2,6 @@
 /* Lines, bodies, scripts, stops and run control, on a trainer made of memory. */
 #include <cjson/cJSON.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <string.h>
-
 #include "repl/core/settings_table.h"
 #include "unit.h"
 

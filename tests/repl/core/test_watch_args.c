@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What watch, trace, twatch and edit are given, taken apart. */
-#include <stdio.h>
-#include <string.h>
-
 #include "repl/core/watch_args.h"
 #include "unit.h"
 

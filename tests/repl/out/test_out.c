@@ -2,9 +2,6 @@
 /* Records, tables and safe text. */
 #include <locale.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "repl/core/repl_impl.h"
 #include "repl/net.h"
