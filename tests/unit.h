@@ -17,6 +17,9 @@
 /* Every test gets a state and every fake a context; few need them. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
+#define assert_ok(call)             assert_int_equal(call, GD_OK)
+#define assert_contains(text, part) assert_non_null(strstr(text, part))
+
 /* A test between set_up and tear_down of its file. */
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 

@@ -89,8 +89,8 @@ static void error_says_why(void **state)
     gradb_options options = {.address = address};
     gradb *g = gradb_open(&options);
     wait_for_error(g);
-    assert_non_null(strstr(gradb_error(g), address));
-    assert_non_null(strstr(gradb_error(g), "refused"));
+    assert_contains(gradb_error(g), address);
+    assert_contains(gradb_error(g), "refused");
     gradb_close(g, "failed");
     options.address = "not an address";
     g = gradb_open(&options);
@@ -115,7 +115,7 @@ static void bad_nodes_are_refused(void **state)
     assert_int_equal(gradb_add_node(g, &info), 0); /* no name */
     info.name = "a";
     assert_int_equal(gradb_add_node(g, &info), 0); /* the shape does not fit in memory */
-    assert_non_null(strstr(gradb_error(g), "shape"));
+    assert_contains(gradb_error(g), "shape");
     tensor = (gradb_tensor){GRADB_FLOAT32, 1, negative, NULL, data};
     assert_int_equal(gradb_add_node(g, &info), 0);
     tensor.rank = GRADB_MAX_RANK + 1;
@@ -126,16 +126,16 @@ static void bad_nodes_are_refused(void **state)
     info.inputs = &input;
     info.input_count = 1;
     assert_int_equal(gradb_add_node(g, &info), 0); /* node 7 was not added */
-    assert_non_null(strstr(gradb_error(g), "7"));
+    assert_contains(gradb_error(g), "7");
     info.input_count = 0;
     gradb_node a = gradb_add_node(g, &info);
     assert_int_equal(a, 1);
     gradb_bind(g, 2, 0, &tensor);
-    assert_non_null(strstr(gradb_error(g), "gradb_bind"));
+    assert_contains(gradb_error(g), "gradb_bind");
     gradb_bind(g, a, 1, &tensor);
     gradb_bind(g, a, 0, NULL);
     gradb_did_slow(g, 55);
-    assert_non_null(strstr(gradb_error(g), "55"));
+    assert_contains(gradb_error(g), "55");
     gradb_close(g, NULL);
 }
 

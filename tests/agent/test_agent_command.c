@@ -29,7 +29,7 @@ static int set_up(void **state)
     struct both *b = calloc(1, sizeof(*b));
     assert_non_null(b);
     world_open(&b->w, 0);
-    assert_int_equal(gd_debugger_observe(b->w.debugger, note_event, b), GD_OK);
+    assert_ok(gd_debugger_observe(b->w.debugger, note_event, b));
     b->e.ops = 3;
     b->e.batch = 3;
     *state = b;
@@ -129,7 +129,7 @@ static bool is_holding(struct world *w)
 static void begin_hold(struct both *b)
 {
     struct gd_err err;
-    assert_int_equal(ask_command(b, "hold", "", GD_NO_NODE, &err), GD_OK);
+    assert_ok(ask_command(b, "hold", "", GD_NO_NODE, &err));
     world_until(&b->w, "the command to begin", is_holding);
 }
 
@@ -247,8 +247,7 @@ static void a_thread_that_talks_does_not_lock_up(void **state)
     for (int i = 0; i < 20; i++) {
         struct gd_tensor *tensor = NULL;
         world_run(&b->w, GD_RUN_STEP, 1, NULL);
-        assert_int_equal(world_fetch(&b->w, "net/op1", GD_CURRENT, NULL, &tensor, NULL, &err),
-                         GD_OK);
+        assert_ok(world_fetch(&b->w, "net/op1", GD_CURRENT, NULL, &tensor, NULL, &err));
         gd_tensor_unref(tensor);
         run_command(b, "overflow", "", GD_NO_NODE);
     }
@@ -285,8 +284,7 @@ static void open_gate(struct both *b)
 {
     struct gd_err err;
     told = false;
-    assert_int_equal(gd_target_watch_costs(world_session(&b->w)->target, on_costs, NULL, &err),
-                     GD_OK);
+    assert_ok(gd_target_watch_costs(world_session(&b->w)->target, on_costs, NULL, &err));
     world_until(&b->w, "the trainer to have heard", is_told);
     atomic_store(&b->e.gate, 0);
 }
@@ -301,7 +299,7 @@ static void interrupted_at(void **state)
     atomic_store(&b->e.gate, 5);
     world_resume(&b->w, GD_RUN_STEP, 50, NULL);
     assert_int_equal(gd_target_interrupt_at(session->target, -1, &err), GD_EINVAL);
-    assert_int_equal(gd_target_interrupt_at(session->target, 20, &err), GD_OK);
+    assert_ok(gd_target_interrupt_at(session->target, 20, &err));
     open_gate(b);
     world_until_stops(&b->w, 2);
     assert_string_equal(gd_stop_reason_name(session->stop.reason), "interrupt");
@@ -310,7 +308,7 @@ static void interrupted_at(void **state)
     world_run(&b->w, GD_RUN_STEP, 3, NULL); /* nothing of it is left */
     assert_string_equal(gd_stop_reason_name(session->stop.reason), "step");
     world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
-    assert_int_equal(gd_target_interrupt_at(session->target, 7, &err), GD_OK); /* over already */
+    assert_ok(gd_target_interrupt_at(session->target, 7, &err)); /* over already */
     world_until_stops(&b->w, 4);
     assert_string_equal(gd_stop_reason_name(session->stop.reason), "interrupt");
     assert_true(session->stop.at_step_end);
@@ -326,11 +324,11 @@ static void interrupted_behind_ignored_breakpoints(void **state)
     struct gd_breakpoint *point = NULL;
     eager_begin(&b->e, &b->w);
     const struct gd_session *session = world_session(&b->w);
-    assert_int_equal(gd_debugger_break(b->w.debugger, "net/op1", false, &point, &err), GD_OK);
+    assert_ok(gd_debugger_break(b->w.debugger, "net/op1", false, &point, &err));
     point->ignore = 1000000;
     atomic_store(&b->e.gate, 5);
     world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
-    assert_int_equal(gd_target_interrupt_at(session->target, 9, &err), GD_OK);
+    assert_ok(gd_target_interrupt_at(session->target, 9, &err));
     open_gate(b);
     world_until_stops(&b->w, 2);
     assert_string_equal(gd_stop_reason_name(session->stop.reason), "interrupt");
@@ -346,12 +344,12 @@ static void interrupted_at_of_the_next_run(void **state)
     struct gd_err err;
     eager_begin(&b->e, &b->w);
     const struct gd_session *session = world_session(&b->w);
-    assert_int_equal(gd_target_interrupt_at(session->target, 3, &err), GD_OK);
+    assert_ok(gd_target_interrupt_at(session->target, 3, &err));
     world_run(&b->w, GD_RUN_NEXT, 100000, NULL);
     assert_string_equal(gd_stop_reason_name(session->stop.reason), "interrupt");
     assert_true(session->stop.at_step_end);
     assert_int_equal(session->stop.step, 3);
-    assert_int_equal(gd_target_interrupt_at(session->target, 4, &err), GD_OK);
+    assert_ok(gd_target_interrupt_at(session->target, 4, &err));
     world_run(&b->w, GD_RUN_NEXT, 1, NULL);
     assert_string_equal(gd_stop_reason_name(session->stop.reason), "node");
     world_run(&b->w, GD_RUN_STEP, 3, NULL);
@@ -368,7 +366,7 @@ static void interrupts_taken_back(void **state)
     const struct gd_session *session = world_session(&b->w);
     atomic_store(&b->e.gate, 2);
     world_resume(&b->w, GD_RUN_STEP, 4, NULL);
-    assert_int_equal(gd_target_interrupt_at(session->target, 6, &err), GD_OK);
+    assert_ok(gd_target_interrupt_at(session->target, 6, &err));
     open_gate(b);
     world_until_stops(&b->w, 2);
     assert_int_equal(session->stop.step, 4);
@@ -376,8 +374,8 @@ static void interrupts_taken_back(void **state)
     assert_int_equal(session->stop.step, 8);
     atomic_store(&b->e.gate, 9);
     world_resume(&b->w, GD_RUN_STEP, 4, NULL);
-    assert_int_equal(gd_target_interrupt_at(session->target, 10, &err), GD_OK);
-    assert_int_equal(gd_target_interrupt_at(session->target, 0, &err), GD_OK);
+    assert_ok(gd_target_interrupt_at(session->target, 10, &err));
+    assert_ok(gd_target_interrupt_at(session->target, 0, &err));
     open_gate(b);
     world_until_stops(&b->w, 4);
     assert_string_equal(gd_stop_reason_name(session->stop.reason), "step");

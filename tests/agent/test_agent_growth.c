@@ -41,7 +41,7 @@ static void set_watch(struct both *b, const char *condition, const char *where)
 {
     struct gd_watch_spec spec = {.where = where, .when = GD_WHEN_EXACT};
     struct gd_err err = {0};
-    assert_int_equal(gd_condition_find(condition, &spec.condition, NULL), GD_OK);
+    assert_ok(gd_condition_find(condition, &spec.condition, NULL));
     if (gd_watchpoint_add(b->w.debugger, &spec, NULL, &err) != GD_OK) {
         fail_msg("%s", err.text);
     }
@@ -100,12 +100,12 @@ static void a_breakpoint_waits_for_its_node(void **state)
     struct gd_breakpoint *point = NULL;
     struct gd_err err;
     begin_training(b);
-    assert_int_equal(gd_debugger_break(b->w.debugger, "net/op5", false, &point, &err), GD_OK);
+    assert_ok(gd_debugger_break(b->w.debugger, "net/op5", false, &point, &err));
     world_run(&b->w, GD_RUN_CONTINUE, 0, NULL);
     expect_stop(b, "breakpoint", 1, "net/op5");
     world_run(&b->w, GD_RUN_CONTINUE, 0, NULL);
     expect_stop(b, "breakpoint", 2, "net/op5");
-    assert_int_equal(gd_debugger_delete_breakpoint(b->w.debugger, point->number, &err), GD_OK);
+    assert_ok(gd_debugger_delete_breakpoint(b->w.debugger, point->number, &err));
 }
 
 /* A first debugger stop with some nodes; the watchpoint's own are still to come. */
@@ -144,7 +144,7 @@ static void without_a_debugger_nothing_waits(void **state)
     struct gd_err err;
     begin_training(b);
     b->e.steps = 3;
-    assert_int_equal(gd_target_detach(world_session(&b->w)->target, &err), GD_OK);
+    assert_ok(gd_target_detach(world_session(&b->w)->target, &err));
     world_until(&b->w, "the end of the training", is_done);
     assert_int_equal(atomic_load(&b->e.synced), 0);
     assert_int_equal(atomic_load(&b->e.unsynced), 3);
@@ -158,7 +158,7 @@ static void leave_loop(void *ctx, const struct gd_event *event)
 {
     if (event->type == GD_EV_GRAPH && leaving->graphs == 2) {
         struct gd_target *target = event->session->target;
-        assert_int_equal(gd_target_detach(target, NULL), GD_OK);
+        assert_ok(gd_target_detach(target, NULL));
     }
 }
 
@@ -168,7 +168,7 @@ static void a_debugger_that_leaves_meanwhile_is_not_waited_for(void **state)
     begin_training(b);
     b->e.steps = 3;
     leaving = &b->w;
-    assert_int_equal(gd_debugger_observe(b->w.debugger, leave_loop, NULL), GD_OK);
+    assert_ok(gd_debugger_observe(b->w.debugger, leave_loop, NULL));
     world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
     world_until(&b->w, "the end of the training", is_done);
     assert_int_equal(atomic_load(&b->e.synced), 1);

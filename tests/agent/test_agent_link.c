@@ -84,7 +84,7 @@ static void refused_token(struct both *b, const char *token, const char *why)
     until_step(&b->toy, 10); /* it trains all the same */
     char error[256];
     snprintf(error, sizeof(error), "%s", gradb_error(b->toy.agent));
-    assert_non_null(strstr(error, why));
+    assert_contains(error, why);
     toy_join(&b->toy);
 }
 
@@ -193,7 +193,7 @@ static void detached_run_goes_on(void **state)
     toy_start(&b->toy, &b->w);
     world_until_stops(&b->w, 1);
     world_run(&b->w, GD_RUN_NEXT, 4, NULL);
-    assert_int_equal(gd_target_detach(world_session(&b->w)->target, &err), GD_OK);
+    assert_ok(gd_target_detach(world_session(&b->w)->target, &err));
     world_until(&b->w, "the detachment", world_has_ended);
     assert_int_equal(b->w.finished, 1);
     assert_string_equal(world_session(&b->w)->end_text, "detached");
@@ -238,7 +238,7 @@ static void graph_that_is_too_large_does_not_come_again(void **state)
     b->w.debugger->settings.max_graph = 100;
     toy_start(&b->toy, &b->w);
     world_until(&b->w, "the refusal", was_lost);
-    assert_non_null(strstr(world_session(&b->w)->end_text, "max-graph"));
+    assert_contains(world_session(&b->w)->end_text, "max-graph");
     b->w.debugger->settings.max_graph = 1 << 20;
     until_step(&b->toy, 1);
     while (!strstr(gradb_error(b->toy.agent), "detached")) { /* it came again, and was told so */
@@ -295,7 +295,7 @@ static void leave_child_alone(struct both *b, bool bare)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     world_run(&b->w, GD_RUN_NEXT, 1, NULL); /* the parent noticed nothing */
     assert_string_equal(world_session(&b->w)->stop.node_name, "net/ReLU-op2");
-    assert_int_equal(gd_target_kill(world_session(&b->w)->target, &err), GD_OK);
+    assert_ok(gd_target_kill(world_session(&b->w)->target, &err));
     world_until(&b->w, "the end of the training", world_has_ended);
     assert_int_equal(b->w.logs, 1);
     toy_join(&b->toy);
@@ -336,8 +336,7 @@ static void shared_memory_leaves_nothing_behind(void **state)
     toy_start(&b->toy, &b->w);
     world_until_stops(&b->w, 1);
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
-    assert_int_equal(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, NULL, &tensor, NULL, &err),
-                     GD_OK);
+    assert_ok(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, NULL, &tensor, NULL, &err));
     /* In use on both sides, and without a name already: nothing is left if both die now. */
     assert_int_equal(count_segments(getpid()), 0);
     gd_tensor_unref(tensor);

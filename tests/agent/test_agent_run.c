@@ -165,15 +165,15 @@ static void stops_at_breakpoints(void **state)
     struct both *b = *state;
     struct gd_breakpoint *point = NULL;
     struct gd_err err;
-    assert_int_equal(gd_debugger_break(b->w.debugger, "net/ReLU-op2", false, &point, &err), GD_OK);
+    assert_ok(gd_debugger_break(b->w.debugger, "net/ReLU-op2", false, &point, &err));
     for (int64_t step = 1; step <= 3; step++) {
         world_run(&b->w, GD_RUN_CONTINUE, 0, NULL);
         expect_stop(b, GD_STOP_BREAKPOINT, step, false, "net/ReLU-op2");
     }
-    assert_int_equal(gd_debugger_break(b->w.debugger, "Gradients/net/w", true, NULL, &err), GD_OK);
+    assert_ok(gd_debugger_break(b->w.debugger, "Gradients/net/w", true, NULL, &err));
     world_run(&b->w, GD_RUN_CONTINUE, 0, NULL);
     expect_stop(b, GD_STOP_BREAKPOINT, 3, false, "Gradients/net/w");
-    assert_int_equal(gd_debugger_delete_breakpoint(b->w.debugger, point->number, &err), GD_OK);
+    assert_ok(gd_debugger_delete_breakpoint(b->w.debugger, point->number, &err));
     world_run(&b->w, GD_RUN_STEP, 5, NULL);
     expect_stop(b, GD_STOP_STEP, 7, true, "");
 }
@@ -195,7 +195,7 @@ static void stops_at_interrupts(void **state)
         if (i > 0) {
             world_until(&b->w, "steps without a debugger's doing", has_run_on);
         }
-        assert_int_equal(gd_target_interrupt(world_session(&b->w)->target, &err), GD_OK);
+        assert_ok(gd_target_interrupt(world_session(&b->w)->target, &err));
         world_until_stops(&b->w, stops + 1);
         assert_int_equal(world_session(&b->w)->stop.reason, GD_STOP_INTERRUPT);
     }
@@ -217,7 +217,7 @@ static void program_hears_that_nodes_are_wanted(void **state)
     for (int i = 1; i < 3; i++) {
         unsigned stops = b->w.stops;
         world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
-        assert_int_equal(gd_target_interrupt(world_session(&b->w)->target, &err), GD_OK);
+        assert_ok(gd_target_interrupt(world_session(&b->w)->target, &err));
         world_until_stops(&b->w, stops + 1);
         assert_int_equal(atomic_load(&calls), i);
     }
@@ -283,7 +283,7 @@ static void checkpoint_reaches_the_program(void **state)
 {
     struct both *b = *state;
     struct gd_err err;
-    assert_int_equal(gd_target_checkpoint(world_session(&b->w)->target, &err), GD_OK);
+    assert_ok(gd_target_checkpoint(world_session(&b->w)->target, &err));
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     assert_int_equal(atomic_load(&b->toy.checkpoints), 1);
@@ -294,7 +294,7 @@ static void program_ends_when_asked(void **state)
     struct both *b = *state;
     struct gd_err err;
     world_run(&b->w, GD_RUN_STEP, 2, NULL);
-    assert_int_equal(gd_target_kill(world_session(&b->w)->target, &err), GD_OK);
+    assert_ok(gd_target_kill(world_session(&b->w)->target, &err));
     world_until(&b->w, "the end", is_running_free);
     assert_int_equal(b->w.finished, 1);
     assert_int_equal(world_session(&b->w)->state, GD_FINISHED);

@@ -68,8 +68,7 @@ static void values_are_asked_for(void **state)
     expect_values(b, "net/op2", GD_CURRENT, 2, eager_value(2, 2, 0));
     struct gd_tensor *tensor = NULL;
     struct gd_err err = {0};
-    assert_int_equal(world_fetch(&b->w, "net/op1", GD_CURRENT, "[2:4]", &tensor, NULL, &err),
-                     GD_OK);
+    assert_ok(world_fetch(&b->w, "net/op1", GD_CURRENT, "[2:4]", &tensor, NULL, &err));
     assert_int_equal(tensor->shape.dim[0], 2);
     gd_tensor_unref(tensor);
 }
@@ -102,7 +101,7 @@ static void statistics_of_the_source(void **state)
     b->e.stats = true;
     eager_begin(&b->e, &b->w);
     world_run(&b->w, GD_RUN_STEP, 2, NULL);
-    assert_int_equal(world_stats(&b->w, "net/op2", GD_CURRENT, &stats, &step, &err), GD_OK);
+    assert_ok(world_stats(&b->w, "net/op2", GD_CURRENT, &stats, &step, &err));
     assert_true(stats.min == -4711.0);
     assert_true(stats.max == (double)eager_value(2, 2, 5));
     assert_int_equal(stats.count, EAGER_COUNT);
@@ -121,7 +120,7 @@ static void statistics_that_we_compute(void **state)
     struct gd_err err = {0};
     eager_begin(&b->e, &b->w);
     world_run(&b->w, GD_RUN_STEP, 2, NULL);
-    assert_int_equal(world_stats(&b->w, "net/op2", GD_CURRENT, &stats, NULL, &err), GD_OK);
+    assert_ok(world_stats(&b->w, "net/op2", GD_CURRENT, &stats, NULL, &err));
     assert_true(stats.min == (double)eager_value(2, 2, 0));
     assert_int_equal(atomic_load(&b->e.locates) > 0, 1);
     world_until(&b->w, "the release", is_released);
@@ -175,7 +174,7 @@ static void set_action(struct both *b, const char *condition, const char *where,
 {
     struct gd_watch_spec spec = {.where = where, .when = when, .action = action};
     struct gd_err err = {0};
-    assert_int_equal(gd_condition_find(condition, &spec.condition, NULL), GD_OK);
+    assert_ok(gd_condition_find(condition, &spec.condition, NULL));
     if (gd_watchpoint_add(b->w.debugger, &spec, NULL, &err) != GD_OK) {
         fail_msg("%s", err.text);
     }
@@ -192,7 +191,7 @@ static void keep_all(struct both *b)
     struct gd_err err = {0};
     snprintf(b->w.debugger->settings.keep_previous, sizeof(b->w.debugger->settings.keep_previous),
              "all");
-    assert_int_equal(gd_debugger_apply_keep_previous(b->w.debugger, &err), GD_OK);
+    assert_ok(gd_debugger_apply_keep_previous(b->w.debugger, &err));
 }
 
 static void previous_values_are_kept_by_the_source(void **state)
@@ -208,7 +207,7 @@ static void previous_values_are_kept_by_the_source(void **state)
     expect_values(b, "net/op0", GD_PREVIOUS, 2, eager_value(2, 0, 0));
     expect_values(b, "net/w", GD_PREVIOUS, 2, eager_weight(2, 0));
     b->w.debugger->settings.keep_previous[0] = '\0';
-    assert_int_equal(gd_debugger_apply_keep_previous(b->w.debugger, &err), GD_OK);
+    assert_ok(gd_debugger_apply_keep_previous(b->w.debugger, &err));
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     assert_int_equal(atomic_load(&b->e.kept), 0);
 }
@@ -328,7 +327,7 @@ static void a_verdict_counts_before_it_is_waited_for(void **state)
     world_until(&b->w, "the source to be asked", is_holding);
     world_until(&b->w, "the hit", has_hit);
     costs_told = false; /* what is answered after the verdict has come */
-    assert_int_equal(gd_watch_costs(b->w.debugger, on_costs, &costs_told, &err), GD_OK);
+    assert_ok(gd_watch_costs(b->w.debugger, on_costs, &costs_told, &err));
     world_until(&b->w, "the costs", are_costs_told);
     assert_true(is_holding(&b->w));
     sem_post(&b->e.let_go);
@@ -352,7 +351,7 @@ static void end_of_step_watchpoints_see_what_is_gone(void **state)
     struct gd_tensor *tensor = NULL;
     struct gd_err err = {0};
     int64_t step = 0;
-    assert_int_equal(world_fetch(&b->w, "net/op3", GD_CURRENT, NULL, &tensor, &step, &err), GD_OK);
+    assert_ok(world_fetch(&b->w, "net/op3", GD_CURRENT, NULL, &tensor, &step, &err));
     assert_int_equal(step, 2);
     gd_tensor_unref(tensor);
     atomic_store(&b->e.odd, EAGER_SANE);
@@ -382,7 +381,7 @@ static void differences_come_from_the_source(void **state)
     assert_int_equal(atomic_load(&b->e.kept) > 0, 1);
     struct gd_stats stats;
     struct gd_err err = {0};
-    assert_int_equal(world_stats(&b->w, "net/op0", GD_CURRENT, &stats, NULL, &err), GD_OK);
+    assert_ok(world_stats(&b->w, "net/op0", GD_CURRENT, &stats, NULL, &err));
     assert_true(stats.has_prev);
     assert_true(stats.mean_abs_delta == 1000.0);
 }

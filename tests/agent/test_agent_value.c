@@ -73,7 +73,7 @@ static void expect_no_value(struct both *b, const char *name, enum gd_iter iter)
     struct gd_tensor *tensor = NULL;
     assert_int_equal(world_fetch(&b->w, name, iter, NULL, &tensor, NULL, &err), GD_ENODATA);
     assert_null(tensor);
-    assert_non_null(strstr(err.text, "value"));
+    assert_contains(err.text, "value");
 }
 
 static void before_the_first_step(void **state)
@@ -82,7 +82,7 @@ static void before_the_first_step(void **state)
     struct gd_err err = {0};
     struct gd_tensor *tensor = NULL;
     int64_t step = -2;
-    assert_int_equal(world_fetch(&b->w, "net/w", GD_CURRENT, NULL, &tensor, &step, &err), GD_OK);
+    assert_ok(world_fetch(&b->w, "net/w", GD_CURRENT, NULL, &tensor, &step, &err));
     assert_int_equal(step, 0);
     assert_true(gd_tensor_get(tensor, 3) == -4);
     gd_tensor_unref(tensor);
@@ -112,7 +112,7 @@ static void previous_values(void **state)
     struct both *b = *state;
     struct gd_err err;
     gd_node_id keep[] = {world_node(&b->w, "net/w"), world_node(&b->w, "net/MatMul-op1")};
-    assert_int_equal(gd_target_keep_previous(world_session(&b->w)->target, keep, 2, &err), GD_OK);
+    assert_ok(gd_target_keep_previous(world_session(&b->w)->target, keep, 2, &err));
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     expect_no_value(b, "net/MatMul-op1", GD_PREVIOUS);
     world_run(&b->w, GD_RUN_STEP, 1, NULL); /* stands after step 2: previous is step 1's */
@@ -126,7 +126,7 @@ static void previous_values(void **state)
     world_run(&b->w, GD_RUN_STEP, 4, NULL); /* steps that nobody looked at are kept, too */
     check_value(b, "net/w", TOY_W, GD_CURRENT, 6);
     check_value(b, "net/w", TOY_W, GD_PREVIOUS, 5);
-    assert_int_equal(gd_target_keep_previous(world_session(&b->w)->target, NULL, 0, &err), GD_OK);
+    assert_ok(gd_target_keep_previous(world_session(&b->w)->target, NULL, 0, &err));
     expect_no_value(b, "net/w", GD_PREVIOUS);
 }
 
@@ -170,7 +170,7 @@ static void sends_slices(void **state)
     expect_slice(b, "[4:]", 2, (int64_t[]){0, TOY_COLS}, NULL);
     assert_int_equal(world_fetch(&b->w, "net/MatMul-op1", GD_CURRENT, "[4]", &tensor, NULL, &err),
                      GD_EINVAL);
-    assert_non_null(strstr(err.text, "4"));
+    assert_contains(err.text, "4");
 }
 
 /* Sixteen times the whole of the large value, kept in between: the pool has to grow and to shrink.
@@ -184,8 +184,7 @@ static void large_values(void **state)
         world_run(&b->w, GD_RUN_STEP, 1, NULL);
         struct gd_tensor *tensor = NULL;
         int64_t step = 0;
-        assert_int_equal(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, NULL, &tensor, &step, &err),
-                         GD_OK);
+        assert_ok(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, NULL, &tensor, &step, &err));
         assert_int_equal(step, i);
         gd_tensor_unref(kept[i % 4]);
         kept[i % 4] = tensor;
@@ -196,8 +195,7 @@ static void large_values(void **state)
         }
     }
     struct gd_tensor *part = NULL;
-    assert_int_equal(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, "[::-2]", &part, NULL, &err),
-                     GD_OK);
+    assert_ok(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, "[::-2]", &part, NULL, &err));
     assert_int_equal(part->shape.dim[0], TOY_BIG / 2);
     assert_true(gd_tensor_get(part, 0) == toy_value(16, TOY_BIG_NODE, TOY_BIG - 1));
     gd_tensor_unref(part);
@@ -225,7 +223,7 @@ static void shared_memory_is_used(void **state)
     struct fact fact = {0};
     large_values(state);
     target->ops->describe(target, on_fact, &fact);
-    assert_non_null(strstr(fact.tensors, "through shared memory"));
+    assert_contains(fact.tensors, "through shared memory");
     assert_null(strstr(fact.tensors, "(0 segments"));
 }
 
@@ -245,9 +243,8 @@ static void tensors_outlive_the_trainer(void **state)
     struct gd_err err = {0};
     struct gd_tensor *tensor = NULL;
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
-    assert_int_equal(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, NULL, &tensor, NULL, &err),
-                     GD_OK);
-    assert_int_equal(gd_target_kill(world_session(&b->w)->target, &err), GD_OK);
+    assert_ok(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, NULL, &tensor, NULL, &err));
+    assert_ok(gd_target_kill(world_session(&b->w)->target, &err));
     world_until(&b->w, "the end of the training", world_has_ended);
     gd_debugger_reap(b->w.debugger);
     assert_true(gd_tensor_get(tensor, 0) == toy_value(1, TOY_BIG_NODE, 0));
@@ -266,9 +263,9 @@ static void sends_statistics(void **state)
     gd_node_id keep = world_node(&b->w, "net/ReLU-op2");
     assert_int_equal(world_stats(&b->w, "net/ReLU-op2", GD_CURRENT, &stats, &step, &err),
                      GD_ENODATA);
-    assert_int_equal(gd_target_keep_previous(world_session(&b->w)->target, &keep, 1, &err), GD_OK);
+    assert_ok(gd_target_keep_previous(world_session(&b->w)->target, &keep, 1, &err));
     world_run(&b->w, GD_RUN_STEP, 2, NULL);
-    assert_int_equal(world_stats(&b->w, "net/ReLU-op2", GD_CURRENT, &stats, &step, &err), GD_OK);
+    assert_ok(world_stats(&b->w, "net/ReLU-op2", GD_CURRENT, &stats, &step, &err));
     assert_int_equal(step, 2);
     assert_int_equal(stats.count, TOY_ROWS * TOY_COLS);
     assert_int_equal(stats.nan, 0);
@@ -278,13 +275,13 @@ static void sends_statistics(void **state)
     assert_true(stats.has_prev);
     assert_true(fabs(stats.mean_abs_delta - 1000) < 1e-9);
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
-    assert_int_equal(world_stats(&b->w, "net/ReLU-op2", GD_CURRENT, &stats, &step, &err), GD_OK);
+    assert_ok(world_stats(&b->w, "net/ReLU-op2", GD_CURRENT, &stats, &step, &err));
     assert_int_equal(stats.nan, 1);
-    assert_int_equal(world_stats(&b->w, "net/ReLU-op2", GD_PREVIOUS, &stats, &step, &err), GD_OK);
+    assert_ok(world_stats(&b->w, "net/ReLU-op2", GD_PREVIOUS, &stats, &step, &err));
     assert_int_equal(step, 2);
     assert_int_equal(stats.nan, 0);
     assert_false(stats.has_prev);
-    assert_int_equal(world_stats(&b->w, "net/x", GD_CURRENT, &stats, &step, &err), GD_OK);
+    assert_ok(world_stats(&b->w, "net/x", GD_CURRENT, &stats, &step, &err));
     assert_false(stats.has_prev); /* nobody keeps it */
 }
 
@@ -311,9 +308,8 @@ static void going_on_answers_what_waits(void **state)
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     answers = refused = 0;
     for (int i = 0; i < 300; i++) {
-        assert_int_equal(
-            gd_target_fetch(world_session(&b->w)->target, &ref, NULL, count_answer, NULL, &err),
-            GD_OK);
+        assert_ok(
+            gd_target_fetch(world_session(&b->w)->target, &ref, NULL, count_answer, NULL, &err));
     }
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     world_until(&b->w, "the answers", all_answered);

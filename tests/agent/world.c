@@ -39,12 +39,10 @@ void world_open(struct world *w, int port)
     memset(w, 0, sizeof(*w));
     w->loop = ev_loop_new(EVFLAG_AUTO);
     assert_non_null(w->loop);
-    assert_int_equal(gd_debugger_create(&w->debugger, &err), GD_OK);
-    assert_int_equal(gd_debugger_observe(w->debugger, observe_event, w), GD_OK);
-    assert_int_equal(gd_grpc_server_create(w->loop, &w->debugger->settings, &w->server, &err),
-                     GD_OK);
-    assert_int_equal(gd_v1_service_create(w->loop, w->debugger, w->server, &w->service, &err),
-                     GD_OK);
+    assert_ok(gd_debugger_create(&w->debugger, &err));
+    assert_ok(gd_debugger_observe(w->debugger, observe_event, w));
+    assert_ok(gd_grpc_server_create(w->loop, &w->debugger->settings, &w->server, &err));
+    assert_ok(gd_v1_service_create(w->loop, w->debugger, w->server, &w->service, &err));
     snprintf(w->address, sizeof(w->address), "127.0.0.1:%d", port);
     if (gd_grpc_server_listen(w->server, w->address, &err) != GD_OK) {
         fail_msg("%s", err.text);
@@ -172,7 +170,7 @@ int world_fetch(struct world *w, const char *node, enum gd_iter iter, const char
     answer = (struct answer){0};
     *tensor = NULL;
     if (text) {
-        assert_int_equal(gd_slice_parse(text, strlen(text), &used, &slice, err), GD_OK);
+        assert_ok(gd_slice_parse(text, strlen(text), &used, &slice, err));
     }
     /* The target is asked, not the session: its cache must not answer. */
     int rc = gd_target_fetch(world_session(w)->target, &ref, &slice, on_tensor, NULL, err);

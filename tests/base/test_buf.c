@@ -8,11 +8,11 @@ static void appends_add_up(void **state)
     struct gd_buf buf = GD_BUF_INIT(1000);
 
     assert_string_equal(gd_buf_text(&buf), "");
-    assert_int_equal(gd_buf_puts(&buf, "ab"), GD_OK);
-    assert_int_equal(gd_buf_putc(&buf, 'c'), GD_OK);
-    assert_int_equal(gd_buf_add(&buf, "d\0e", 3), GD_OK);
-    assert_int_equal(gd_buf_fill(&buf, '-', 3), GD_OK);
-    assert_int_equal(gd_buf_printf(&buf, "%d/%s", 42, "x"), GD_OK);
+    assert_ok(gd_buf_puts(&buf, "ab"));
+    assert_ok(gd_buf_putc(&buf, 'c'));
+    assert_ok(gd_buf_add(&buf, "d\0e", 3));
+    assert_ok(gd_buf_fill(&buf, '-', 3));
+    assert_ok(gd_buf_printf(&buf, "%d/%s", 42, "x"));
     assert_int_equal(buf.len, 13);
     assert_memory_equal(gd_buf_text(&buf), "abcd\0e---42/x", 14);
     gd_buf_deinit(&buf);
@@ -23,11 +23,11 @@ static void nothing_passes_the_maximum(void **state)
 {
     struct gd_buf buf = GD_BUF_INIT(5);
 
-    assert_int_equal(gd_buf_puts(&buf, "abcd"), GD_OK);
+    assert_ok(gd_buf_puts(&buf, "abcd"));
     assert_int_equal(gd_buf_puts(&buf, "ef"), GD_ELIMIT);
     assert_true(buf.failed);
     assert_string_equal(gd_buf_text(&buf), "abcd");
-    assert_int_equal(gd_buf_putc(&buf, 'e'), GD_OK);
+    assert_ok(gd_buf_putc(&buf, 'e'));
     assert_int_equal(gd_buf_putc(&buf, 'f'), GD_ELIMIT);
     assert_int_equal(gd_buf_printf(&buf, "%d", 1), GD_ELIMIT);
     assert_int_equal(gd_buf_fill(&buf, 'x', SIZE_MAX), GD_ELIMIT);
@@ -36,7 +36,7 @@ static void nothing_passes_the_maximum(void **state)
     gd_buf_clear(&buf);
     assert_false(buf.failed);
     assert_string_equal(gd_buf_text(&buf), "");
-    assert_int_equal(gd_buf_puts(&buf, "12345"), GD_OK);
+    assert_ok(gd_buf_puts(&buf, "12345"));
     gd_buf_deinit(&buf);
 }
 
@@ -50,7 +50,7 @@ static void no_limit_is_not_no_check(void **state)
     assert_true(buf.failed);
     gd_buf_clear(&buf);
     for (int i = 0; i < 100000; i++) {
-        assert_int_equal(gd_buf_putc(&buf, (char)('a' + i % 26)), GD_OK);
+        assert_ok(gd_buf_putc(&buf, (char)('a' + i % 26)));
     }
     for (int i = 0; i < 100000; i++) {
         assert_int_equal(buf.data[i], 'a' + i % 26);

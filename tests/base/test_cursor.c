@@ -113,7 +113,7 @@ static void test_numbers(void **state)
 
         if (cases[i].fault) {
             assert_non_null(fault);
-            assert_non_null(strstr(fault, cases[i].fault));
+            assert_contains(fault, cases[i].fault);
             assert_int_equal(cursor.at, 0);
         } else {
             assert_null(fault);

@@ -32,10 +32,9 @@ static void texts_come_back(void **state)
         struct gd_err err;
         size_t used;
 
-        assert_int_equal(
-            gd_slice_parse(cases[i].typed, strlen(cases[i].typed), &used, &slice, &err), GD_OK);
+        assert_ok(gd_slice_parse(cases[i].typed, strlen(cases[i].typed), &used, &slice, &err));
         assert_int_equal(used, strlen(cases[i].typed));
-        assert_int_equal(gd_slice_text(&slice, &out), GD_OK);
+        assert_ok(gd_slice_text(&slice, &out));
         assert_string_equal(gd_buf_text(&out), cases[i].text);
         gd_buf_deinit(&out);
     }
@@ -47,7 +46,7 @@ static void what_follows_is_left(void **state)
     struct gd_slice slice;
     size_t used;
 
-    assert_int_equal(gd_slice_parse(text, strlen(text), &used, &slice, NULL), GD_OK);
+    assert_ok(gd_slice_parse(text, strlen(text), &used, &slice, NULL));
     assert_int_equal(used, 5);
     assert_int_equal(slice.count, 1);
 }
@@ -89,7 +88,7 @@ static void too_many_parts(void **state)
     memcpy(text + 2 + 2 * GD_MAX_SLICE_ITEMS, "]", 2);
     assert_int_equal(gd_slice_parse(text, strlen(text), NULL, &slice, &err), GD_EINVAL);
     memcpy(text + 2 * GD_MAX_SLICE_ITEMS, "]", 2);
-    assert_int_equal(gd_slice_parse(text, strlen(text), NULL, &slice, &err), GD_OK);
+    assert_ok(gd_slice_parse(text, strlen(text), NULL, &slice, &err));
     assert_int_equal(slice.count, GD_MAX_SLICE_ITEMS);
 }
 
@@ -98,7 +97,7 @@ static void apply_text(const char *text, struct gd_slice_view *view, int expecte
 {
     struct gd_slice slice;
 
-    assert_int_equal(gd_slice_parse(text, strlen(text), NULL, &slice, err), GD_OK);
+    assert_ok(gd_slice_parse(text, strlen(text), NULL, &slice, err));
     assert_int_equal(gd_slice_apply(&slice, &shape_4_5, stride_4_5, view, err), expected);
 }
 
@@ -153,13 +152,13 @@ static void absurd_items_are_refused(void **state)
     assert_int_equal(gd_slice_apply(&slice, &shape_4_5, stride_4_5, &view, NULL), GD_EINVAL);
     slice.item[0].step = INT64_MIN;
     slice.item[0].has_step = true;
-    assert_int_equal(gd_slice_apply(&slice, &shape_4_5, stride_4_5, &view, NULL), GD_OK);
+    assert_ok(gd_slice_apply(&slice, &shape_4_5, stride_4_5, &view, NULL));
     assert_int_equal(view.shape.dim[0], 1);
     slice.item[0].has_start = slice.item[0].has_stop = true;
     slice.item[0].start = INT64_MIN;
     slice.item[0].stop = INT64_MAX;
     slice.item[0].step = INT64_MAX;
-    assert_int_equal(gd_slice_apply(&slice, &shape_4_5, stride_4_5, &view, NULL), GD_OK);
+    assert_ok(gd_slice_apply(&slice, &shape_4_5, stride_4_5, &view, NULL));
     slice.item[0].kind = (enum gd_slice_kind)9;
     assert_int_equal(gd_slice_apply(&slice, &shape_4_5, stride_4_5, &view, NULL), GD_EINVAL);
     slice.item[0].kind = GD_SLICE_INDEX;
@@ -179,20 +178,20 @@ static void slices_of_tensors_share_memory(void **state)
     struct gd_slice slice;
     int32_t *values;
 
-    assert_int_equal(gd_tensor_create(GD_INT32, &shape_4_5, 0, &tensor, NULL), GD_OK);
+    assert_ok(gd_tensor_create(GD_INT32, &shape_4_5, 0, &tensor, NULL));
     values = (int32_t *)(void *)gd_tensor_bytes_mut(tensor);
     for (int i = 0; i < 20; i++) {
         values[i] = i;
     }
-    assert_int_equal(gd_slice_parse("[1:, -1]", 8, NULL, &slice, NULL), GD_OK);
-    assert_int_equal(gd_tensor_slice(tensor, &slice, &cut, NULL), GD_OK);
+    assert_ok(gd_slice_parse("[1:, -1]", 8, NULL, &slice, NULL));
+    assert_ok(gd_tensor_slice(tensor, &slice, &cut, NULL));
     assert_ptr_equal(cut->data, tensor->data + 36);
     gd_tensor_unref(tensor);
     assert_int_equal(gd_tensor_count(cut), 3);
     assert_true(gd_tensor_get(cut, 0) == 9 && gd_tensor_get(cut, 2) == 19);
     /* A slice of a slice. */
-    assert_int_equal(gd_slice_parse("[::-2]", 6, NULL, &slice, NULL), GD_OK);
-    assert_int_equal(gd_tensor_slice(cut, &slice, &tensor, NULL), GD_OK);
+    assert_ok(gd_slice_parse("[::-2]", 6, NULL, &slice, NULL));
+    assert_ok(gd_tensor_slice(cut, &slice, &tensor, NULL));
     gd_tensor_unref(cut);
     assert_true(gd_tensor_get(tensor, 0) == 19 && gd_tensor_get(tensor, 1) == 9);
     gd_tensor_unref(tensor);

@@ -29,9 +29,8 @@ static struct gd_tensor *make_tensor(enum gd_dtype dtype, const void *values, in
     const struct gd_shape shape = {.rank = 1, .dim = {count}};
     struct gd_tensor *tensor;
 
-    assert_int_equal(gd_tensor_wrap(dtype, &shape, values, (size_t)count * gd_dtype_size(dtype),
-                                    NULL, NULL, &tensor, NULL),
-                     GD_OK);
+    assert_ok(gd_tensor_wrap(dtype, &shape, values, (size_t)count * gd_dtype_size(dtype), NULL,
+                             NULL, &tensor, NULL));
     return tensor;
 }
 
@@ -42,7 +41,7 @@ static void small_by_hand(void **state)
     struct gd_tensor *tensor = make_tensor(GD_FLOAT32, values, 8);
     struct gd_stats s;
 
-    assert_int_equal(gd_stats_compute(tensor, NULL, &options, &s, NULL), GD_OK);
+    assert_ok(gd_stats_compute(tensor, NULL, &options, &s, NULL));
     assert_int_equal(s.count, 8);
     assert_int_equal(s.nan, 1);
     assert_int_equal(s.pos_inf, 1);
@@ -67,7 +66,7 @@ static void against_the_step_before(void **state)
     struct gd_tensor *a = make_tensor(GD_FLOAT32, cur, 7), *b = make_tensor(GD_FLOAT32, old, 7);
     struct gd_stats s;
 
-    assert_int_equal(gd_stats_compute(a, b, &options, &s, NULL), GD_OK);
+    assert_ok(gd_stats_compute(a, b, &options, &s, NULL));
     assert_true(s.has_prev);
     assert_int_equal(s.mismatch, 3); /* 2, NaN, and infinities of different signs */
     assert_true(s.max_abs_delta == 0.5);
@@ -111,8 +110,8 @@ static void many_elements(void **state)
         values[i] = i % 2 ? 0.1f : 1000.3f;
     }
     row = make_tensor(GD_FLOAT32, values, ROW);
-    assert_int_equal(gd_tensor_view(row, &shape, stride, 0, &tensor, NULL), GD_OK);
-    assert_int_equal(gd_stats_compute(tensor, NULL, NULL, &s, NULL), GD_OK);
+    assert_ok(gd_tensor_view(row, &shape, stride, 0, &tensor, NULL));
+    assert_ok(gd_stats_compute(tensor, NULL, NULL, &s, NULL));
     gd_tensor_unref(tensor);
     gd_tensor_unref(row);
     assert_int_equal(s.count, MANY_ROWS * ROW);
@@ -134,8 +133,8 @@ static void the_trainers_environment_does_not_matter(void **state)
 #endif
     feclearexcept(FE_ALL_EXCEPT);
     feenableexcept(FE_INVALID | FE_OVERFLOW | FE_DIVBYZERO);
-    assert_int_equal(gd_stats_compute(tensor, tensor, NULL, &s, NULL), GD_OK);
-    assert_int_equal(gd_stats_histogram(tensor, 0, (double)FLT_MAX, 2, bins, NULL), GD_OK);
+    assert_ok(gd_stats_compute(tensor, tensor, NULL, &s, NULL));
+    assert_ok(gd_stats_histogram(tensor, 0, (double)FLT_MAX, 2, bins, NULL));
     assert_int_equal(fegetexcept(), FE_INVALID | FE_OVERFLOW | FE_DIVBYZERO);
 #ifdef __SSE__
     assert_int_equal(_mm_getcsr() & 0x8040, 0x8040);
@@ -159,7 +158,7 @@ static struct gd_tensor *make_tall(enum gd_dtype dtype, const void *row, int64_t
     const int64_t stride[GD_MAX_RANK] = {0, (int64_t)gd_dtype_size(dtype)};
     struct gd_tensor *one = make_tensor(dtype, row, columns), *tensor;
 
-    assert_int_equal(gd_tensor_view(one, &shape, stride, 0, &tensor, NULL), GD_OK);
+    assert_ok(gd_tensor_view(one, &shape, stride, 0, &tensor, NULL));
     gd_tensor_unref(one);
     return tensor;
 }
@@ -198,10 +197,10 @@ static void threads_do_not_change_the_result(void **state)
     values[77] = NAN;
     cur = make_tall(GD_FLOAT64, values, ROW, rows);
     prev = make_tall(GD_FLOAT64, others, ROW, rows);
-    assert_int_equal(gd_stats_compute(cur, prev, &options, &one, NULL), GD_OK);
+    assert_ok(gd_stats_compute(cur, prev, &options, &one, NULL));
     assert_int_equal(one.nan, rows);
     for (options.threads = 2; options.threads < 200; options.threads *= 3) {
-        assert_int_equal(gd_stats_compute(cur, prev, &options, &more, NULL), GD_OK);
+        assert_ok(gd_stats_compute(cur, prev, &options, &more, NULL));
         assert_same(&more, &one);
     }
     gd_tensor_unref(cur);
@@ -227,7 +226,7 @@ static void threads_in_the_trainers_environment(void **state)
 #endif
     feclearexcept(FE_ALL_EXCEPT);
     feenableexcept(FE_INVALID | FE_OVERFLOW | FE_DIVBYZERO);
-    assert_int_equal(gd_stats_compute(tensor, NULL, &options, &s, NULL), GD_OK);
+    assert_ok(gd_stats_compute(tensor, NULL, &options, &s, NULL));
     fesetenv(FE_DFL_ENV);
     assert_int_equal(s.denormal, rows * ROW / 2);
     assert_int_equal(s.nan, rows * ROW / 4);
@@ -295,7 +294,7 @@ static void strides_do_not_change_the_result(void **state)
         struct gd_tensor *memory, *view, *other;
         float *data, values[A * B * C];
 
-        assert_int_equal(gd_tensor_create(GD_FLOAT32, &flat, 0, &memory, NULL), GD_OK);
+        assert_ok(gd_tensor_create(GD_FLOAT32, &flat, 0, &memory, NULL));
         data = (float *)(void *)gd_tensor_bytes_mut(memory);
         for (int64_t i = 0; i < layouts[l].room; i++) {
             data[i] = NAN;
@@ -305,18 +304,16 @@ static void strides_do_not_change_the_result(void **state)
             data[layouts[l].offset + i / (B * C) * st[0] + i / C % B * st[1] + i % C * st[2]] =
                 (float)sin((double)i);
         }
-        assert_int_equal(
-            gd_tensor_wrap(GD_FLOAT32, &shape, values, sizeof(values), NULL, NULL, &other, NULL),
-            GD_OK);
-        assert_int_equal(gd_tensor_view(memory, &shape, stride, layouts[l].offset * 4, &view, NULL),
-                         GD_OK);
-        assert_int_equal(gd_stats_compute(view, other, NULL, &s, NULL), GD_OK);
+        assert_ok(
+            gd_tensor_wrap(GD_FLOAT32, &shape, values, sizeof(values), NULL, NULL, &other, NULL));
+        assert_ok(gd_tensor_view(memory, &shape, stride, layouts[l].offset * 4, &view, NULL));
+        assert_ok(gd_stats_compute(view, other, NULL, &s, NULL));
         assert_int_equal(s.nan, 0);
         if (l == 0) {
             first = s;
         }
         assert_near(&s, &first);
-        assert_int_equal(gd_stats_compute(other, view, NULL, &s, NULL), GD_OK);
+        assert_ok(gd_stats_compute(other, view, NULL, &s, NULL));
         assert_true(is_close(s.mean_delta, -first.mean_delta) && is_close(s.dot, first.dot));
         gd_tensor_unref(other);
         gd_tensor_unref(view);
@@ -335,15 +332,15 @@ static void histogram_of_denormals(void **state)
     tensor.shape.rank = 1;
     tensor.shape.dim[0] = sizeof(values) / sizeof(*values);
     tensor.stride[0] = sizeof(*values);
-    assert_int_equal(gd_stats_histogram(&tensor, 0, 4 * tiny, 4, bins, NULL), GD_OK);
+    assert_ok(gd_stats_histogram(&tensor, 0, 4 * tiny, 4, bins, NULL));
     assert_true(bins[0] == 1 && bins[1] == 1 && bins[2] == 0 && bins[3] == 2);
-    assert_int_equal(gd_stats_histogram(&tensor, 0, tiny, 4, bins, NULL), GD_OK);
+    assert_ok(gd_stats_histogram(&tensor, 0, tiny, 4, bins, NULL));
     assert_true(bins[0] == 1 && bins[1] == 0 && bins[2] == 0 && bins[3] == 1);
-    assert_int_equal(gd_stats_histogram(&tensor, -tiny, tiny, 300, many, NULL), GD_OK);
+    assert_ok(gd_stats_histogram(&tensor, -tiny, tiny, 300, many, NULL));
     assert_true(many[0] == 1 && many[150] == 1 && many[299] == 1);
-    assert_int_equal(gd_stats_histogram(&tensor, 1, 1, 4, bins, NULL), GD_OK);
+    assert_ok(gd_stats_histogram(&tensor, 1, 1, 4, bins, NULL));
     assert_true(bins[0] + bins[1] + bins[2] == 0 && bins[3] == 1);
-    assert_int_equal(gd_stats_histogram(&tensor, 0, DBL_MIN, 4, bins, NULL), GD_OK);
+    assert_ok(gd_stats_histogram(&tensor, 0, DBL_MIN, 4, bins, NULL));
     assert_true(bins[0] == 4 && bins[1] + bins[2] + bins[3] == 0);
 }
 

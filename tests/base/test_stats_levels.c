@@ -61,9 +61,9 @@ static void check_levels(enum gd_dtype dtype, const unsigned char *cur, const un
     struct gd_stats got, want;
     char text[160];
 
-    assert_int_equal(gd_tensor_wrap(dtype, &shape, cur, bytes, NULL, NULL, &a, NULL), GD_OK);
+    assert_ok(gd_tensor_wrap(dtype, &shape, cur, bytes, NULL, NULL, &a, NULL));
     if (prev) {
-        assert_int_equal(gd_tensor_wrap(dtype, &shape, prev, bytes, NULL, NULL, &b, NULL), GD_OK);
+        assert_ok(gd_tensor_wrap(dtype, &shape, prev, bytes, NULL, NULL, &b, NULL));
     }
     reference_stats(dtype, cur, prev, n, options, &want);
     for (size_t i = 0; gd_stats_levels[i]; i++) {
@@ -73,7 +73,7 @@ static void check_levels(enum gd_dtype dtype, const unsigned char *cur, const un
         gd_stats_use_level(gd_stats_levels[i]);
         snprintf(text, sizeof(text), "%s, %zu %s, %s", gd_stats_levels[i]->name, n,
                  gd_dtype_name(dtype), what);
-        assert_int_equal(gd_stats_compute(a, b, options, &got, NULL), GD_OK);
+        assert_ok(gd_stats_compute(a, b, options, &got, NULL));
         reference_compare(&got, &want, text);
     }
     gd_stats_use_level(NULL);
@@ -305,14 +305,13 @@ static void check_huge(const double *values, double mean, double std, const char
     for (size_t i = 0; i < N; i++) {
         x[i] = values[i % 4];
     }
-    assert_int_equal(gd_tensor_wrap(GD_FLOAT64, &shape, x, sizeof(x), NULL, NULL, &tensor, NULL),
-                     GD_OK);
+    assert_ok(gd_tensor_wrap(GD_FLOAT64, &shape, x, sizeof(x), NULL, NULL, &tensor, NULL));
     for (size_t i = 0; gd_stats_levels[i]; i++) {
         if (!gd_stats_levels[i]->runs_here()) {
             continue;
         }
         gd_stats_use_level(gd_stats_levels[i]);
-        assert_int_equal(gd_stats_compute(tensor, NULL, NULL, &s, NULL), GD_OK);
+        assert_ok(gd_stats_compute(tensor, NULL, NULL, &s, NULL));
         assert_int_equal(s.nan + s.pos_inf + s.neg_inf, 0);
         assert_true(s.sum_sq == INFINITY);
         if (!(s.mean == mean || fabs(s.mean - mean) <= 1e-12 * fabs(mean))) {
@@ -369,8 +368,7 @@ static void finite_or_not_at_each_place(void **state)
             for (size_t j = 0; j < n; j++) {
                 put_element(dtype, x + j * item, j % 2 ? largest[i] : -largest[i]);
             }
-            assert_int_equal(gd_tensor_wrap(dtype, &shape, x, n * item, NULL, NULL, &tensor, NULL),
-                             GD_OK);
+            assert_ok(gd_tensor_wrap(dtype, &shape, x, n * item, NULL, NULL, &tensor, NULL));
             check_all_finite(tensor, true, gd_dtype_name(dtype));
             for (size_t j = 0; j < n; j++) {
                 put_element(dtype, x + j * item, odd[j % ARRAY_LEN(odd)]);
@@ -394,24 +392,23 @@ static void finite_views(void **state)
     struct gd_tensor *base, *view;
 
     assert_non_null(x);
-    assert_int_equal(
-        gd_tensor_wrap(GD_FLOAT32, &all, x, 200 * 300 * sizeof(float), NULL, NULL, &base, NULL),
-        GD_OK);
+    assert_ok(
+        gd_tensor_wrap(GD_FLOAT32, &all, x, 200 * 300 * sizeof(float), NULL, NULL, &base, NULL));
     x[5 * 300 + 295] = NAN; /* not in `part` */
-    assert_int_equal(gd_tensor_view(base, &part, by_row, 0, &view, NULL), GD_OK);
+    assert_ok(gd_tensor_view(base, &part, by_row, 0, &view, NULL));
     check_all_finite(view, true, "a part");
     x[5 * 300 + 289] = INFINITY;
     check_all_finite(view, false, "a part");
     gd_tensor_unref(view);
-    assert_int_equal(gd_tensor_view(base, &turned, by_column, 0, &view, NULL), GD_OK);
+    assert_ok(gd_tensor_view(base, &turned, by_column, 0, &view, NULL));
     check_all_finite(view, false, "a transposed view");
     x[5 * 300 + 289] = x[5 * 300 + 295] = 1;
     check_all_finite(view, true, "a transposed view");
     gd_tensor_unref(view);
-    assert_int_equal(gd_tensor_view(base, &column, by_row, 0, &view, NULL), GD_OK);
+    assert_ok(gd_tensor_view(base, &column, by_row, 0, &view, NULL));
     check_all_finite(view, false, "a column");
     gd_tensor_unref(view);
-    assert_int_equal(gd_tensor_view(base, &none, by_row, 0, &view, NULL), GD_OK);
+    assert_ok(gd_tensor_view(base, &none, by_row, 0, &view, NULL));
     check_all_finite(view, true, "no elements");
     gd_tensor_unref(view);
     gd_tensor_unref(base);

@@ -57,7 +57,7 @@ static void made_tensors_can_be_filled(void **state)
     struct gd_tensor *tensor;
     float *values;
 
-    assert_int_equal(gd_tensor_create(GD_FLOAT32, &shape_2_3, 24, &tensor, NULL), GD_OK);
+    assert_ok(gd_tensor_create(GD_FLOAT32, &shape_2_3, 24, &tensor, NULL));
     values = (float *)(void *)gd_tensor_bytes_mut(tensor);
     for (int i = 0; i < 6; i++) {
         values[i] = (float)i;
@@ -94,7 +94,7 @@ static void big_tensors_are_mapped(void **state)
         struct gd_shape shape = {.rank = 1, .dim = {(int64_t)sizes[i]}};
         struct gd_tensor *tensor;
 
-        assert_int_equal(gd_tensor_create(GD_UINT8, &shape, 0, &tensor, NULL), GD_OK);
+        assert_ok(gd_tensor_create(GD_UINT8, &shape, 0, &tensor, NULL));
         memset(gd_tensor_bytes_mut(tensor), 7, sizes[i]);
         assert_true(gd_tensor_get(tensor, shape.dim[0] - 1) == 7);
         if (sizes[i] >= 2 << 20) {
@@ -109,12 +109,12 @@ static void no_elements_no_memory(void **state)
     const struct gd_shape shape = {.rank = 2, .dim = {0, 4}};
     struct gd_tensor *tensor, *view, *flat;
 
-    assert_int_equal(gd_tensor_create(GD_INT8, &shape, 0, &tensor, NULL), GD_OK);
+    assert_ok(gd_tensor_create(GD_INT8, &shape, 0, &tensor, NULL));
     assert_null(tensor->data);
     assert_null(gd_tensor_bytes_mut(tensor));
     assert_int_equal(gd_tensor_bytes(tensor), 0);
-    assert_int_equal(gd_tensor_view(tensor, &shape, tensor->stride, 0, &view, NULL), GD_OK);
-    assert_int_equal(gd_tensor_contiguous(view, &flat, NULL), GD_OK);
+    assert_ok(gd_tensor_view(tensor, &shape, tensor->stride, 0, &view, NULL));
+    assert_ok(gd_tensor_contiguous(view, &flat, NULL));
     gd_tensor_unref(flat);
     gd_tensor_unref(view);
     gd_tensor_unref(tensor);
@@ -147,11 +147,10 @@ static void wrapped_memory_ends_once(void **state)
     assert_string_equal(err.text,
                         "20 bytes of data for a float32 tensor of shape (2, 3), which needs 24");
     assert_int_equal(freed, 0);
-    assert_int_equal(
-        gd_tensor_wrap(GD_FLOAT32, &shape_2_3, values, 24, count_free, &freed, &tensor, &err),
-        GD_OK);
+    assert_ok(
+        gd_tensor_wrap(GD_FLOAT32, &shape_2_3, values, 24, count_free, &freed, &tensor, &err));
     assert_null(gd_tensor_bytes_mut(tensor));
-    assert_int_equal(gd_tensor_view(tensor, &column, stride, 4, &view, &err), GD_OK);
+    assert_ok(gd_tensor_view(tensor, &column, stride, 4, &view, &err));
     assert_null(gd_tensor_bytes_mut(view));
     gd_tensor_unref(tensor);
     assert_int_equal(freed, 0);
@@ -183,7 +182,7 @@ static void views_stay_inside(void **state)
     };
     struct gd_tensor *tensor;
 
-    assert_int_equal(gd_tensor_create(GD_FLOAT32, &shape_2_3, 0, &tensor, NULL), GD_OK);
+    assert_ok(gd_tensor_create(GD_FLOAT32, &shape_2_3, 0, &tensor, NULL));
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct gd_shape shape = {.rank = 1, .dim = {cases[i].dim}};
         const int64_t stride[GD_MAX_RANK] = {cases[i].stride};
@@ -250,21 +249,21 @@ static void contiguous_is_decided_by_layout(void **state)
     struct gd_tensor *tensor, *view, *flat;
     float *values;
 
-    assert_int_equal(gd_tensor_create(GD_FLOAT32, &shape_2_3, 0, &tensor, NULL), GD_OK);
+    assert_ok(gd_tensor_create(GD_FLOAT32, &shape_2_3, 0, &tensor, NULL));
     values = (float *)(void *)gd_tensor_bytes_mut(tensor);
     for (int i = 0; i < 6; i++) {
         values[i] = (float)i;
     }
-    assert_int_equal(gd_tensor_view(tensor, &row, row_stride, 12, &view, NULL), GD_OK);
+    assert_ok(gd_tensor_view(tensor, &row, row_stride, 12, &view, NULL));
     assert_true(gd_tensor_is_contiguous(view));
-    assert_int_equal(gd_tensor_contiguous(view, &flat, NULL), GD_OK);
+    assert_ok(gd_tensor_contiguous(view, &flat, NULL));
     assert_ptr_equal(flat, view);
     gd_tensor_unref(flat);
     gd_tensor_unref(view);
-    assert_int_equal(gd_tensor_view(tensor, &column, column_stride, 0, &view, NULL), GD_OK);
+    assert_ok(gd_tensor_view(tensor, &column, column_stride, 0, &view, NULL));
     gd_tensor_unref(tensor);
     assert_false(gd_tensor_is_contiguous(view));
-    assert_int_equal(gd_tensor_contiguous(view, &flat, NULL), GD_OK);
+    assert_ok(gd_tensor_contiguous(view, &flat, NULL));
     assert_ptr_not_equal(flat, view);
     for (int i = 0; i < 6; i++) {
         assert_true(gd_tensor_get(flat, i) == i / 2 + 3 * (i % 2) &&
@@ -297,9 +296,8 @@ static void references_from_many_threads(void **state)
     pthread_t thread[4];
 
     freed = 0;
-    assert_int_equal(
-        gd_tensor_wrap(GD_FLOAT32, &shape_2_3, values, 24, count_free, &freed, &tensor, NULL),
-        GD_OK);
+    assert_ok(
+        gd_tensor_wrap(GD_FLOAT32, &shape_2_3, values, 24, count_free, &freed, &tensor, NULL));
     for (int i = 0; i < 4; i++) {
         assert_int_equal(pthread_create(&thread[i], NULL, ref_and_unref, tensor), 0);
     }

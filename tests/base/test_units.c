@@ -10,7 +10,7 @@ static struct gd_tensor *make_zeros(enum gd_dtype dtype, int64_t rows, int64_t c
     const struct gd_shape shape = {.rank = 2, .dim = {rows, columns}};
     struct gd_tensor *tensor;
 
-    assert_int_equal(gd_tensor_create(dtype, &shape, 0, &tensor, NULL), GD_OK);
+    assert_ok(gd_tensor_create(dtype, &shape, 0, &tensor, NULL));
     if (gd_tensor_bytes_mut(tensor)) {
         memset(gd_tensor_bytes_mut(tensor), 0, gd_tensor_bytes(tensor));
     }
@@ -52,7 +52,7 @@ static void every_dtype(void **state)
             unsigned char *data = gd_tensor_bytes_mut(tensor);
             uint64_t dead = (uint64_t)columns;
 
-            assert_int_equal(gd_units_create(&units, NULL), GD_OK);
+            assert_ok(gd_units_create(&units, NULL));
             for (int64_t c = 0; c < columns; c += 2) {
                 size_t row = (size_t)(c / 2 % 3);
 
@@ -63,7 +63,7 @@ static void every_dtype(void **state)
                     data[((size_t)c + 2) * item - 1] = has_sign ? 0x80 : 0;
                 }
             }
-            assert_int_equal(gd_units_look(units, tensor, NULL), GD_OK);
+            assert_ok(gd_units_look(units, tensor, NULL));
             assert_int_equal(total_of(units), columns);
             assert_int_equal(dead_after(units, 1), dead);
             assert_int_equal(dead_after(units, 2), 0);
@@ -71,7 +71,7 @@ static void every_dtype(void **state)
                 memset(data, 0, gd_tensor_bytes(tensor));
                 data[item / 2 - 1] = 0x80;
                 data[item / 2] = 1;
-                assert_int_equal(gd_units_look(units, tensor, NULL), GD_OK);
+                assert_ok(gd_units_look(units, tensor, NULL));
                 assert_int_equal(dead_after(units, 1), columns - 1);
             }
             gd_units_destroy(units);
@@ -87,8 +87,8 @@ static void nan_is_not_zero(void **state)
     struct gd_units *units;
 
     memcpy(gd_tensor_bytes_mut(tensor) + 7 * sizeof(nan), &nan, sizeof(nan));
-    assert_int_equal(gd_units_create(&units, NULL), GD_OK);
-    assert_int_equal(gd_units_look(units, tensor, NULL), GD_OK);
+    assert_ok(gd_units_create(&units, NULL));
+    assert_ok(gd_units_look(units, tensor, NULL));
     assert_int_equal(dead_after(units, 1), 4);
     gd_units_destroy(units);
     gd_tensor_unref(tensor);
@@ -100,13 +100,13 @@ static void in_a_row(void **state)
     float values[6] = {0};
     struct gd_units *units;
 
-    assert_int_equal(gd_units_create(&units, NULL), GD_OK);
+    assert_ok(gd_units_create(&units, NULL));
     assert_int_equal(total_of(units), 0);
     for (uint32_t look = 0; look < 4; look++) {
         values[0] = look == 1 ? 5.0f : 0;
         values[4] = 1;
         memcpy(gd_tensor_bytes_mut(tensor), values, sizeof(values));
-        assert_int_equal(gd_units_look(units, tensor, NULL), GD_OK);
+        assert_ok(gd_units_look(units, tensor, NULL));
     }
     assert_int_equal(total_of(units), 3);
     assert_int_equal(dead_after(units, 0), 2); /* same as 1 */
@@ -124,16 +124,16 @@ static void another_shape_starts_anew(void **state)
                      *more = make_zeros(GD_FLOAT32, 9, 4), *half = make_zeros(GD_FLOAT16, 2, 4);
     struct gd_units *units;
 
-    assert_int_equal(gd_units_create(&units, NULL), GD_OK);
-    assert_int_equal(gd_units_look(units, three, NULL), GD_OK);
-    assert_int_equal(gd_units_look(units, three, NULL), GD_OK);
+    assert_ok(gd_units_create(&units, NULL));
+    assert_ok(gd_units_look(units, three, NULL));
+    assert_ok(gd_units_look(units, three, NULL));
     assert_int_equal(dead_after(units, 2), 3);
-    assert_int_equal(gd_units_look(units, four, NULL), GD_OK);
+    assert_ok(gd_units_look(units, four, NULL));
     assert_int_equal(dead_after(units, 1), 4);
     assert_int_equal(dead_after(units, 2), 0);
-    assert_int_equal(gd_units_look(units, more, NULL), GD_OK); /* another batch, the same units */
+    assert_ok(gd_units_look(units, more, NULL)); /* another batch, the same units */
     assert_int_equal(dead_after(units, 2), 4);
-    assert_int_equal(gd_units_look(units, half, NULL), GD_OK);
+    assert_ok(gd_units_look(units, half, NULL));
     assert_int_equal(dead_after(units, 2), 0);
     gd_units_destroy(units);
     gd_tensor_unref(three);
@@ -148,8 +148,8 @@ static void compare_with_get(const struct gd_tensor *tensor)
     uint64_t dead = 0;
     struct gd_units *units;
 
-    assert_int_equal(gd_units_create(&units, NULL), GD_OK);
-    assert_int_equal(gd_units_look(units, tensor, NULL), GD_OK);
+    assert_ok(gd_units_create(&units, NULL));
+    assert_ok(gd_units_look(units, tensor, NULL));
     for (int64_t c = 0; c < columns; c++) {
         bool zero = true;
 
@@ -199,9 +199,8 @@ static void strided_rows(void **state)
             for (int i = 0; i < GD_MAX_RANK; i++) {
                 stride[i] = views[v].stride[i] * item;
             }
-            assert_int_equal(
-                gd_tensor_view(base, &views[v].shape, stride, views[v].offset * item, &view, NULL),
-                GD_OK);
+            assert_ok(
+                gd_tensor_view(base, &views[v].shape, stride, views[v].offset * item, &view, NULL));
             compare_with_get(view);
             gd_tensor_unref(view);
         }
@@ -218,14 +217,14 @@ static void nothing_to_look_at(void **state)
     struct gd_units *units;
     struct gd_err err;
 
-    assert_int_equal(gd_units_create(&units, NULL), GD_OK);
-    assert_int_equal(gd_units_look(units, no_rows, NULL), GD_OK);
+    assert_ok(gd_units_create(&units, NULL));
+    assert_ok(gd_units_look(units, no_rows, NULL));
     assert_int_equal(total_of(units), 0);
-    assert_int_equal(gd_units_look(units, no_units, NULL), GD_OK);
+    assert_ok(gd_units_look(units, no_units, NULL));
     assert_int_equal(total_of(units), 0);
-    assert_int_equal(gd_tensor_create(GD_FLOAT64, &scalar, 0, &one, NULL), GD_OK);
+    assert_ok(gd_tensor_create(GD_FLOAT64, &scalar, 0, &one, NULL));
     memset(gd_tensor_bytes_mut(one), 0, sizeof(double));
-    assert_int_equal(gd_units_look(units, one, NULL), GD_OK);
+    assert_ok(gd_units_look(units, one, NULL));
     assert_int_equal(total_of(units), 1);
     assert_int_equal(dead_after(units, 1), 1);
     assert_int_equal(gd_units_look(units, &text, &err), GD_EUNSUPPORTED);

@@ -19,7 +19,7 @@ static struct gd_graph *make_chain(gd_node_id id[NODES])
     struct gd_output output = {.dtype = GD_FLOAT32, .shape = {.rank = 1, .dim = {SIZE}}};
     struct gd_err err;
 
-    assert_int_equal(gd_graph_create(0, &graph, &err), GD_OK);
+    assert_ok(gd_graph_create(0, &graph, &err));
     for (uint32_t i = 0; i < NODES; i++) {
         struct gd_node_desc desc = {.name = names[i],
                                     .type = i == 3 ? "AllReduce" : names[i],
@@ -28,12 +28,12 @@ static struct gd_graph *make_chain(gd_node_id id[NODES])
                                     .order = i};
         struct gd_edge edge = {.node = i ? id[i - 1] : GD_NO_NODE};
 
-        assert_int_equal(gd_graph_add(graph, &desc, &id[i], &err), GD_OK);
+        assert_ok(gd_graph_add(graph, &desc, &id[i], &err));
         if (i > 0) {
-            assert_int_equal(gd_graph_connect(graph, id[i], &edge, 1, &err), GD_OK);
+            assert_ok(gd_graph_connect(graph, id[i], &edge, 1, &err));
         }
     }
-    assert_int_equal(gd_graph_commit(graph, &err), GD_OK);
+    assert_ok(gd_graph_commit(graph, &err));
     return graph;
 }
 
@@ -45,12 +45,12 @@ static struct gd_source *make_values(float first)
     struct gd_err err;
     float *at;
 
-    assert_int_equal(gd_tensor_create(GD_FLOAT32, &shape, 0, &tensor, &err), GD_OK);
+    assert_ok(gd_tensor_create(GD_FLOAT32, &shape, 0, &tensor, &err));
     at = (float *)(void *)gd_tensor_bytes_mut(tensor);
     for (int i = 0; i < SIZE; i++) {
         at[i] = first + (float)i;
     }
-    assert_int_equal(gd_source_of_tensor(tensor, &source, &err), GD_OK);
+    assert_ok(gd_source_of_tensor(tensor, &source, &err));
     gd_tensor_unref(tensor);
     return source;
 }
@@ -70,9 +70,9 @@ static void fill_table(struct gd_table *table, const struct gd_graph *graph,
             continue;
         }
         item.source = make_values((float)i + (what[i] == '!' ? 0.5F : 0));
-        assert_int_equal(gd_table_unit(table, names[i], i == 3 ? "AllReduce" : "", &err), GD_OK);
+        assert_ok(gd_table_unit(table, names[i], i == 3 ? "AllReduce" : "", &err));
         table->unit[table->unit_count - 1].node = id[i];
-        assert_int_equal(gd_table_add(table, &item, &err), GD_OK);
+        assert_ok(gd_table_add(table, &item, &err));
         gd_source_unref(item.source);
     }
 }
@@ -90,8 +90,8 @@ static void find_divergence(const char *a, const char *b, struct gd_divergence *
 
     fill_table(&left, graph, id, a);
     fill_table(&right, graph, id, b);
-    assert_int_equal(gd_match_tables(&left, &right, &match, &matching, &err), GD_OK);
-    assert_int_equal(gd_divergence_find(&left, &right, &matching, &options, ret, &err), GD_OK);
+    assert_ok(gd_match_tables(&left, &right, &match, &matching, &err));
+    assert_ok(gd_divergence_find(&left, &right, &matching, &options, ret, &err));
     *at = "";
     for (int i = 0; i < NODES && ret->at.b != UINT32_MAX; i++) {
         if (strcmp(right.unit[ret->at.b].name, names[i]) == 0) {
@@ -236,8 +236,8 @@ static void add_many(struct gd_table *table, int first)
     gd_table_init(table);
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof(name), "Default/net/Add-op%d", first + i);
-        assert_int_equal(gd_table_unit(table, name, "Add", &err), GD_OK);
-        assert_int_equal(gd_table_add(table, &item, &err), GD_OK);
+        assert_ok(gd_table_unit(table, name, "Add", &err));
+        assert_ok(gd_table_add(table, &item, &err));
     }
 }
 
@@ -251,7 +251,7 @@ static void test_same_names(void **state)
 
     add_many(&a, 1);
     add_many(&b, MANY + 1);
-    assert_int_equal(gd_match_tables(&a, &b, &options, &matching, &err), GD_OK);
+    assert_ok(gd_match_tables(&a, &b, &options, &matching, &err));
     assert_int_equal(matching.count, MANY);
     for (uint32_t i = 0; i < MANY; i++) {
         assert_int_equal(matching.match[i].a, i);
@@ -281,9 +281,9 @@ static void add_operators(struct gd_table *table, const struct op *list, size_t 
                                .has_shape = true,
                                .shape = {.rank = 1, .dim = {list[i].size}}};
 
-        assert_int_equal(gd_table_unit(table, list[i].name, list[i].type, &err), GD_OK);
+        assert_ok(gd_table_unit(table, list[i].name, list[i].type, &err));
         table->unit[i].ordered = true;
-        assert_int_equal(gd_table_add(table, &item, &err), GD_OK);
+        assert_ok(gd_table_add(table, &item, &err));
     }
 }
 
@@ -298,7 +298,7 @@ static void check_layers(const struct op *a, size_t count_a, const struct op *b,
 
     add_operators(&left, a, count_a);
     add_operators(&right, b, count_b);
-    assert_int_equal(gd_match_tables(&left, &right, &options, &matching, &err), GD_OK);
+    assert_ok(gd_match_tables(&left, &right, &options, &matching, &err));
     for (size_t i = 0; i < matching.count; i++) {
         const struct gd_match *match = &matching.match[i];
 

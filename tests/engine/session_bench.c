@@ -34,9 +34,9 @@ void add_nodes(struct gd_session *session)
     for (uint32_t i = 0; i < 3; i++) {
         struct gd_node_desc desc = {.name = names[i], .type = "X", .order = i};
 
-        assert_int_equal(gd_graph_add(session->graph, &desc, NULL, NULL), GD_OK);
+        assert_ok(gd_graph_add(session->graph, &desc, NULL, NULL));
     }
-    assert_int_equal(gd_graph_commit(session->graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(session->graph, NULL));
     gd_session_on_graph(session);
 }
 
@@ -55,10 +55,10 @@ struct bench *make(bool full)
 {
     struct bench *bench = calloc(1, sizeof(*bench));
 
-    assert_int_equal(gd_debugger_create(&bench->debugger, NULL), GD_OK);
+    assert_ok(gd_debugger_create(&bench->debugger, NULL));
     bench->debugger->now = read_clock;
     bench->debugger->now_ctx = &bench->clock;
-    assert_int_equal(gd_debugger_observe(bench->debugger, observe, bench), GD_OK);
+    assert_ok(gd_debugger_observe(bench->debugger, observe, bench));
     bench->fake = fake_create(full, &bench->destroyed);
     bench->session = connect_fake(bench->debugger, bench->fake);
     expect_log(bench, "CX");

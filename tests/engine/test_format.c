@@ -27,7 +27,7 @@ static void test_scalars(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gd_buf out = GD_BUF_INIT(100);
 
-        assert_int_equal(gd_format_scalar(cases[i].dtype, cases[i].element, &out), GD_OK);
+        assert_ok(gd_format_scalar(cases[i].dtype, cases[i].element, &out));
         assert_string_equal(gd_buf_text(&out), cases[i].text);
         gd_buf_deinit(&out);
     }
@@ -69,9 +69,9 @@ static void the_buffer_limits_what_is_printed(void **state)
     struct gd_tensor *tensor, *view;
     struct gd_err err;
 
-    assert_int_equal(gd_tensor_wrap(GD_UINT8, &one, &zero, 1, NULL, NULL, &tensor, NULL), GD_OK);
-    assert_int_equal(gd_tensor_view(tensor, &huge, stride, 0, &view, NULL), GD_OK);
-    assert_int_equal(gd_format_values(view, &format, &out, &err), GD_OK);
+    assert_ok(gd_tensor_wrap(GD_UINT8, &one, &zero, 1, NULL, NULL, &tensor, NULL));
+    assert_ok(gd_tensor_view(tensor, &huge, stride, 0, &view, NULL));
+    assert_ok(gd_format_values(view, &format, &out, &err));
     assert_string_equal(gd_buf_text(&out), "[[0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]\n"
                                            " [0 0 0 ... 0 0 0]\n ...\n [0 0 0 ... 0 0 0]\n"
                                            " [0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]]");
@@ -80,7 +80,7 @@ static void the_buffer_limits_what_is_printed(void **state)
     assert_int_equal(gd_format_values(view, &format, &out, &err), GD_ELIMIT);
     assert_int_equal(out.len, 0);
     gd_tensor_unref(view);
-    assert_int_equal(gd_tensor_view(tensor, &middle, stride, 0, &view, NULL), GD_OK);
+    assert_ok(gd_tensor_view(tensor, &middle, stride, 0, &view, NULL));
     assert_int_equal(gd_format_values(view, &format, &out, &err), GD_ELIMIT);
     gd_tensor_unref(view);
     gd_tensor_unref(tensor);
@@ -103,13 +103,12 @@ static void odd_settings_do_no_harm(void **state)
     };
     struct gd_tensor *tensor;
 
-    assert_int_equal(
-        gd_tensor_wrap(GD_FLOAT64, &shape, values, sizeof(values), NULL, NULL, &tensor, NULL),
-        GD_OK);
+    assert_ok(
+        gd_tensor_wrap(GD_FLOAT64, &shape, values, sizeof(values), NULL, NULL, &tensor, NULL));
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         struct gd_buf out = GD_BUF_INIT(1 << 16);
 
-        assert_int_equal(gd_format_values(tensor, &formats[i], &out, NULL), GD_OK);
+        assert_ok(gd_format_values(tensor, &formats[i], &out, NULL));
         assert_int_equal(out.data[0], '[');
         assert_int_equal(out.data[out.len - 1], ']');
         gd_buf_deinit(&out);

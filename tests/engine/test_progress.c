@@ -12,7 +12,7 @@ static struct gd_debugger *make_debugger(double *clock)
 {
     struct gd_debugger *debugger = NULL;
 
-    assert_int_equal(gd_debugger_create(&debugger, NULL), GD_OK);
+    assert_ok(gd_debugger_create(&debugger, NULL));
     debugger->now = read_clock;
     debugger->now_ctx = clock;
     return debugger;

@@ -111,9 +111,7 @@ static void join_rank(struct bench *bench, int number)
     rank->fake->target.ops = &ops;
     rank->digests = "0000000000000001 w\n0000000000000002 b\n";
     rank->gone = false;
-    assert_int_equal(
-        gd_session_create(bench->debugger, &rank->fake->target, &peer, &rank->session, NULL),
-        GD_OK);
+    assert_ok(gd_session_create(bench->debugger, &rank->fake->target, &peer, &rank->session, NULL));
     gd_session_on_graph(rank->session);
 }
 
@@ -124,10 +122,10 @@ static struct bench *make_bench(int count)
     the_bench = bench;
     bench->count = count;
     bench->random = 12345;
-    assert_int_equal(gd_debugger_create(&bench->debugger, NULL), GD_OK);
+    assert_ok(gd_debugger_create(&bench->debugger, NULL));
     bench->debugger->now = read_clock;
     bench->debugger->now_ctx = &bench->clock;
-    assert_int_equal(gd_debugger_observe(bench->debugger, observe_event, bench), GD_OK);
+    assert_ok(gd_debugger_observe(bench->debugger, observe_event, bench));
     return bench;
 }
 
@@ -238,7 +236,7 @@ static void watch_something(struct bench *bench)
 {
     struct gd_watch_spec spec = {.expression = "x > 1", .action = GD_WATCH_STOP};
 
-    assert_int_equal(gd_watchpoint_add(bench->debugger, &spec, NULL, NULL), GD_OK);
+    assert_ok(gd_watchpoint_add(bench->debugger, &spec, NULL, NULL));
 }
 
 static void test_connect(void **state)
@@ -382,7 +380,7 @@ static void test_pause(void **state)
         }
         assert_int_equal(bench->resumes, 4);
         assert_true(gd_ranks_is_running(bench->debugger->current));
-        assert_int_equal(gd_ranks_interrupt(bench->debugger->current, NULL), GD_OK);
+        assert_ok(gd_ranks_interrupt(bench->debugger->current, NULL));
         settle_ranks(bench);
         for (int i = 0; i < 4; i++) {
             const struct gd_stop *at = &bench->rank[i].session->stop;
@@ -416,8 +414,7 @@ static void test_alone(void **state)
     assert_true(bench->rank[0].runs);
     assert_false(bench->rank[1].runs);
     bench->debugger->settings.rank_locking = GD_LOCKING_OFF;
-    assert_int_equal(gd_debugger_select(bench->debugger, bench->rank[1].session->number, NULL),
-                     GD_OK);
+    assert_ok(gd_debugger_select(bench->debugger, bench->rank[1].session->number, NULL));
     resume_all(bench, GD_RUN_STEP, 1); /* the one that went alone waited for this one */
     settle_ranks(bench);
     expect_text(bench, "All 2 ranks are stopped at the end of step 2.\n");
@@ -511,7 +508,7 @@ static void test_digests(void **state)
     struct gd_err err = {0};
     struct seen seen = {0};
 
-    assert_int_equal(gd_ranks_digest(ranks, "", on_digests, &seen, NULL), GD_OK);
+    assert_ok(gd_ranks_digest(ranks, "", on_digests, &seen, NULL));
     assert_int_equal(seen.calls, 1);
     assert_int_equal(seen.tensors, 2);
     assert_int_equal(seen.differing, 0);
@@ -519,7 +516,7 @@ static void test_digests(void **state)
     bench->rank[1].digests = "0000000000000002 b\n0000000000000009 own\n- part\n0000000000000001 w";
     bench->rank[2].digests = "0000000000000001 w\nffffffffffffffff b\n";
     seen = (struct seen){0};
-    assert_int_equal(gd_ranks_digest(ranks, "", on_digests, &seen, NULL), GD_OK);
+    assert_ok(gd_ranks_digest(ranks, "", on_digests, &seen, NULL));
     assert_int_equal(seen.tensors, 3);
     assert_int_equal(seen.compared, 2);
     assert_int_equal(seen.alone, 1);
@@ -529,7 +526,7 @@ static void test_digests(void **state)
     assert_string_equal(seen.name, "b");
     resume_all(bench, GD_RUN_STEP, 1);
     assert_int_equal(gd_ranks_digest(ranks, "", on_digests, &seen, &err), GD_ESTATE);
-    assert_non_null(strstr(err.text, "rank 0 is not stopped"));
+    assert_contains(err.text, "rank 0 is not stopped");
     destroy_bench(bench);
 }
 
@@ -539,7 +536,7 @@ static void test_divergence(void **state)
     struct gd_watch_spec spec = {
         .expression = "divergent > 0", .action = GD_WATCH_STOP, .event = GD_DIVERGENCE};
 
-    assert_int_equal(gd_watchpoint_add(bench->debugger, &spec, NULL, NULL), GD_OK);
+    assert_ok(gd_watchpoint_add(bench->debugger, &spec, NULL, NULL));
     resume_all(bench, GD_RUN_STEP, 3);
     settle_ranks(bench);
     assert_int_equal(bench->rank[0].session->stop.reason, GD_STOP_STEP);

@@ -33,7 +33,7 @@ static void test_states(void **state)
     assert_int_equal(session->state, GD_CONNECTED);
     assert_int_equal(session->graph_generation, 1);
     assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_ESTATE);
-    assert_non_null(strstr(err.text, "not stopped for the first time"));
+    assert_contains(err.text, "not stopped for the first time");
     bench->clock = 10;
     stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
     expect_log(bench, "S");
@@ -42,13 +42,13 @@ static void test_states(void **state)
     assert_int_equal(resume(bench, GD_RUN_STEP, 0, &err), GD_EINVAL);
     assert_int_equal(resume(bench, GD_RUN_TO_NODE, 0, &err), GD_EINVAL);
     bench->clock = 15;
-    assert_int_equal(resume(bench, GD_RUN_STEP, 3, &err), GD_OK);
+    assert_ok(resume(bench, GD_RUN_STEP, 3, &err));
     expect_log(bench, "R");
     assert_int_equal(session->state, GD_RUNNING);
     gd_session_on_running(session); /* said twice */
     expect_log(bench, "");
     assert_int_equal(resume(bench, GD_RUN_STEP, 1, &err), GD_ESTATE);
-    assert_int_equal(gd_target_interrupt(&bench->fake->target, &err), GD_OK);
+    assert_ok(gd_target_interrupt(&bench->fake->target, &err));
     assert_true(session->interrupt_asked);
     bench->clock = 18;
     stop_at(bench, GD_STOP_INTERRUPT, 2, 1);
@@ -59,7 +59,7 @@ static void test_states(void **state)
     assert_true(session->timing.stopped == 5 && session->timing.running == 3);
     assert_true(session->timing.last_run == 3);
     assert_int_equal(session->timing.steps_run, 2);
-    assert_int_equal(resume(bench, GD_RUN_RECHECK, 0, &err), GD_OK);
+    assert_ok(resume(bench, GD_RUN_RECHECK, 0, &err));
     assert_int_equal(session->state, GD_STOPPED);
     bench->fake->resume_rc = GD_EIO;
     assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_EIO);
@@ -107,7 +107,7 @@ static void test_unsupported(void **state)
     assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err),
                      GD_EUNSUPPORTED);
     assert_int_equal(answer.calls, 0);
-    assert_int_equal(gd_debugger_break(bench->debugger, "net/a", false, NULL, &err), GD_OK);
+    assert_ok(gd_debugger_break(bench->debugger, "net/a", false, NULL, &err));
     assert_string_equal(bench->text, "a bare target cannot stop at breakpoints");
     finish(bench);
 }
@@ -173,7 +173,7 @@ static void test_fetch_and_cache(void **state)
     assert_true(answer.stats.max == 13 && !answer.stats.has_prev);
     assert_int_equal(bench->fake->stats_asked, 0);
     /* A step on: it is the previous value, and statistics of the new one are against it. */
-    assert_int_equal(resume(bench, GD_RUN_STEP, 1, &err), GD_OK);
+    assert_ok(resume(bench, GD_RUN_STEP, 1, &err));
     assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err),
                      GD_ESTATE);
     stop_at(bench, GD_STOP_STEP, 2, GD_NO_NODE);
@@ -252,7 +252,7 @@ static void test_late_answers(void **state)
      */
     stop_at(bench, GD_STOP_STEP, 1, GD_NO_NODE);
     assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err), 0);
-    assert_int_equal(resume(bench, GD_RUN_STEP, 1, &err), GD_OK);
+    assert_ok(resume(bench, GD_RUN_STEP, 1, &err));
     stop_at(bench, GD_STOP_STEP, 2, GD_NO_NODE);
     fake_answer_tensor(bench->fake, tensor, 1);
     assert_int_equal(answer.calls, 1);
@@ -283,9 +283,9 @@ static void test_cache_limits(void **state)
     enum gd_dtype dtype;
     int64_t step;
 
-    assert_int_equal(gd_cache_create(20000, &cache, NULL), GD_OK);
+    assert_ok(gd_cache_create(20000, &cache, NULL));
     for (ref.node = 0; ref.node < 200; ref.node++) {
-        assert_int_equal(gd_cache_put(cache, &ref, tensor, 5), GD_OK);
+        assert_ok(gd_cache_put(cache, &ref, tensor, 5));
         assert_true(gd_cache_bytes(cache) <= 20000);
     }
     ref.node = 199;
@@ -293,7 +293,7 @@ static void test_cache_limits(void **state)
     assert_int_equal(step, 5);
     ref.node = 0;
     assert_null(gd_cache_get(cache, &ref, &step));
-    assert_int_equal(gd_cache_put_stats(cache, &ref, GD_FLOAT32, &shape, &stats, 5), GD_OK);
+    assert_ok(gd_cache_put_stats(cache, &ref, GD_FLOAT32, &shape, &stats, 5));
     /* Within a step current values go, the previous ones stay; two steps on everything goes. */
     gd_cache_move(cache, 5, 6);
     ref.iter = GD_PREVIOUS;
@@ -302,7 +302,7 @@ static void test_cache_limits(void **state)
     assert_non_null(gd_cache_get(cache, &ref, NULL));
     ref.iter = GD_CURRENT;
     assert_null(gd_cache_get(cache, &ref, NULL));
-    assert_int_equal(gd_cache_put(cache, &ref, tensor, 6), GD_OK);
+    assert_ok(gd_cache_put(cache, &ref, tensor, 6));
     gd_cache_move(cache, 6, 6);
     assert_null(gd_cache_get(cache, &ref, NULL));
     ref.iter = GD_PREVIOUS;
@@ -311,7 +311,7 @@ static void test_cache_limits(void **state)
     assert_null(gd_cache_get(cache, &ref, NULL));
     assert_int_equal(gd_cache_bytes(cache), 0);
     gd_cache_set_max(cache, 100); /* too small for anything */
-    assert_int_equal(gd_cache_put(cache, &ref, tensor, 8), GD_OK);
+    assert_ok(gd_cache_put(cache, &ref, tensor, 8));
     assert_null(gd_cache_get(cache, &ref, NULL));
     gd_cache_destroy(cache);
     gd_tensor_unref(tensor);
@@ -385,8 +385,8 @@ static void test_nobody_is_told_what_is_waited_for(void **state)
     bench->fake->watch_rc = GD_ELIMIT;
     gd_session_on_graph(bench->session);
     expect_log(bench, "WG");
-    assert_non_null(strstr(bench->text, "may miss their first run: the training process was not "
-                                        "told about them: the line is full"));
+    assert_contains(bench->text, "may miss their first run: the training process was not "
+                                 "told about them: the line is full");
     gd_session_on_graph(bench->session);
     expect_log(bench, "G");
     bench->fake->watch_rc = GD_OK;
@@ -427,9 +427,9 @@ static void test_several_sessions(void **state)
     assert_int_equal(third->number, 3);
     assert_null(gd_debugger_session(debugger, 2)); /* made room */
     assert_int_equal(gd_debugger_select(debugger, 2, &err), GD_ENOTFOUND);
-    assert_int_equal(gd_debugger_select(debugger, 1, &err), GD_OK);
+    assert_ok(gd_debugger_select(debugger, 1, &err));
     expect_log(bench, "X");
-    assert_int_equal(gd_debugger_need_session(debugger, &need, &err), GD_OK);
+    assert_ok(gd_debugger_need_session(debugger, &need, &err));
     assert_ptr_equal(need, bench->session);
     gd_debugger_unobserve(debugger, observe, bench);
     gd_debugger_select(debugger, 3, &err);
@@ -476,10 +476,10 @@ static void test_nobody_there(void **state)
     struct gd_breakpoint *breakpoint;
     struct gd_err err;
 
-    assert_int_equal(gd_debugger_create(&debugger, &err), GD_OK);
+    assert_ok(gd_debugger_create(&debugger, &err));
     assert_int_equal(gd_debugger_need_session(debugger, &need, &err), GD_ESTATE);
-    assert_non_null(strstr(err.text, "no training process is connected"));
-    assert_int_equal(gd_debugger_break(debugger, "x", false, &breakpoint, &err), GD_OK);
+    assert_contains(err.text, "no training process is connected");
+    assert_ok(gd_debugger_break(debugger, "x", false, &breakpoint, &err));
     gd_debugger_destroy(debugger);
     gd_debugger_destroy(NULL);
 }

@@ -11,16 +11,16 @@ static void test_breakpoints(void **state)
     struct gd_node_desc desc = {.name = "net/late", .type = "X", .order = GD_NO_ORDER};
     struct gd_err err;
 
-    assert_int_equal(gd_debugger_break(debugger, "net/b", false, &one, &err), GD_OK);
+    assert_ok(gd_debugger_break(debugger, "net/b", false, &one, &err));
     assert_int_equal(one->number, 1);
     assert_int_equal(bench->fake->breakpoint_count, 1);
     assert_int_equal(bench->fake->breakpoints[0], 1);
-    assert_int_equal(gd_debugger_break(debugger, "net/late", true, &later, &err), GD_OK);
+    assert_ok(gd_debugger_break(debugger, "net/late", true, &later, &err));
     assert_int_equal(bench->fake->breakpoint_pushes, 1); /* nothing new for the target */
     expect_log(bench, "BB");
     assert_int_equal(gd_debugger_break(debugger, "a b", false, NULL, &err), GD_EINVAL);
-    assert_int_equal(gd_graph_add(bench->session->graph, &desc, NULL, NULL), GD_OK);
-    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    assert_ok(gd_graph_add(bench->session->graph, &desc, NULL, NULL));
+    assert_ok(gd_graph_commit(bench->session->graph, NULL));
     gd_session_on_graph(bench->session);
     assert_int_equal(bench->fake->breakpoint_count, 2);
     assert_int_equal(bench->fake->breakpoints[1], 3);
@@ -36,11 +36,11 @@ static void test_breakpoints(void **state)
     stop_at(bench, GD_STOP_NODE, 1, 1);
     assert_int_equal(bench->session->stop.reason, GD_STOP_BREAKPOINT);
     assert_int_equal(one->hits, 1);
-    assert_int_equal(gd_debugger_enable_breakpoint(debugger, 1, false, &err), GD_OK);
+    assert_ok(gd_debugger_enable_breakpoint(debugger, 1, false, &err));
     assert_int_equal(bench->fake->breakpoint_count, 0);
     assert_null(gd_debugger_breakpoint_at(debugger, bench->session, 1));
     assert_int_equal(gd_debugger_enable_breakpoint(debugger, 7, false, &err), GD_ENOTFOUND);
-    assert_int_equal(gd_debugger_delete_breakpoint(debugger, 1, &err), GD_OK);
+    assert_ok(gd_debugger_delete_breakpoint(debugger, 1, &err));
     assert_int_equal(gd_debugger_delete_breakpoint(debugger, 1, &err), GD_ENOTFOUND);
     assert_null(debugger->breakpoints);
     finish(bench);
@@ -67,18 +67,18 @@ static void test_growth(void **state)
     struct gd_err err;
 
     for (size_t i = 0; i < sizeof(wheres) / sizeof(wheres[0]); i++) {
-        assert_int_equal(gd_debugger_break(bench->debugger, wheres[i], false, NULL, &err), GD_OK);
+        assert_ok(gd_debugger_break(bench->debugger, wheres[i], false, NULL, &err));
     }
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct gd_node_desc desc = {
             .name = names[i], .type = i % 3 ? "Add" : "ReLU", .order = GD_NO_ORDER};
-        assert_int_equal(gd_graph_add(bench->session->graph, &desc, NULL, NULL), GD_OK);
-        assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+        assert_ok(gd_graph_add(bench->session->graph, &desc, NULL, NULL));
+        assert_ok(gd_graph_commit(bench->session->graph, NULL));
         gd_session_on_graph(bench->session);
         size_t count = fake->breakpoint_count;
         int pushes = fake->breakpoint_pushes;
         memcpy(alone, fake->breakpoints, sizeof(alone));
-        assert_int_equal(gd_debugger_break(bench->debugger, "never", true, NULL, &err), GD_OK);
+        assert_ok(gd_debugger_break(bench->debugger, "never", true, NULL, &err));
         assert_int_equal(fake->breakpoint_pushes, pushes); /* of all of it: nothing else */
         assert_int_equal(fake->breakpoint_count, count);
         assert_memory_equal(alone, fake->breakpoints, count * sizeof(*alone));
@@ -97,18 +97,18 @@ static void test_ambiguous_names(void **state)
     struct gd_breakpoint *at;
     struct gd_err err;
 
-    assert_int_equal(gd_debugger_break(debugger, "late", false, &at, &err), GD_OK);
+    assert_ok(gd_debugger_break(debugger, "late", false, &at, &err));
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct gd_node_desc desc = {.name = names[i], .type = "X", .order = GD_NO_ORDER};
         bench->log[0] = '\0';
-        assert_int_equal(gd_graph_add(bench->session->graph, &desc, NULL, NULL), GD_OK);
-        assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+        assert_ok(gd_graph_add(bench->session->graph, &desc, NULL, NULL));
+        assert_ok(gd_graph_commit(bench->session->graph, NULL));
         gd_session_on_graph(bench->session);
         assert_int_equal(bench->fake->breakpoint_count, i == 0);
         expect_log(bench, said[i]);
     }
     assert_int_equal(gd_debugger_break(debugger, "late", false, NULL, &err), GD_EAMBIGUOUS);
-    assert_non_null(strstr(err.text, "'late' could be 'net/late' or 'other/late'"));
+    assert_contains(err.text, "'late' could be 'net/late' or 'other/late'");
     assert_ptr_equal(debugger->breakpoints, at);
     assert_null(at->next);
     finish(bench);
@@ -135,8 +135,8 @@ static gd_node_id add_part(struct bench *bench, const char *name, const char *ty
         .name = name, .type = type, .order = GD_NO_ORDER, .frames = &frame, .frame_count = 1};
     gd_node_id node;
 
-    assert_int_equal(gd_graph_add(bench->session->graph, &desc, &node, NULL), GD_OK);
-    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    assert_ok(gd_graph_add(bench->session->graph, &desc, &node, NULL));
+    assert_ok(gd_graph_commit(bench->session->graph, NULL));
     gd_session_on_graph(bench->session);
     return node;
 }
@@ -152,12 +152,11 @@ static void test_growth_by_new_nodes_alone(void **state)
     char name[32];
     struct gd_err err;
 
-    assert_int_equal(gd_debugger_break(debugger, "at:m.py:7", false, NULL, &err), GD_OK);
-    assert_int_equal(gd_debugger_break(debugger, "type:ReLU except net/b", false, NULL, &err),
-                     GD_OK);
+    assert_ok(gd_debugger_break(debugger, "at:m.py:7", false, NULL, &err));
+    assert_ok(gd_debugger_break(debugger, "type:ReLU except net/b", false, NULL, &err));
     snprintf(debugger->settings.keep_previous, sizeof(debugger->settings.keep_previous),
              "type:ReLU except net/b");
-    assert_int_equal(gd_debugger_apply_keep_previous(debugger, &err), GD_OK);
+    assert_ok(gd_debugger_apply_keep_previous(debugger, &err));
     size_t stand = fake->breakpoint_count, kept = fake->kept_count;
     resolved = 0;
     for (int i = 0; i < 20; i++) {
@@ -179,7 +178,7 @@ static void test_growth_by_new_nodes_alone(void **state)
     /* what excepts a name that is not there (yet) stands nowhere, nor keeps anything */
     snprintf(debugger->settings.keep_previous, sizeof(debugger->settings.keep_previous),
              "type:ReLU except later");
-    assert_int_equal(gd_debugger_apply_keep_previous(debugger, &err), GD_OK);
+    assert_ok(gd_debugger_apply_keep_previous(debugger, &err));
     add_part(bench, "part/relu2", "ReLU", 3);
     assert_int_equal(fake->kept_count, 0);
     add_part(bench, "part/later", "ReLU", 3);
@@ -193,11 +192,11 @@ static void test_ignore(void **state)
     struct gd_breakpoint *one;
     struct gd_err err;
 
-    assert_int_equal(gd_debugger_break(bench->debugger, "net/b", false, &one, &err), GD_OK);
+    assert_ok(gd_debugger_break(bench->debugger, "net/b", false, &one, &err));
     one->ignore = 2;
     stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
     bench->session->stop.at_step_end = true;
-    assert_int_equal(resume(bench, GD_RUN_STEP, 5, &err), GD_OK);
+    assert_ok(resume(bench, GD_RUN_STEP, 5, &err));
     expect_log(bench, "BSR");
     stop_at(bench, GD_STOP_BREAKPOINT, 1, 1); /* passed */
     assert_int_equal(bench->session->state, GD_RUNNING);
@@ -217,12 +216,12 @@ static void test_ignore(void **state)
     one->ignore = 10000;
     bench->fake->stop_next = (struct gd_stop){.reason = GD_STOP_BREAKPOINT, .step = 4, .node = 1};
     bench->fake->stop_count = 10001;
-    assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_OK);
+    assert_ok(resume(bench, GD_RUN_CONTINUE, 0, &err));
     assert_int_equal(one->hits, 3 + 10001);
     assert_int_equal(bench->session->state, GD_STOPPED);
     /* When the target will not go on it is a stop like any other. */
     one->ignore = 1;
-    assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_OK);
+    assert_ok(resume(bench, GD_RUN_CONTINUE, 0, &err));
     bench->log[0] = '\0';
     bench->fake->resume_rc = GD_EIO;
     stop_at(bench, GD_STOP_BREAKPOINT, 5, 1);
@@ -241,10 +240,10 @@ static void test_lost_while_passing(void **state)
         struct bench *bench = make(true);
         struct gd_breakpoint *one;
 
-        assert_int_equal(gd_debugger_break(bench->debugger, "net/b", false, &one, &err), GD_OK);
+        assert_ok(gd_debugger_break(bench->debugger, "net/b", false, &one, &err));
         one->ignore = 5;
         stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
-        assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_OK);
+        assert_ok(resume(bench, GD_RUN_CONTINUE, 0, &err));
         bench->log[0] = '\0';
         bench->fake->lose_next = true;
         bench->fake->resume_rc = refused ? GD_ELOST : GD_OK;
@@ -265,18 +264,18 @@ static void test_recheck_at_breakpoint(void **state)
     struct gd_breakpoint *one;
     struct gd_err err;
 
-    assert_int_equal(gd_debugger_break(bench->debugger, "net/b", false, &one, &err), GD_OK);
+    assert_ok(gd_debugger_break(bench->debugger, "net/b", false, &one, &err));
     stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
-    assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_OK);
+    assert_ok(resume(bench, GD_RUN_CONTINUE, 0, &err));
     stop_at(bench, GD_STOP_BREAKPOINT, 1, 1);
     assert_int_equal(one->hits, 1);
     one->ignore = 2;
-    assert_int_equal(resume(bench, GD_RUN_RECHECK, 0, &err), GD_OK);
+    assert_ok(resume(bench, GD_RUN_RECHECK, 0, &err));
     stop_at(bench, GD_STOP_BREAKPOINT, 1, 1);
     assert_int_equal(bench->session->state, GD_STOPPED);
     assert_int_equal(one->hits, 1);
     assert_int_equal(one->ignore, 2);
-    assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_OK);
+    assert_ok(resume(bench, GD_RUN_CONTINUE, 0, &err));
     stop_at(bench, GD_STOP_BREAKPOINT, 2, 1);
     assert_int_equal(one->hits, 2);
     assert_int_equal(bench->session->state, GD_RUNNING);
@@ -290,11 +289,11 @@ static void test_absurd_steps(void **state)
     struct gd_breakpoint *one;
     struct gd_err err;
 
-    assert_int_equal(gd_debugger_break(bench->debugger, "net/b", false, &one, &err), GD_OK);
+    assert_ok(gd_debugger_break(bench->debugger, "net/b", false, &one, &err));
     stop_at(bench, GD_STOP_STEP, INT64_MAX, GD_NO_NODE);
     stop_at(bench, GD_STOP_STEP, INT64_MAX, GD_NO_NODE);
     one->ignore = 1;
-    assert_int_equal(resume(bench, GD_RUN_STEP, 3, &err), GD_OK);
+    assert_ok(resume(bench, GD_RUN_STEP, 3, &err));
     stop_at(bench, GD_STOP_BREAKPOINT, 0, 1);
     assert_int_equal(bench->session->state, GD_RUNNING);
     assert_int_equal(bench->fake->run.count, 3);
@@ -309,14 +308,14 @@ static void test_keep_previous(void **state)
 
     assert_int_equal(bench->fake->keep_pushes, 0);
     snprintf(settings->keep_previous, sizeof(settings->keep_previous), "net/a, net/c");
-    assert_int_equal(gd_debugger_apply_keep_previous(bench->debugger, &err), GD_OK);
+    assert_ok(gd_debugger_apply_keep_previous(bench->debugger, &err));
     assert_int_equal(bench->fake->kept_count, 2);
     gd_session_on_graph(bench->session);
     assert_int_equal(bench->fake->keep_pushes, 1);
     snprintf(settings->keep_previous, sizeof(settings->keep_previous), "/(/");
     assert_int_equal(gd_debugger_apply_keep_previous(bench->debugger, &err), GD_EINVAL);
     settings->keep_previous[0] = '\0';
-    assert_int_equal(gd_debugger_apply_keep_previous(bench->debugger, &err), GD_OK);
+    assert_ok(gd_debugger_apply_keep_previous(bench->debugger, &err));
     assert_int_equal(bench->fake->kept_count, 0);
     finish(bench);
 }

@@ -40,8 +40,7 @@ static void test_lines(void **state)
         uint32_t count;
 
         gd_arena_init(&arena, 0);
-        assert_int_equal(
-            gd_stack_parse(cases[i].text, strlen(cases[i].text), &arena, &frames, &count), GD_OK);
+        assert_ok(gd_stack_parse(cases[i].text, strlen(cases[i].text), &arena, &frames, &count));
         assert_int_equal(count, 1);
         assert_string_equal(frames[0].file, cases[i].file);
         assert_int_equal(frames[0].line, cases[i].line);
@@ -65,12 +64,12 @@ static void test_several(void **state)
     uint32_t count;
 
     gd_arena_init(&arena, 0);
-    assert_int_equal(gd_stack_parse(text, strlen(text), &arena, &frames, &count), GD_OK);
+    assert_ok(gd_stack_parse(text, strlen(text), &arena, &frames, &count));
     assert_int_equal(count, 4);
     assert_string_equal(frames[0].file, "a.py");
     assert_true(frames[1].is_title);
     assert_string_equal(frames[3].code, "three");
-    assert_int_equal(gd_stack_parse("", 0, &arena, &frames, &count), GD_OK);
+    assert_ok(gd_stack_parse("", 0, &arena, &frames, &count));
     assert_int_equal(count, 0);
     gd_arena_deinit(&arena);
 }

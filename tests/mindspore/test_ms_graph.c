@@ -108,7 +108,7 @@ static void expect_parameters(void)
     assert_int_equal(node.kind, GD_NODE_PARAMETER);
     node_of("unused.weight", &node);
     assert_int_equal(node.kind, GD_NODE_PARAMETER);
-    assert_int_equal(gd_graph_find(graph, "conv1.weight", &found, NULL), GD_OK);
+    assert_ok(gd_graph_find(graph, "conv1.weight", &found, NULL));
     assert_int_equal(found, weight);
 }
 
@@ -117,7 +117,7 @@ static void test_small_graph(void **state)
     struct gd_buf bytes = small_graph("kernel_graph_1");
     struct gd_node_info node;
     struct gd_output output;
-    assert_int_equal(load_graph(&bytes), GD_OK);
+    assert_ok(load_graph(&bytes));
     assert_string_equal(info.name, "kernel_graph_1");
     assert_string_equal(info.root_name, "1");
     assert_int_equal(info.nodes, 4);
@@ -159,11 +159,11 @@ static void test_same_name_replaces_other_names_stay(void **state)
     struct gd_graph_counts counts;
     struct gd_buf a = small_graph("kernel_graph_1"), b = small_graph("kernel_graph_2"),
                   c = small_graph("kernel_graph_1");
-    assert_int_equal(load_graph(&a), GD_OK);
-    assert_int_equal(load_graph(&b), GD_OK);
+    assert_ok(load_graph(&a));
+    assert_ok(load_graph(&b));
     gd_graph_counts(graph, &counts);
     assert_int_equal(counts.nodes, 18);
-    assert_int_equal(load_graph(&c), GD_OK);
+    assert_ok(load_graph(&c));
     gd_graph_counts(graph, &counts);
     assert_int_equal(counts.nodes, 18);
     assert_int_equal(counts.subgraphs, 2);
@@ -179,7 +179,7 @@ static void test_shown_names(void **state)
     add_node(&out, pb_node("4", "ReLU", "Default", "Default/twice", NULL));
     add_node(&out, pb_node("5", "ReLU", "Default", "Default/twice", NULL));
     add_node(&out, pb_node("", "", "", "", NULL));
-    assert_int_equal(load_graph(&out), GD_OK);
+    assert_ok(load_graph(&out));
     node_of("Default/a/Load-op1", &node);
     node_of("Default/TensorSummary-op7", &node);
     assert_string_equal(node.wire_name, "loss[:tensor]");
@@ -197,7 +197,7 @@ static void test_slashes_in_parameter_names(void **state)
     struct gd_node_info node;
     add_node(&out, pb_node("1", "ReLU", "Default", "Default/r", INPUTS("a/b.weight")));
     pb_message(&out, 3, &odd);
-    assert_int_equal(load_graph(&out), GD_OK);
+    assert_ok(load_graph(&out));
     node_of("Default/a--b.weight", &node);
     assert_string_equal(node.wire_name, "a--b.weight");
 }
@@ -210,7 +210,7 @@ static void test_missing_and_cyclic(void **state)
     add_node(&out,
              pb_node("1", "Add", "Default", "Default/a", INPUTS("2", "99", "cst7", "nowhere")));
     add_node(&out, pb_node("2", "Add", "Default", "Default/b", INPUTS("1", "2")));
-    assert_int_equal(load_graph(&out), GD_OK);
+    assert_ok(load_graph(&out));
     gd_node_id a = node_of("Default/a", &node);
     gd_node_id b = node_of("Default/b", &node);
     assert_int_equal(node.inputs[0].node, a);
@@ -228,7 +228,7 @@ static void test_names_that_are_no_numbers(void **state)
     add_node(&out, pb_node("a", "Add", "Default", "Default/a2", NULL));
     struct gd_buf p = pb_parameter("p", 11, NULL, 0);
     pb_message(&out, 3, &p);
-    assert_int_equal(load_graph(&out), GD_OK);
+    assert_ok(load_graph(&out));
     gd_node_id a = node_of("Default/a", &node);
     gd_node_id param = node_of("Default/p", &node);
     node_of("Default/b", &node);
@@ -258,7 +258,7 @@ static void test_tuples_are_flattened(void **state)
     pb_int(&type, 1, 43);
     pb_message(&monad, 6, &type);
     add_node(&out, monad);
-    assert_int_equal(load_graph(&out), GD_OK);
+    assert_ok(load_graph(&out));
     struct gd_node_info node_info;
     struct gd_output output;
     gd_node_id id = node_of("Default/s", &node_info);
@@ -303,7 +303,7 @@ static void test_depth_bombs(void **state)
     }
     pb_message(&node, 6, &type);
     add_node(&out, node);
-    assert_int_equal(load_graph(&out), GD_OK);
+    assert_ok(load_graph(&out));
     struct gd_node_info node_info;
     node_of("Default/bomb", &node_info);
 }
@@ -327,7 +327,7 @@ static void test_absurd_shapes(void **state)
     add_node(&out, a);
     add_node(&out, b);
     add_node(&out, c);
-    assert_int_equal(load_graph(&out), GD_OK);
+    assert_ok(load_graph(&out));
     struct gd_node_info node;
     struct gd_output output;
     assert_true(gd_graph_output(graph, node_of("Default/c", &node), 0, &output));
@@ -359,7 +359,7 @@ static void test_broken_bytes(void **state)
         gd_ms_graph_load(graph, copy, whole.len, NULL, &info, NULL);
         free(copy);
     }
-    assert_int_equal(gd_ms_graph_load(graph, data, whole.len, NULL, &info, NULL), GD_OK);
+    assert_ok(gd_ms_graph_load(graph, data, whole.len, NULL, &info, NULL));
     gd_graph_counts(graph, &counts);
     assert_true(counts.nodes >= 9);
     gd_buf_deinit(&whole);
@@ -438,7 +438,7 @@ static void test_long_attributes_are_left_out(void **state)
         pb_message(&node, 5, &attr);
     }
     add_node(&out, node);
-    assert_int_equal(load_graph(&out), GD_OK);
+    assert_ok(load_graph(&out));
     struct gd_node_info node_info;
     node_of("Default/a", &node_info);
     assert_int_equal(node_info.attr_count, 1);
@@ -477,7 +477,7 @@ static void test_large_items_are_read_once(void **state)
     }
     pb_message(&bytes, 3, &weight);
     pb_message(&bytes, 5, &chosen);
-    assert_int_equal(load_graph(&bytes), GD_OK);
+    assert_ok(load_graph(&bytes));
     node_of("Default/AddN-op1", &found);
     assert_int_equal(found.input_count, USES);
     node_of("Default/TupleGetItem-op39999", &found);

@@ -106,7 +106,7 @@ static void test_a_block_outlives_the_owner(void **state)
 {
     struct gd_block_pool *pool;
 
-    assert_int_equal(gd_block_pool_create(&pool, NULL), GD_OK);
+    assert_ok(gd_block_pool_create(&pool, NULL));
     char *first = gd_block_pool_take(pool, 2 * MIB, NULL),
          *second = gd_block_pool_take(pool, 2 * MIB, NULL);
     gd_block_pool_release(pool);

@@ -329,12 +329,12 @@ void fake_create(struct fake *fake, const struct repl_options *options)
     gd_buf_init(&fake->out, (size_t)64 << 20);
     fake->loop = ev_default_loop(EVFLAG_AUTO);
     assert_non_null(fake->loop);
-    assert_int_equal(gd_debugger_create(&fake->debugger, &err), GD_OK);
+    assert_ok(gd_debugger_create(&fake->debugger, &err));
     fake->debugger->pump = pump_answers;
     fake->debugger->pump_ctx = fake;
     fake->debugger->now = clock_seconds;
     fake->debugger->now_ctx = fake;
-    assert_int_equal(repl_create(fake->loop, fake->debugger, options, &fake->repl, &err), GD_OK);
+    assert_ok(repl_create(fake->loop, fake->debugger, options, &fake->repl, &err));
     repl_set_writer(fake->repl, write_out, fake);
     struct fake_target *target = calloc(1, sizeof(*target));
     assert_non_null(target);
@@ -344,8 +344,7 @@ void fake_create(struct fake *fake, const struct repl_options *options)
                                 GD_CAN_STATS | GD_CAN_PREVIOUS | GD_CAN_DETACH | GD_CAN_KILL |
                                 GD_CAN_FINISH | GD_CAN_WATCH;
     fake->target = &target->base;
-    assert_int_equal(gd_session_create(fake->debugger, fake->target, &peer, &fake->session, &err),
-                     GD_OK);
+    assert_ok(gd_session_create(fake->debugger, fake->target, &peer, &fake->session, &err));
     fake->graph = fake->session->graph;
 }
 
@@ -374,7 +373,7 @@ gd_node_id fake_node(struct fake *fake, const char *name, const char *type, enum
 {
     struct gd_err err = {0};
     uint32_t subgraph;
-    assert_int_equal(gd_graph_subgraph(fake->graph, "main", false, &subgraph, &err), GD_OK);
+    assert_ok(gd_graph_subgraph(fake->graph, "main", false, &subgraph, &err));
     struct gd_output output = {.dtype = dtype, .shape = *shape};
     struct gd_frame frame = {.file = "", .function = "", .code = ""};
     char file[256] = "";
@@ -392,19 +391,19 @@ gd_node_id fake_node(struct fake *fake, const char *name, const char *type, enum
                                 .frame_count = place ? 1 : 0,
                                 .order = gd_graph_node_limit(fake->graph)};
     gd_node_id node = GD_NO_NODE;
-    assert_int_equal(gd_graph_add(fake->graph, &desc, &node, &err), GD_OK);
+    assert_ok(gd_graph_add(fake->graph, &desc, &node, &err));
     struct gd_edge edge[16] = {{0}};
     assert_true(input_count <= 16);
     for (uint32_t i = 0; i < input_count; i++) {
         edge[i].node = inputs[i];
     }
-    assert_int_equal(gd_graph_connect(fake->graph, node, edge, input_count, &err), GD_OK);
+    assert_ok(gd_graph_connect(fake->graph, node, edge, input_count, &err));
     return node;
 }
 
 void fake_graph_done(struct fake *fake)
 {
-    assert_int_equal(gd_graph_commit(fake->graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(fake->graph, NULL));
     gd_session_on_graph(fake->session);
 }
 
@@ -426,7 +425,7 @@ void fake_set(struct fake *fake, gd_node_id node, uint32_t slot, enum gd_iter it
         value->node = GD_NO_NODE;
         return;
     }
-    assert_int_equal(gd_tensor_create(dtype, shape, 0, &value->tensor, NULL), GD_OK);
+    assert_ok(gd_tensor_create(dtype, shape, 0, &value->tensor, NULL));
     if (gd_tensor_bytes(value->tensor) > 0) {
         memcpy(gd_tensor_bytes_mut(value->tensor), data, gd_tensor_bytes(value->tensor));
     }

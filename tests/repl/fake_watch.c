@@ -20,7 +20,7 @@ void fake_watch_plan(struct fake *fake, const struct gd_watch_plan *plan)
 
     fake_plans_set(&fake->plans, &fake->plan_count, &none, NULL); /* the newest is at the end */
     if (plan->item_count > 0) {
-        assert_int_equal(fake_plans_set(&fake->plans, &fake->plan_count, plan, NULL), GD_OK);
+        assert_ok(fake_plans_set(&fake->plans, &fake->plan_count, plan, NULL));
     }
 }
 

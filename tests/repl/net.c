@@ -31,7 +31,7 @@ static void add_nodes(struct net *net)
                          (gd_node_id[]){net->matmul}, 1, NULL);
     struct gd_edge cycle[] = {
         {.node = net->matmul}, {.node = net->loop_b}, {.node = net->big, .control = true}};
-    assert_int_equal(gd_graph_connect(fake->graph, net->loop_a, cycle, 3, NULL), GD_OK);
+    assert_ok(gd_graph_connect(fake->graph, net->loop_a, cycle, 3, NULL));
     fake_graph_done(fake);
 }
 

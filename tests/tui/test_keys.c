@@ -59,10 +59,10 @@ static void characters_only_show(void **state)
             assert_int_not_equal(k->request, TUI_EDIT);
         }
     }
-    assert_int_equal(tui_key_bind("W", TUI_TREE, "watch NAN on %n", &err), GD_OK);
+    assert_ok(tui_key_bind("W", TUI_TREE, "watch NAN on %n", &err));
     assert_null(tui_key_find(0, 'W', TUI_TREE, false));
     assert_non_null(tui_key_find(0, 'W', TUI_TREE, true));
-    assert_int_equal(tui_key_bind("Z", TUI_TREE, "print %t", &err), GD_OK);
+    assert_ok(tui_key_bind("Z", TUI_TREE, "print %t", &err));
     assert_non_null(tui_key_find(0, 'Z', TUI_TREE, false));
 }
 

@@ -190,7 +190,7 @@ static void test_steps(void **state)
         gd_steps_clear(&steps);
     }
     assert_int_equal(gd_steps_parse("1|2|3|4", &cann, &steps, &err), GD_ELIMIT);
-    assert_int_equal(gd_steps_parse("0|3-5", &cann, &steps, &err), GD_OK);
+    assert_ok(gd_steps_parse("0|3-5", &cann, &steps, &err));
     assert_true(gd_steps_have(&steps, 0) && gd_steps_have(&steps, 4));
     assert_false(gd_steps_have(&steps, 1) || gd_steps_have(&steps, 6));
     gd_steps_clear(&steps);

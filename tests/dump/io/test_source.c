@@ -91,7 +91,7 @@ static struct gd_bytes *make_numbers(void)
     for (int32_t i = 0; i < ELEMENTS; i++) {
         numbers[i] = i;
     }
-    assert_int_equal(gd_bytes_of_memory(numbers, sizeof(numbers), NULL, NULL, &bytes, NULL), GD_OK);
+    assert_ok(gd_bytes_of_memory(numbers, sizeof(numbers), NULL, NULL, &bytes, NULL));
     return bytes;
 }
 
@@ -103,8 +103,8 @@ static void check_layout(const struct gd_source_desc *desc)
     struct gd_stats stats, want;
     int32_t out[7];
 
-    assert_int_equal(gd_source_create(desc, &source, NULL), GD_OK);
-    assert_int_equal(gd_source_read(source, NULL, 0, &whole, NULL), GD_OK);
+    assert_ok(gd_source_create(desc, &source, NULL));
+    assert_ok(gd_source_read(source, NULL, 0, &whole, NULL));
     for (int64_t i = 0; i < gd_tensor_count(whole); i++) {
         int64_t at = desc->offset, rest = i;
 
@@ -115,11 +115,11 @@ static void check_layout(const struct gd_source_desc *desc)
         assert_int_equal(((const int32_t *)(const void *)whole->data)[i], at);
     }
     for (int64_t i = 0; i + 7 <= gd_tensor_count(whole); i += 5) {
-        assert_int_equal(gd_source_read_run(source, i, 7, out, NULL), GD_OK);
+        assert_ok(gd_source_read_run(source, i, 7, out, NULL));
         assert_memory_equal(out, whole->data + i * 4, sizeof(out));
     }
-    assert_int_equal(gd_source_stats(source, NULL, NULL, &stats, NULL), GD_OK);
-    assert_int_equal(gd_stats_compute(whole, NULL, NULL, &want, NULL), GD_OK);
+    assert_ok(gd_source_stats(source, NULL, NULL, &stats, NULL));
+    assert_ok(gd_stats_compute(whole, NULL, NULL, &want, NULL));
     assert_true(stats.min == want.min && stats.max == want.max && stats.count == want.count);
     gd_tensor_unref(whole);
     gd_source_unref(source);
@@ -164,11 +164,11 @@ static void test_absurd_steps(void **state)
     struct gd_stats stats;
     struct gd_slice slice;
 
-    assert_int_equal(gd_slice_parse(text, sizeof(text) - 1, NULL, &slice, NULL), GD_OK);
-    assert_int_equal(gd_source_create(&desc, &source, NULL), GD_OK);
-    assert_int_equal(gd_source_stats(source, NULL, NULL, &stats, NULL), GD_OK);
+    assert_ok(gd_slice_parse(text, sizeof(text) - 1, NULL, &slice, NULL));
+    assert_ok(gd_source_create(&desc, &source, NULL));
+    assert_ok(gd_source_stats(source, NULL, NULL, &stats, NULL));
     assert_true(stats.min == 0 && stats.max == 3 && stats.count == 4);
-    assert_int_equal(gd_source_read(source, &slice, 0, &tensor, NULL), GD_OK);
+    assert_ok(gd_source_read(source, &slice, 0, &tensor, NULL));
     assert_int_equal(gd_tensor_count(tensor), 3);
     assert_memory_equal(tensor->data, ((int32_t[]){2, 1, 0}), 12);
     gd_tensor_unref(tensor);
@@ -176,11 +176,11 @@ static void test_absurd_steps(void **state)
     desc.shape = (struct gd_shape){3, {5, 0, 5}};
     memcpy(desc.stride, (int64_t[]){INT64_MAX, 1, INT64_MIN}, 3 * sizeof(int64_t));
     desc.offset = INT64_MAX;
-    assert_int_equal(gd_source_create(&desc, &source, NULL), GD_OK);
-    assert_int_equal(gd_source_stats(source, NULL, NULL, &stats, NULL), GD_OK);
+    assert_ok(gd_source_create(&desc, &source, NULL));
+    assert_ok(gd_source_stats(source, NULL, NULL, &stats, NULL));
     assert_true(stats.count == 0);
-    assert_int_equal(gd_slice_parse("[4,:,4]", 7, NULL, &slice, NULL), GD_OK);
-    assert_int_equal(gd_source_read(source, &slice, 0, &tensor, NULL), GD_OK);
+    assert_ok(gd_slice_parse("[4,:,4]", 7, NULL, &slice, NULL));
+    assert_ok(gd_source_read(source, &slice, 0, &tensor, NULL));
     assert_int_equal(gd_tensor_count(tensor), 0);
     gd_tensor_unref(tensor);
     gd_source_unref(source);
@@ -218,16 +218,15 @@ static void test_signs(void **state)
     struct gd_source *source;
     float out[4];
 
-    assert_int_equal(gd_bytes_of_memory(parts, sizeof(parts), NULL, NULL, &desc.bytes, NULL),
-                     GD_OK);
-    assert_int_equal(gd_source_create(&desc, &source, NULL), GD_OK);
-    assert_int_equal(gd_source_read_run(source, 0, 2, out, NULL), GD_OK);
+    assert_ok(gd_bytes_of_memory(parts, sizeof(parts), NULL, NULL, &desc.bytes, NULL));
+    assert_ok(gd_source_create(&desc, &source, NULL));
+    assert_ok(gd_source_read_run(source, 0, 2, out, NULL));
     assert_memory_equal(out, ((float[]){1, -2, -3, -0.0F}), sizeof(out));
     gd_source_unref(source);
     desc = (struct gd_source_desc){
         .bytes = desc.bytes, .stored = GD_STORED_FLOAT32, .negate = true, .shape = {1, {4}}};
-    assert_int_equal(gd_source_create(&desc, &source, NULL), GD_OK);
-    assert_int_equal(gd_source_read_run(source, 0, 4, out, NULL), GD_OK);
+    assert_ok(gd_source_create(&desc, &source, NULL));
+    assert_ok(gd_source_read_run(source, 0, 4, out, NULL));
     assert_memory_equal(out, ((float[]){-1, -2, 3, -0.0F}), sizeof(out));
     gd_source_unref(source);
     gd_bytes_unref(desc.bytes);
@@ -258,11 +257,11 @@ static void test_loaded_bytes(void **state)
     unsigned char out[2];
     struct gd_err err;
 
-    assert_int_equal(gd_bytes_of_load(load_late, count_free, &value, 100, &bytes, NULL), GD_OK);
+    assert_ok(gd_bytes_of_load(load_late, count_free, &value, 100, &bytes, NULL));
     assert_int_equal(gd_bytes_read(bytes, 0, out, 2, &err), GD_EPROTO);
     assert_string_equal(err.text, "not yet");
-    assert_int_equal(gd_bytes_read(bytes, 98, out, 2, NULL), GD_OK);
-    assert_int_equal(gd_bytes_read(bytes, 0, out, 2, NULL), GD_OK);
+    assert_ok(gd_bytes_read(bytes, 98, out, 2, NULL));
+    assert_ok(gd_bytes_read(bytes, 0, out, 2, NULL));
     assert_true(out[1] == 5 && loads == 2);
     assert_int_equal(gd_bytes_read(bytes, 99, out, 2, NULL), GD_EPROTO);
     assert_int_equal(gd_bytes_read(bytes, UINT64_MAX, out, 2, NULL), GD_EPROTO);
@@ -283,7 +282,7 @@ static int open_one(void *ctx, struct gd_source **ret, struct gd_err *err)
     int rc = gd_bytes_of_memory(&byte, 1, NULL, NULL, &desc.bytes, err);
 
     opens++;
-    assert_int_equal(rc, GD_OK);
+    assert_ok(rc);
     rc = gd_source_create(&desc, ret, err);
     gd_bytes_unref(desc.bytes);
     return rc;
@@ -300,20 +299,20 @@ static void test_sources_are_closed(void **state)
     for (int i = 0; i < SOURCES; i++) {
         unsigned char value = 1;
 
-        assert_int_equal(gd_source_create_lazy(&ops, NULL, &source[i], NULL), GD_OK);
-        assert_int_equal(gd_source_info(source[i], &info, NULL), GD_OK);
+        assert_ok(gd_source_create_lazy(&ops, NULL, &source[i], NULL));
+        assert_ok(gd_source_info(source[i], &info, NULL));
         gd_source_close(source[i]);
-        assert_int_equal(gd_source_read_run(source[i], 0, 1, &value, NULL), GD_OK);
+        assert_ok(gd_source_read_run(source[i], 0, 1, &value, NULL));
         assert_int_equal(value, 0);
         gd_source_close(source[i]);
     }
     assert_in_range(opens, SOURCES + 1, 2 * SOURCES);
     opens = 0;
     for (int i = 0; i < 10; i++) {
-        assert_int_equal(gd_source_info(source[i], &again, NULL), GD_OK);
+        assert_ok(gd_source_info(source[i], &again, NULL));
     }
     assert_int_equal(opens, 0);
-    assert_int_equal(gd_source_info(source[SOURCES - 1], &again, NULL), GD_OK);
+    assert_ok(gd_source_info(source[SOURCES - 1], &again, NULL));
     assert_int_equal(opens, 0); /* its info is known */
     assert_ptr_equal(again.note, info.note);
     assert_string_equal(again.note, "a note");
@@ -346,7 +345,7 @@ static void check_number(struct gd_disk *disk, int number)
 {
     char text[5] = "", want[16];
 
-    assert_int_equal(gd_disk_read(disk, 0, text, 4, NULL), GD_OK);
+    assert_ok(gd_disk_read(disk, 0, text, 4, NULL));
     snprintf(want, sizeof(want), "%04d", number);
     assert_string_equal(text, want);
 }
@@ -361,7 +360,7 @@ static void test_files_are_opened_again(void **state)
     for (int i = 0; i < FILES; i++) {
         name_of(i, path, sizeof(path));
         write_number(path, i);
-        assert_int_equal(gd_disk_open(AT_FDCWD, path, false, &disk[i], NULL), GD_OK);
+        assert_ok(gd_disk_open(AT_FDCWD, path, false, &disk[i], NULL));
     }
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < FILES; i++) {
@@ -374,11 +373,11 @@ static void test_files_are_opened_again(void **state)
     assert_int_equal(rename(other, path), 0);
     assert_true(gd_disk_is_changed(disk[0]) && !gd_disk_is_changed(disk[1]));
     assert_int_equal(gd_disk_read(disk[0], 0, &byte, 1, &err), GD_EIO);
-    assert_non_null(strstr(err.text, "was replaced by another file"));
+    assert_contains(err.text, "was replaced by another file");
     name_of(FILES - 1, path, sizeof(path));
     assert_int_equal(truncate(path, 2), 0);
     assert_int_equal(gd_disk_read(disk[FILES - 1], 0, other, 4, &err), GD_EPROTO);
-    assert_non_null(strstr(err.text, "was truncated while it was being read"));
+    assert_contains(err.text, "was truncated while it was being read");
     for (int i = 0; i < FILES; i++) {
         gd_disk_unref(disk[i]);
         name_of(i, path, sizeof(path));
@@ -409,20 +408,19 @@ static void test_statistics_that_end_early(void **state)
     name_of(0, path, sizeof(path));
     write_number(path, 0);
     assert_int_equal(truncate(path, LARGE * 4), 0);
-    assert_int_equal(gd_disk_open(AT_FDCWD, path, true, &disk, NULL), GD_OK);
-    assert_int_equal(gd_bytes_of_disk(disk, 0, (uint64_t)LARGE * 4, &desc.bytes, NULL), GD_OK);
-    assert_int_equal(gd_source_create(&desc, &source, NULL), GD_OK);
+    assert_ok(gd_disk_open(AT_FDCWD, path, true, &disk, NULL));
+    assert_ok(gd_bytes_of_disk(disk, 0, (uint64_t)LARGE * 4, &desc.bytes, NULL));
+    assert_ok(gd_source_create(&desc, &source, NULL));
     options.threads = 1;
     assert_int_equal(gd_source_stats(source, NULL, &options, &stats, &err), GD_EINTR);
     assert_true(done > 0 && done < (uint64_t)LARGE);
     options = (struct gd_stats_options){.threads = 2};
-    assert_int_equal(gd_source_stats(source, NULL, &options, &stats, &err), GD_OK);
+    assert_ok(gd_source_stats(source, NULL, &options, &stats, &err));
     assert_true(stats.count == (uint64_t)LARGE && stats.zero == (uint64_t)LARGE - 1);
     assert_int_equal(truncate(path, 1 << 20), 0);
     for (options.threads = 1; options.threads <= 2; options.threads++) {
         assert_int_equal(gd_source_stats(source, NULL, &options, &stats, &err), GD_EPROTO);
-        assert_non_null(
-            strstr(err.text, "truncated while it was being read: it now ends at byte 1048576"));
+        assert_contains(err.text, "truncated while it was being read: it now ends at byte 1048576");
     }
     gd_source_unref(source);
     gd_bytes_unref(desc.bytes);

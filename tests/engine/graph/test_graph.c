@@ -12,7 +12,7 @@ static struct gd_graph *make_graph(size_t max)
     struct gd_graph *graph = NULL;
     struct gd_err err;
 
-    assert_int_equal(gd_graph_create(max, &graph, &err), GD_OK);
+    assert_ok(gd_graph_create(max, &graph, &err));
     return graph;
 }
 
@@ -35,19 +35,19 @@ static void connect_input(struct gd_graph *graph, gd_node_id node, gd_node_id fr
 {
     struct gd_edge edge = {.node = from};
 
-    assert_int_equal(gd_graph_connect(graph, node, &edge, 1, NULL), GD_OK);
+    assert_ok(gd_graph_connect(graph, node, &edge, 1, NULL));
 }
 
 static void commit_graph(struct gd_graph *graph)
 {
     struct gd_err err;
 
-    assert_int_equal(gd_graph_commit(graph, &err), GD_OK);
+    assert_ok(gd_graph_commit(graph, &err));
 }
 
 static void add_subgraph(struct gd_graph *graph, const char *name, bool replace)
 {
-    assert_int_equal(gd_graph_subgraph(graph, name, replace, NULL, NULL), GD_OK);
+    assert_ok(gd_graph_subgraph(graph, name, replace, NULL, NULL));
 }
 
 /* ---- node classes ---------------------------------------------------------------------------- */
@@ -106,7 +106,7 @@ static void test_node_facts(void **state)
     uint32_t count;
     gd_node_id id;
 
-    assert_int_equal(gd_graph_add(graph, &desc, &id, NULL), GD_OK);
+    assert_ok(gd_graph_add(graph, &desc, &id, NULL));
     commit_graph(graph);
     assert_true(gd_graph_node(graph, id, &info));
     assert_string_equal(info.name, "Default/net/Conv-op1");
@@ -165,9 +165,9 @@ static void test_refused(void **state)
     out.shape.rank = 2;
     out.shape.dim[0] = INT64_MAX;
     out.shape.dim[1] = INT64_MIN;
-    assert_int_equal(gd_graph_add(graph, &desc, NULL, &err), GD_OK);
+    assert_ok(gd_graph_add(graph, &desc, NULL, &err));
     assert_int_equal(gd_graph_add(graph, &desc, NULL, &err), GD_EINVAL);
-    assert_non_null(strstr(err.text, "'x'"));
+    assert_contains(err.text, "'x'");
     desc.name = "y";
     desc.output_count = UINT32_MAX;
     assert_int_equal(gd_graph_add(graph, &desc, NULL, &err), GD_ELIMIT);
@@ -192,9 +192,9 @@ static void test_edges(void **state)
     struct gd_node_info info;
     struct gd_graph_counts counts;
 
-    assert_int_equal(gd_graph_connect(graph, c, in, 4, NULL), GD_OK);
-    assert_int_equal(gd_graph_connect(graph, a, &back, 1, NULL), GD_OK); /* a cycle */
-    connect_input(graph, b, b);                                          /* and a loop */
+    assert_ok(gd_graph_connect(graph, c, in, 4, NULL));
+    assert_ok(gd_graph_connect(graph, a, &back, 1, NULL)); /* a cycle */
+    connect_input(graph, b, b);                            /* and a loop */
     assert_int_equal(gd_graph_connect(graph, 1000, in, 1, NULL), GD_EINVAL);
     commit_graph(graph);
     assert_true(gd_graph_node(graph, c, &info));
@@ -266,15 +266,15 @@ static void test_growth(void **state)
             seed = seed * 1664525 + 1013904223;
             in[k] = (struct gd_edge){.node = (seed >> 8) % (id + 1), .slot = (uint16_t)k};
         }
-        assert_int_equal(gd_graph_connect(graph, id, in, 2, NULL), GD_OK);
+        assert_ok(gd_graph_connect(graph, id, in, 2, NULL));
         if (i % 3 == 0) {
             commit_graph(graph);
         }
         if (i % 11 == 0) { /* more inputs for a node that is indexed, or not yet */
-            assert_int_equal(gd_graph_connect(graph, id, in, 3, NULL), GD_OK);
+            assert_ok(gd_graph_connect(graph, id, in, 3, NULL));
         }
         if (i % 500 == 499) { /* other inputs than before */
-            assert_int_equal(gd_graph_connect(graph, id / 2, in + 1, 2, NULL), GD_OK);
+            assert_ok(gd_graph_connect(graph, id / 2, in + 1, 2, NULL));
             commit_graph(graph);
             check_consumers(graph);
         }
@@ -503,7 +503,7 @@ static void expect_find(const struct gd_graph *graph, const char *name, int code
 
     assert_int_equal(gd_graph_find(graph, name, &id, &err), code);
     if (code != GD_OK) {
-        assert_non_null(strstr(err.text, text));
+        assert_contains(err.text, text);
     } else {
         assert_string_equal(gd_graph_name(graph, id), text);
     }
@@ -520,7 +520,7 @@ static void test_find(void **state)
     add_node(graph, "Default/block0/attn/MatMul-op7", "MatMul");
     add_node(graph, "Default/block1/attn/MatMul-op8", "MatMul");
     add_node(graph, "Default/block1/mlp/MatMul-op8", "MatMul");
-    assert_int_equal(gd_graph_add(graph, &desc, NULL, NULL), GD_OK);
+    assert_ok(gd_graph_add(graph, &desc, NULL, NULL));
     commit_graph(graph);
     expect_find(graph, "Default/block0/attn/MatMul-op7", GD_OK, "Default/block0/attn/MatMul-op7");
     expect_find(graph, "MatMul-op7", GD_OK, "Default/block0/attn/MatMul-op7");
@@ -554,13 +554,13 @@ static void test_source(void **state)
 
         snprintf(name, sizeof(name), "n%d", i);
         desc.name = name;
-        assert_int_equal(gd_graph_add(graph, &desc, NULL, NULL), GD_OK);
+        assert_ok(gd_graph_add(graph, &desc, NULL, NULL));
     }
     desc.name = "m";
     desc.source = NULL;
     desc.frames = &frame;
     desc.frame_count = 1;
-    assert_int_equal(gd_graph_add(graph, &desc, NULL, NULL), GD_OK);
+    assert_ok(gd_graph_add(graph, &desc, NULL, NULL));
     commit_graph(graph);
     frames = gd_graph_stack(graph, 1, &count);
     assert_int_equal(count, 2);
@@ -619,7 +619,7 @@ static void test_memory_limit(void **state)
     size_t need, refused = 0;
     struct gd_graph *graph = make_graph(0);
 
-    assert_int_equal(build_small(graph), GD_OK);
+    assert_ok(build_small(graph));
     gd_graph_counts(graph, &counts);
     need = counts.memory;
     gd_graph_destroy(graph);
@@ -669,7 +669,7 @@ static void test_stress(void **state)
         snprintf(name, sizeof(name), "Default/network/block%d/layer%d/Op%d-op%d", i / 2000, i / 20,
                  i % 13, i);
         add_node(graph, name, i % 2 ? "MatMul" : "ReLU");
-        assert_int_equal(gd_graph_connect(graph, (gd_node_id)i, in, 2, NULL), GD_OK);
+        assert_ok(gd_graph_connect(graph, (gd_node_id)i, in, 2, NULL));
         if (i % 1000 == 0) {
             commit_graph(graph);
         }
@@ -689,7 +689,7 @@ static void test_stress(void **state)
     }
     assert_int_equal(gd_graph_search_name(graph, "BLOCK7/", count_node, &count), 0);
     assert_int_equal(count, 2000);
-    assert_int_equal(gd_graph_subgraph(graph, "main", true, NULL, NULL), GD_OK);
+    assert_ok(gd_graph_subgraph(graph, "main", true, NULL, NULL));
     commit_graph(graph);
     gd_graph_counts(graph, &counts);
     assert_int_equal(counts.nodes, 0);

@@ -21,16 +21,16 @@ static struct gd_graph *make_graph(void)
 {
     struct gd_graph *graph;
 
-    assert_int_equal(gd_graph_create(0, &graph, NULL), GD_OK);
+    assert_ok(gd_graph_create(0, &graph, NULL));
     for (size_t i = 0; i < NODES; i++) {
         struct gd_node_desc desc = {.name = nodes[i].name,
                                     .type = nodes[i].type,
                                     .source = nodes[i].source,
                                     .order = GD_NO_ORDER};
 
-        assert_int_equal(gd_graph_add(graph, &desc, NULL, NULL), GD_OK);
+        assert_ok(gd_graph_add(graph, &desc, NULL, NULL));
     }
-    assert_int_equal(gd_graph_commit(graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(graph, NULL));
     return graph;
 }
 
@@ -184,8 +184,8 @@ static void test_ambiguous(void **state)
     size_t count;
     struct gd_err err;
 
-    assert_int_equal(gd_graph_add(graph, &desc, NULL, NULL), GD_OK);
-    assert_int_equal(gd_selector_parse("ReLU-op2", &selector, &err), GD_OK);
+    assert_ok(gd_graph_add(graph, &desc, NULL, NULL));
+    assert_ok(gd_selector_parse("ReLU-op2", &selector, &err));
     assert_int_equal(gd_selector_resolve(selector, graph, &ids, &count, &err), GD_EAMBIGUOUS);
     gd_selector_destroy(selector);
     gd_graph_destroy(graph);
@@ -197,8 +197,8 @@ static size_t resolve_text(struct gd_graph *graph, const char *text, gd_node_id 
     gd_node_id *ids = NULL;
     size_t count = 0;
 
-    assert_int_equal(gd_selector_parse(text, &selector, NULL), GD_OK);
-    assert_int_equal(gd_selector_resolve(selector, graph, &ids, &count, NULL), GD_OK);
+    assert_ok(gd_selector_parse(text, &selector, NULL));
+    assert_ok(gd_selector_resolve(selector, graph, &ids, &count, NULL));
     *first = count ? ids[0] : GD_NO_NODE;
     free(ids);
     gd_selector_destroy(selector);
@@ -207,7 +207,7 @@ static size_t resolve_text(struct gd_graph *graph, const char *text, gd_node_id 
 
 static void enter_subgraph(struct gd_graph *graph, const char *name, bool replace)
 {
-    assert_int_equal(gd_graph_subgraph(graph, name, replace, NULL, NULL), GD_OK);
+    assert_ok(gd_graph_subgraph(graph, name, replace, NULL, NULL));
 }
 
 static gd_node_id add_wired(struct gd_graph *graph, const char *name, const char *wire)
@@ -216,7 +216,7 @@ static gd_node_id add_wired(struct gd_graph *graph, const char *name, const char
         .name = name, .wire_name = wire, .type = "Parameter", .order = GD_NO_ORDER};
     gd_node_id id;
 
-    assert_int_equal(gd_graph_add(graph, &desc, &id, NULL), GD_OK);
+    assert_ok(gd_graph_add(graph, &desc, &id, NULL));
     return id;
 }
 
@@ -254,15 +254,15 @@ static void check_qualified(struct gd_graph *graph, const gd_node_id weight[2], 
             {"g1/net/fc.weight", "g1/fc.weight", "g1/fc.weight"}};
 
         for (int k = 0; k < 3; k++) {
-            assert_int_equal(gd_graph_find(graph, names[i][k], &id, &err), GD_OK);
+            assert_ok(gd_graph_find(graph, names[i][k], &id, &err));
             assert_int_equal(id, weight[i]);
         }
         assert_int_equal(gd_graph_lookup_in(graph, (uint32_t)i, "fc.weight", 9), weight[i]);
     }
-    assert_int_equal(gd_graph_find(graph, "g1/net/Alone", &id, &err), GD_OK);
+    assert_ok(gd_graph_find(graph, "g1/net/Alone", &id, &err));
     assert_int_equal(id, alone);
     assert_int_equal(gd_graph_find(graph, "fc.weight", &id, &err), GD_EAMBIGUOUS);
-    assert_non_null(strstr(err.text, "'g0/net/fc.weight' or 'g1/net/fc.weight'"));
+    assert_contains(err.text, "'g0/net/fc.weight' or 'g1/net/fc.weight'");
     assert_int_equal(gd_graph_find(graph, "net/fc.weight", &id, &err), GD_EAMBIGUOUS);
     assert_int_equal(gd_graph_lookup_wire(graph, "fc.weight", 9), GD_NO_NODE);
     assert_int_equal(found_by_name(graph, "g1/net"), 2);
@@ -303,10 +303,10 @@ static void test_names_of_two_graphs(void **state)
     gd_node_id weight[2], alone;
     uint64_t changes;
 
-    assert_int_equal(gd_graph_create(0, &graph, NULL), GD_OK);
+    assert_ok(gd_graph_create(0, &graph, NULL));
     enter_subgraph(graph, "g0", false);
     weight[0] = add_wired(graph, "net/fc.weight", "fc.weight");
-    assert_int_equal(gd_graph_commit(graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(graph, NULL));
     assert_false(gd_graph_is_qualified(graph));
     assert_string_equal(gd_graph_name(graph, weight[0]), "net/fc.weight");
     assert_true(gd_graph_scope(graph, 0, &scope));
@@ -318,15 +318,15 @@ static void test_names_of_two_graphs(void **state)
     weight[1] = add_wired(graph, "net/fc.weight", "fc.weight");
     assert_true(gd_graph_changes(graph) > changes);
     alone = add_wired(graph, "net/Alone", NULL);
-    assert_int_equal(gd_graph_commit(graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(graph, NULL));
     check_qualified(graph, weight, alone);
     check_selected(graph, weight, alone);
     enter_subgraph(graph, "g0", true);
-    assert_int_equal(gd_graph_commit(graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(graph, NULL));
     assert_string_equal(gd_graph_name(graph, weight[1]), "net/fc.weight"); /* alone again */
     enter_subgraph(graph, "g0", false);
     weight[0] = add_wired(graph, "net/fc.weight", "fc.weight");
-    assert_int_equal(gd_graph_commit(graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(graph, NULL));
     check_qualified(graph, weight, alone);
     gd_graph_destroy(graph);
 }
@@ -340,11 +340,11 @@ static void test_odd_names(void **state)
     struct gd_graph *graph = NULL;
     char quoted[64];
 
-    assert_int_equal(gd_graph_create(0, &graph, NULL), GD_OK);
+    assert_ok(gd_graph_create(0, &graph, NULL));
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct gd_node_desc desc = {.name = names[i], .type = "X", .order = GD_NO_ORDER};
 
-        assert_int_equal(gd_graph_add(graph, &desc, NULL, NULL), GD_OK);
+        assert_ok(gd_graph_add(graph, &desc, NULL, NULL));
     }
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         gd_node_id first;
@@ -374,7 +374,7 @@ static void test_except_at_end(void **state)
     for (size_t i = 0; i < sizeof(selectors) / sizeof(selectors[0]); i++) {
         struct gd_selector *selector;
 
-        assert_int_equal(gd_selector_parse(selectors[i].text, &selector, NULL), GD_OK);
+        assert_ok(gd_selector_parse(selectors[i].text, &selector, NULL));
         assert_int_equal(gd_selector_has_except(selector), selectors[i].has);
         assert_int_equal(gd_selector_ends_in_except(selector), selectors[i].ends);
         gd_selector_destroy(selector);

@@ -39,7 +39,7 @@ static void test_round_trip(void **state)
     uint32_t index;
 
     hist_add(history, "net/a", 1, 10);
-    assert_int_equal(gd_history_add(history, &scalar, &unknown, NULL), GD_OK);
+    assert_ok(gd_history_add(history, &scalar, &unknown, NULL));
     hist_add(history, "net/a", 2, 20);
     for (int again = 0; again < 2; again++) { /* the one that is written, and the file */
         expect_head(history);
@@ -78,7 +78,7 @@ static void test_not_finite(void **state)
     record.stats.min = INFINITY;
     record.stats.max = -INFINITY;
     record.stats.mean = NAN;
-    assert_int_equal(gd_history_add(history, &tensor, &record, NULL), GD_OK);
+    assert_ok(gd_history_add(history, &tensor, &record, NULL));
     gd_history_close(history);
     history = hist_open_again();
     assert_int_equal(hist_read_all(history, "a"), 1);
@@ -187,7 +187,7 @@ static void test_scalar_and_node_of_one_name(void **state)
     uint32_t index;
     struct gd_history_tensor about;
 
-    assert_int_equal(gd_history_add(history, &scalar, &record, NULL), GD_OK);
+    assert_ok(gd_history_add(history, &scalar, &record, NULL));
     assert_true(gd_history_find(history, "loss", 0, &index));
     assert_true(gd_history_tensor(history, index, &about) && about.is_scalar);
     hist_add(history, "loss", 1, 10);
@@ -245,7 +245,7 @@ static void test_more_tensors_than_fit(void **state)
                              i < capacity ? GD_OK : GD_ELIMIT);
         }
     }
-    assert_non_null(strstr(err.text, "not recorded"));
+    assert_contains(err.text, "not recorded");
     for (int again = 0; again < 2; again++) {
         gd_history_head(history, &head);
         assert_int_equal(head.tensors, capacity);
@@ -341,19 +341,18 @@ static void connect_session(struct bench *bench)
                                 .frame_count = 2,
                                 .order = 3};
 
-    assert_int_equal(gd_session_create(bench->debugger, &fake_create(true, NULL)->target, NULL,
-                                       &bench->session, NULL),
-                     GD_OK);
-    assert_int_equal(gd_graph_add(bench->session->graph, &desc, NULL, NULL), GD_OK);
-    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    assert_ok(gd_session_create(bench->debugger, &fake_create(true, NULL)->target, NULL,
+                                &bench->session, NULL));
+    assert_ok(gd_graph_add(bench->session->graph, &desc, NULL, NULL));
+    assert_ok(gd_graph_commit(bench->session->graph, NULL));
     gd_session_on_graph(bench->session);
 }
 
 static void make_bench(struct bench *bench)
 {
     memset(bench, 0, sizeof(*bench));
-    assert_int_equal(gd_debugger_create(&bench->debugger, NULL), GD_OK);
-    assert_int_equal(gd_debugger_observe(bench->debugger, observe_event, bench), GD_OK);
+    assert_ok(gd_debugger_create(&bench->debugger, NULL));
+    assert_ok(gd_debugger_observe(bench->debugger, observe_event, bench));
     bench->debugger->settings.history_bytes = 64 * KIB;
     snprintf(bench->debugger->settings.history_file, sizeof(bench->debugger->settings.history_file),
              "%s", hist_path);
@@ -427,7 +426,7 @@ static void test_session_off_and_failing(void **state)
     report_value(bench.session, 3, 30);
     assert_null(bench.session->history);
     assert_int_equal(bench.warnings, 1); /* once */
-    assert_non_null(strstr(bench.warning, "no history is kept: "));
+    assert_contains(bench.warning, "no history is kept: ");
     unlink(hist_path);
     connect_session(&bench); /* the second session has a file of its own */
     report_value(bench.session, 1, 10);
@@ -452,7 +451,7 @@ static void test_session_left_out(void **state)
         }
     }
     assert_int_equal(bench.warnings, 1);
-    assert_non_null(strstr(bench.warning, "not recorded"));
+    assert_contains(bench.warning, "not recorded");
     gd_debugger_destroy(bench.debugger);
 }
 

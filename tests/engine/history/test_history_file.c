@@ -75,11 +75,11 @@ static void test_flipped_bits(void **state)
         rc = gd_history_open(hist_path, &history, &err);
         if (at < 2048) { /* the header: checked as a whole */
             assert_int_equal(rc, GD_EPROTO);
-            assert_non_null(strstr(err.text, "not a gradb history file"));
+            assert_contains(err.text, "not a gradb history file");
             assert_null(history);
             continue;
         }
-        assert_int_equal(rc, GD_OK);
+        assert_ok(rc);
         gd_history_head(history, &head);
         if (at >= ring + RECORD && at < ring + 9 * RECORD) {
             assert_int_equal(head.damaged, 1);
@@ -111,7 +111,7 @@ static void test_truncated(void **state)
         hist_write_bytes(whole, len);
         assert_int_equal(gd_history_open(hist_path, &history, &err), GD_EPROTO);
         assert_null(history);
-        assert_non_null(strstr(err.text, len < HEADER ? "too short" : "truncated"));
+        assert_contains(err.text, len < HEADER ? "too short" : "truncated");
     }
     unlink(hist_path);
     free(whole);
@@ -128,7 +128,7 @@ static void test_other_files(void **state)
     assert_int_equal(gd_history_open("/dev/zero", &history, &err), GD_EPROTO);
     hist_write_bytes((const unsigned char *)"print('hello')\n", 15);
     assert_int_equal(gd_history_open(hist_path, &history, &err), GD_EPROTO);
-    assert_non_null(strstr(err.text, "not a gradb history file"));
+    assert_contains(err.text, "not a gradb history file");
     /* and such a file is not written over */
     hist_expect_no_file(64 * KIB, GD_EINVAL, "not overwritten");
     assert_int_equal(access(hist_path, F_OK), 0);
@@ -271,8 +271,8 @@ static void test_state_directory(void **state)
     char other[300], not_ours[300];
     FILE *file;
 
-    assert_non_null(strstr(gd_history_path(live), hist_home));
-    assert_non_null(strstr(gd_history_path(live), "/gradb/history-a__b-5-"));
+    assert_contains(gd_history_path(live), hist_home);
+    assert_contains(gd_history_path(live), "/gradb/history-a__b-5-");
     snprintf(other, sizeof(other), "%s/gradb/notes.txt", hist_home);
     snprintf(not_ours, sizeof(not_ours), "%s/gradb/history-0.gdhist", hist_home);
     file = fopen(other, "w");
@@ -284,7 +284,7 @@ static void test_state_directory(void **state)
     fclose(file);
     for (int i = 0; i < 12; i++) {
         history = create_in_state("/usr/bin/python3.11 /x/train.py -n 3");
-        assert_non_null(strstr(gd_history_path(history), "/gradb/history-train.py-5-"));
+        assert_contains(gd_history_path(history), "/gradb/history-train.py-5-");
         hist_add(history, "a", 1, 10);
         gd_history_close(history);
     }
@@ -305,7 +305,7 @@ static void test_no_home(void **state)
     unsetenv("XDG_STATE_HOME");
     unsetenv("HOME");
     assert_int_equal(gd_history_create(NULL, 64 * KIB, NULL, &history, &err), GD_EIO);
-    assert_non_null(strstr(err.text, "HOME"));
+    assert_contains(err.text, "HOME");
     setenv("XDG_STATE_HOME", hist_home, 1);
     if (old_home) {
         setenv("HOME", old_home, 1);

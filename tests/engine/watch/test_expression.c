@@ -271,7 +271,7 @@ static void limit_is(const char *before, const char *middle, const char *behind,
         struct gd_err err;
         assert_int_equal(gd_expr_parse(text, &expr, &err), times == most ? GD_OK : GD_EINVAL);
         if (times > most) {
-            assert_non_null(strstr(err.text, "more than 256 levels"));
+            assert_contains(err.text, "more than 256 levels");
         }
         gd_expr_destroy(expr);
         free(text);

@@ -123,7 +123,7 @@ static void test_ignore(void **state)
 {
     struct watch_bench *bench = *state;
     int number = bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
-    assert_int_equal(gd_watchpoint_set_ignore(bench->debugger, number, 2, NULL), GD_OK);
+    assert_ok(gd_watchpoint_set_ignore(bench->debugger, number, 2, NULL));
     assert_false(report_value(bench, N_RELU, false, 1, 6));
     assert_false(report_value(bench, N_RELU, false, 2, 6));
     assert_true(report_value(bench, N_RELU, false, 3, 6));
@@ -150,7 +150,7 @@ static void test_guard(void **state)
     assert_true(report_value(bench, N_RELU, false, 11, 6));
     gd_session_on_scalar(bench->session, "loss", 1.5, 12);
     assert_false(report_value(bench, N_RELU, false, 12, 6));
-    assert_int_equal(gd_watchpoint_set_guard(bench->debugger, number, "", NULL), GD_OK);
+    assert_ok(gd_watchpoint_set_guard(bench->debugger, number, "", NULL));
     assert_true(report_value(bench, N_RELU, false, 13, 6));
     struct gd_err err;
     assert_int_equal(gd_watchpoint_set_guard(bench->debugger, number, "step >", &err), GD_EINVAL);
@@ -176,7 +176,7 @@ static void test_previous_not_finite(void **state)
             excluded);
         assert_int_equal(bench->hit_count, excluded + 1);
         assert_int_equal(bench->hits[excluded].error, excluded ? 0 : GD_HIT_PREVIOUS_NOT_FINITE);
-        assert_int_equal(gd_exclude_add(bench->debugger, "w1.weight", NULL), GD_OK);
+        assert_ok(gd_exclude_add(bench->debugger, "w1.weight", NULL));
     }
 }
 
@@ -227,7 +227,7 @@ static void test_excluded(void **state)
     char why[200];
     bench_must_watch(bench, "TO on Log-op3");
     bench_must_watch(bench, "TL max_gt=5 on Log-op3");
-    assert_int_equal(gd_exclude_add(bench->debugger, "Log-op3", NULL), GD_OK);
+    assert_ok(gd_exclude_add(bench->debugger, "Log-op3", NULL));
     const struct fake_plan *plan = bench_plan(bench, N_LOG, 0, false, NULL);
     stats.nan = 1;
     assert_false(bench_report(bench, plan, N_LOG, 0, 1, &stats, 0, why, sizeof(why)));
@@ -254,9 +254,9 @@ static gd_node_id add_operator(struct gd_session *session, const char *name, uin
                                 .order = order};
     gd_node_id node;
     struct gd_edge edge = {.node = input};
-    assert_int_equal(gd_graph_add(session->graph, &desc, &node, NULL), GD_OK);
+    assert_ok(gd_graph_add(session->graph, &desc, &node, NULL));
     if (input != GD_NO_NODE) {
-        assert_int_equal(gd_graph_connect(session->graph, node, &edge, 1, NULL), GD_OK);
+        assert_ok(gd_graph_connect(session->graph, node, &edge, 1, NULL));
     }
     return node;
 }
@@ -269,7 +269,7 @@ static void test_intended(void **state)
     gd_node_id mask = add_operator(bench->session, "masked_fill", 10, "-inf", GD_NO_NODE);
     gd_node_id sum = add_operator(bench->session, "sum", 11, NULL, mask);
     gd_node_id log = add_operator(bench->session, "log", 12, NULL, N_RELU);
-    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(bench->session->graph, NULL));
     gd_session_on_graph(bench->session);
     int number = bench_must_watch(bench, "TO on all");
     bench_run(bench);
@@ -307,8 +307,8 @@ static void test_steps_in_a_row(void **state)
     struct watch_bench *bench = *state;
     struct gd_err err;
     struct gd_watch_spec spec = {.where = "net/ReLU-op2", .steps = 3};
-    assert_int_equal(gd_condition_find("TZ", &spec.condition, &err), GD_OK);
-    assert_int_equal(gd_watchpoint_add(bench->debugger, &spec, NULL, &err), GD_OK);
+    assert_ok(gd_condition_find("TZ", &spec.condition, &err));
+    assert_ok(gd_watchpoint_add(bench->debugger, &spec, NULL, &err));
     bench_run(bench);
     for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++) {
         char why[200];
@@ -386,7 +386,7 @@ static void test_sum(void **state)
 {
     struct watch_bench *bench = *state;
     bench_add(bench->session, "gradients/Log-op6", "LogGrad", 6, GD_FLOAT32, 1);
-    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(bench->session->graph, NULL));
     gd_session_on_graph(bench->session);
     bench_must_watch(bench, "GS");
     gd_node_id other = N_NODES;
@@ -405,7 +405,7 @@ static void test_sum(void **state)
     double norm = sqrt(4 * 1 + 4 * 200.0 * 200), mean = sqrt(4 * 1 + 4 * 2 * 2.0);
     assert_true(fabs(hit->param[0].actual_value - norm / mean) < 1e-9);
     /* A part that is nothing but NaN, where that is normal, is no part. */
-    assert_int_equal(gd_exclude_add(bench->debugger, "gradients/Log-op6", NULL), GD_OK);
+    assert_ok(gd_exclude_add(bench->debugger, "gradients/Log-op6", NULL));
     assert_false(report_value(bench, other, false, 14, NAN));
     assert_true(report_value(bench, N_GRADIENT, false, 14, 1000));
     assert_true(fabs(bench->hits[before + 1].param[0].actual_value) > 3);
@@ -418,7 +418,7 @@ static void test_series_where_nan_is_normal(void **state)
     struct gd_stats stats = bench_stats(4, 1);
     char why[100];
     bench_must_watch(bench, "SC on ReLU-op2");
-    assert_int_equal(gd_exclude_add(bench->debugger, "net/ReLU-op2", NULL), GD_OK);
+    assert_ok(gd_exclude_add(bench->debugger, "net/ReLU-op2", NULL));
     for (int step = 1; step <= 12; step++) {
         bool last = step == 12;
         stats = bench_stats(4, last ? 50 : 1 + 0.01 * (step % 3));
@@ -493,7 +493,7 @@ static void test_deleted_meanwhile(void **state)
     struct watch_bench *bench = *state;
     bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
     bench_must_watch(bench, "TL max_gt=4 on ReLU-op2");
-    assert_int_equal(gd_debugger_observe(bench->debugger, delete_it, bench), GD_OK);
+    assert_ok(gd_debugger_observe(bench->debugger, delete_it, bench));
     assert_true(report_value(bench, N_RELU, false, 1, 6));
     assert_int_equal(bench->hit_count, 2);
     assert_null(bench->debugger->watchpoints);
@@ -533,10 +533,10 @@ static void test_remote(void **state)
     assert_int_equal(bench->fake->watches, 1);
     assert_non_null(bench_plan(bench, N_RELU, 0, true, NULL));
     assert_non_null(bench_plan(bench, N_CONV, 0, false, NULL));
-    assert_int_equal(gd_watchpoint_set_ignore(bench->debugger, number, 3, NULL), GD_OK);
+    assert_ok(gd_watchpoint_set_ignore(bench->debugger, number, 3, NULL));
     assert_int_equal(bench->fake->unwatches, 1);
     assert_non_null(bench_plan(bench, N_LOG, 0, true, NULL));
-    assert_int_equal(gd_watchpoint_set_ignore(bench->debugger, number, 0, NULL), GD_OK);
+    assert_ok(gd_watchpoint_set_ignore(bench->debugger, number, 0, NULL));
     assert_null(bench_plan(bench, N_LOG, 0, true, NULL));
     assert_int_equal(bench->fake->watches, 2);
     bench_free(bench);
@@ -579,7 +579,7 @@ static void test_remote_refusal(void **state)
     struct watch_bench *bench = bench_make(GD_CAN_STEP | GD_CAN_WATCH_REMOTE);
     struct gd_err err;
     assert_int_equal(bench_watch(bench, "TO on all if step > 3", &err), GD_EUNSUPPORTED);
-    assert_non_null(strstr(err.text, "\"if\""));
+    assert_contains(err.text, "\"if\"");
     assert_int_equal(bench_watch(bench, "SC on all", &err), GD_EUNSUPPORTED);
     bench->fake->watch_rc = GD_ELIMIT;
     assert_int_equal(bench_watch(bench, "TO on all", &err), GD_ELIMIT);

@@ -47,7 +47,7 @@ static const struct gd_condition_value above = {"max_gt", GD_PARAM_FLOAT, 5};
 static struct gd_watch_spec spec_of(const char *condition, const char *where)
 {
     struct gd_watch_spec spec = {.where = where};
-    assert_int_equal(gd_condition_find(condition, &spec.condition, NULL), GD_OK);
+    assert_ok(gd_condition_find(condition, &spec.condition, NULL));
     if (strcmp(condition, "TL") == 0) {
         spec.values = &above;
         spec.value_count = 1;
@@ -130,7 +130,7 @@ static void check_works(struct watch_bench *bench)
     }
     bench->hit_count = 0;
     struct gd_watch_spec spec = spec_of("TO", "all");
-    assert_int_equal(gd_watchpoint_add(bench->debugger, &spec, NULL, NULL), GD_OK);
+    assert_ok(gd_watchpoint_add(bench->debugger, &spec, NULL, NULL));
     assert_int_equal(bench->fake->plan_count, 2);
     report_all(bench);
     assert_int_equal(bench->hit_count, 8);

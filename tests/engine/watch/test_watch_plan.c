@@ -99,7 +99,7 @@ static void test_when(void **state)
     bench_must_watch(bench, "-exact TZ on w2.bias"); /* never runs */
     assert_non_null(bench_plan(bench, N_BIAS, 0, false, NULL));
     assert_int_equal(bench_watch(bench, "-exact WCL on weights", &err), GD_EINVAL);
-    assert_non_null(strstr(err.text, "end of a step"));
+    assert_contains(err.text, "end of a step");
     /* -step stays at the end of the step beside one that is exact. */
     bench_must_watch(bench, "TO on Conv-op1");
     assert_non_null(bench_plan(bench, N_CONV, 0, true, NULL));
@@ -130,7 +130,7 @@ static void test_hold(void **state)
     assert_int_equal(bench_items(bench, N_CONV, 0), 1);
     bench->debugger->settings.stop_on_hit = true;
     gd_watchpoints_apply(bench->debugger);
-    assert_int_equal(gd_watchpoint_delete(bench->debugger, number, NULL), GD_OK);
+    assert_ok(gd_watchpoint_delete(bench->debugger, number, NULL));
     assert_false(bench_plan(bench, N_CONV, 0, true, NULL)->hold);
     assert_null(bench_plan(bench, N_RELU, 0, true, NULL));
 }
@@ -195,12 +195,12 @@ static void test_differences(void **state)
     gd_watchpoints_apply(bench->debugger);
     gd_session_on_graph(bench->session); /* nothing new in it */
     assert_int_equal(bench->fake->plan_calls, calls + 1);
-    assert_int_equal(gd_watchpoint_enable(bench->debugger, number, false, NULL), GD_OK);
+    assert_ok(gd_watchpoint_enable(bench->debugger, number, false, NULL));
     assert_int_equal(bench->fake->plan_calls, calls + 2);
-    assert_int_equal(gd_watchpoint_delete(bench->debugger, 1, NULL), GD_OK);
+    assert_ok(gd_watchpoint_delete(bench->debugger, 1, NULL));
     assert_int_equal(bench->fake->plan_removals, 2);
     assert_int_equal(bench->fake->plan_count, 0);
-    assert_int_equal(gd_watchpoint_enable(bench->debugger, number, true, NULL), GD_OK);
+    assert_ok(gd_watchpoint_enable(bench->debugger, number, true, NULL));
     assert_int_equal(bench->fake->plan_count, 1);
 }
 
@@ -213,7 +213,7 @@ static gd_node_id grow_graph(struct watch_bench *bench, uint32_t first, uint32_t
         snprintf(name, sizeof(name), "late/Op-op%u", i);
         node = bench_add(bench->session, name, "Op", i, GD_FLOAT32, 1);
     }
-    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(bench->session->graph, NULL));
     gd_session_on_graph(bench->session);
     return node;
 }
@@ -315,7 +315,7 @@ static void test_growth_adds(void **state)
     bench_must_watch(bench, "-step 'mean > 3' on net, type:Op");
     bench_must_watch(bench, "'norm_ratio > 9' on *op1*");
     bench_must_watch(bench, "LN");
-    assert_int_equal(gd_exclude_add(bench->debugger, "*op5", &err), GD_OK);
+    assert_ok(gd_exclude_add(bench->debugger, "*op5", &err));
     bench_run(bench);
     grow_graph(bench, 100, 100);
     for (uint32_t part = 1; part <= 60; part++) {
@@ -346,16 +346,14 @@ static void test_edits(void **state)
     struct gd_err err;
     int number = bench_must_watch(bench, "TL max_gt=5 on net");
     struct gd_condition_value value = {"max_gt", GD_PARAM_FLOAT, 7};
-    assert_int_equal(gd_watchpoint_set_values(bench->debugger, number, &value, 1, NULL), GD_OK);
+    assert_ok(gd_watchpoint_set_values(bench->debugger, number, &value, 1, NULL));
     bench_plan(bench, N_RELU, 0, false, &item);
     assert_true(has_trigger(item, GD_STAT_MAX, GD_CMP_GT, 7));
     assert_false(has_trigger(item, GD_STAT_MAX, GD_CMP_GT, 5));
-    assert_int_equal(gd_watchpoint_set_where(bench->debugger, number, '-', "ReLU-op2", NULL),
-                     GD_OK);
+    assert_ok(gd_watchpoint_set_where(bench->debugger, number, '-', "ReLU-op2", NULL));
     assert_null(bench_plan(bench, N_RELU, 0, false, NULL));
-    assert_int_equal(gd_watchpoint_set_where(bench->debugger, number, '-', "Log-op3", NULL), GD_OK);
-    assert_int_equal(gd_watchpoint_set_where(bench->debugger, number, '+', "ReLU-op2", NULL),
-                     GD_OK);
+    assert_ok(gd_watchpoint_set_where(bench->debugger, number, '-', "Log-op3", NULL));
+    assert_ok(gd_watchpoint_set_where(bench->debugger, number, '+', "ReLU-op2", NULL));
     assert_string_equal(gd_watchpoint_at(bench->debugger, number)->where,
                         "net except ReLU-op2, Log-op3 with ReLU-op2");
     assert_non_null(bench_plan(bench, N_RELU, 0, false, NULL));
@@ -367,7 +365,7 @@ static void test_edits(void **state)
     assert_non_null(bench_plan(bench, N_RELU, 0, false, NULL)); /* as it was */
     assert_string_equal(gd_watchpoint_at(bench->debugger, number)->where,
                         "net except ReLU-op2, Log-op3 with ReLU-op2");
-    assert_int_equal(gd_watchpoint_set_where(bench->debugger, number, '=', "weights", NULL), GD_OK);
+    assert_ok(gd_watchpoint_set_where(bench->debugger, number, '=', "weights", NULL));
     assert_null(bench_plan(bench, N_RELU, 0, false, NULL));
     assert_non_null(bench_plan(bench, N_WEIGHT, 0, false, NULL));
     assert_int_equal(gd_watchpoint_set_expression(bench->debugger, number, "max > 1", &err),
@@ -375,7 +373,7 @@ static void test_edits(void **state)
     number = bench_must_watch(bench, "'max > 1' on ReLU-op2");
     assert_int_equal(gd_watchpoint_set_expression(bench->debugger, number, "max >", &err),
                      GD_EINVAL);
-    assert_int_equal(gd_watchpoint_set_expression(bench->debugger, number, "min < 2", &err), GD_OK);
+    assert_ok(gd_watchpoint_set_expression(bench->debugger, number, "min < 2", &err));
     bench_plan(bench, N_RELU, 0, false, &item);
     assert_true(has_trigger(item, GD_STAT_MIN, GD_CMP_LT, 2));
 }
@@ -390,7 +388,7 @@ static void test_growth(void **state)
     bench_graph(other); /* a process that comes later gets everything */
     assert_int_equal(fake->plan_count, 2);
     gd_node_id node = bench_add(bench->session, "net/Exp-op9", "Exp", 9, GD_FLOAT32, 1);
-    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(bench->session->graph, NULL));
     assert_null(bench_plan(bench, node, 0, true, NULL));
     gd_session_on_graph(bench->session);
     assert_non_null(bench_plan(bench, node, 0, true, NULL));
@@ -404,7 +402,7 @@ static void test_pending(void **state)
     assert_int_equal(bench_watch(bench, "TO on later", &err), GD_ENOTFOUND);
     assert_null(bench->debugger->watchpoints);
     assert_int_equal(bench_watch(bench, "TO on type:Nothing", &err), GD_ENOTFOUND);
-    assert_non_null(strstr(err.text, "selects no node"));
+    assert_contains(err.text, "selects no node");
     bench_must_watch(bench, "TO on net/Log-op3");
     struct fake_target *fake;
     struct gd_session *other = bench_connect(bench, BENCH_PLANS, &fake);
@@ -420,7 +418,7 @@ static void test_pending(void **state)
     gd_session_on_stopped(other, &stop);
     gd_session_on_stopped(other, &stop);
     assert_int_equal(bench->warnings, 1);
-    assert_non_null(strstr(bench->warning, "watchpoint 1 is not set in this process"));
+    assert_contains(bench->warning, "watchpoint 1 is not set in this process");
 }
 
 static void test_scalar(void **state)
@@ -459,14 +457,14 @@ static void test_excluded(void **state)
     bench_must_watch(bench, "TO on net");
     bench_must_watch(bench, "TL max_gt=5 on net");
     assert_int_equal(gd_exclude_add(bench->debugger, "nowhere", &err), GD_ENOTFOUND);
-    assert_int_equal(gd_exclude_add(bench->debugger, "Log-op3", &err), GD_OK);
+    assert_ok(gd_exclude_add(bench->debugger, "Log-op3", &err));
     assert_string_equal(gd_exclude_at(bench->debugger, 0), "Log-op3");
     assert_null(gd_exclude_at(bench->debugger, 1));
     assert_non_null(bench_plan(bench, N_LOG, 0, false, &item)); /* nothing exact wants it now */
     assert_null(bench_plan(bench, N_LOG, 0, true, NULL));
     assert_false(has_trigger(item, GD_STAT_NONFINITE, GD_CMP_GT, 0));
     assert_int_equal(gd_exclude_delete(bench->debugger, "x", &err), GD_ENOTFOUND);
-    assert_int_equal(gd_exclude_delete(bench->debugger, "Log-op3", &err), GD_OK);
+    assert_ok(gd_exclude_delete(bench->debugger, "Log-op3", &err));
     assert_non_null(bench_plan(bench, N_LOG, 0, true, NULL));
 }
 
@@ -481,7 +479,7 @@ static void test_record_and_failure(void **state)
     bench->debugger->settings.history_bytes = 1 << 20;
     gd_watchpoints_apply(bench->debugger);
     assert_true(bench_plan(bench, N_RELU, 0, true, NULL)->record);
-    assert_int_equal(gd_watchpoint_delete(bench->debugger, 1, NULL), GD_OK);
+    assert_ok(gd_watchpoint_delete(bench->debugger, 1, NULL));
     assert_int_equal(bench->fake->plan_count, 0);
     assert_int_equal(bench->warnings, 1);
     bench->debugger->settings.history_bytes = 0;
@@ -513,7 +511,7 @@ static void test_big(void **state)
         snprintf(name, sizeof(name), "big/block%u/%s-op%u", i / 100, i % 10 ? "Add" : "Mul", i);
         bench_add(bench->session, name, i % 10 ? "Add" : "Mul", 10 + i, GD_FLOAT32, 1);
     }
-    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(bench->session->graph, NULL));
     gd_session_on_graph(bench->session);
     bench_must_watch(bench, "TO on *Mul*");
     assert_int_equal(bench->fake->plan_count, 1);

@@ -64,9 +64,9 @@ static void test_statistics(void **state)
     bench_must_watch(bench, "TZ on all");
     bench_run(bench);
     bench_stop(bench, GD_STOP_STEP, 5);
-    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
+    assert_ok(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL));
     assert_int_equal(outcome.calls, 1);
-    assert_int_equal(outcome.code, GD_OK);
+    assert_ok(outcome.code);
     assert_int_equal(outcome.hits, 3); /* TZ on the weight, TO on both slots of Log */
     /* and TZ could not be checked on those; what has no value is left out */
     assert_int_equal(bench->hit_count, 5);
@@ -77,7 +77,7 @@ static void test_statistics(void **state)
     assert_int_equal(bench->fake->stats_asked, 8);
     assert_int_equal(bench->fake->fetches, 0);
     /* Again: said again. */
-    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
+    assert_ok(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL));
     assert_int_equal(outcome.hits, 3);
     assert_int_equal(bench->hit_count, 10);
     bench_free(bench);
@@ -94,7 +94,7 @@ static void test_values(void **state)
     bench_must_watch(bench, "WNC rtol=0.0001 on w1.weight");
     bench_must_watch(bench, "TR range_start_inclusive=11 range_end_inclusive=12 "
                             "range_percentage_gt=49 on ReLU-op2");
-    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
+    assert_ok(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL));
     assert_int_equal(outcome.calls, 1);
     assert_int_equal(outcome.hits, 2);
     assert_int_equal(bench->hits[0].watchpoint, 1);
@@ -115,7 +115,7 @@ static void test_states(void **state)
     bench_run(bench);
     assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, &err), GD_ESTATE);
     bench_stop(bench, GD_STOP_STEP, 1);
-    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, &err), GD_OK);
+    assert_ok(gd_watch_recheck(bench->session, take_recheck, &outcome, &err));
     assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, &err), GD_ESTATE);
     assert_int_equal(outcome.calls, 0);
     gd_session_on_lost(bench->session, "it broke");
@@ -129,8 +129,8 @@ static void test_deleted_while_asking(void **state)
     struct outcome outcome = {0};
     bench_stop(bench, GD_STOP_STEP, 1);
     int number = bench_must_watch(bench, "TO on ReLU-op2");
-    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
-    assert_int_equal(gd_watchpoint_delete(bench->debugger, number, NULL), GD_OK);
+    assert_ok(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL));
+    assert_ok(gd_watchpoint_delete(bench->debugger, number, NULL));
     fake_answer_error(bench->fake, GD_ENODATA);
     assert_int_equal(outcome.calls, 1);
     assert_int_equal(outcome.hits, 0);
@@ -142,7 +142,7 @@ static void test_sum(void **state)
     struct outcome outcome = {0};
     bench_must_watch(bench, "GS");
     bench_stop(bench, GD_STOP_STEP, 1);
-    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
+    assert_ok(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL));
     assert_int_equal(outcome.calls, 1);
     assert_int_equal(outcome.hits, 0);
     assert_int_equal(bench->hits[0].error, GD_HIT_NO_HISTORY);
@@ -157,7 +157,7 @@ static void test_process(void **state)
     bench_stop(bench, GD_STOP_STEP, 3);
     int number = bench_must_watch(bench, "TO on ReLU-op2");
     bench_must_watch(bench, "trace TZ on w1.weight");
-    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
+    assert_ok(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL));
     assert_int_equal(outcome.calls, 0);
     assert_int_equal(bench->fake->run.kind, GD_RUN_RECHECK);
     struct gd_hit hit = {.watchpoint = number, .condition = 13, .step = 3, .node = N_RELU};
@@ -173,7 +173,7 @@ static void test_process_lost(void **state)
     struct watch_bench *bench = stopped_bench(GD_CAN_STEP | GD_CAN_WATCH_REMOTE);
     struct outcome outcome = {0};
     bench_must_watch(bench, "TO on ReLU-op2");
-    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
+    assert_ok(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL));
     gd_session_on_lost(bench->session, "it broke");
     assert_int_equal(outcome.calls, 1);
     assert_int_equal(outcome.code, GD_ELOST);
@@ -186,7 +186,7 @@ static void test_debugger_ends(void **state)
     struct watch_bench *bench = stopped_bench(GD_CAN_STEP | GD_CAN_WATCH_REMOTE);
     struct outcome outcome = {0};
     bench_must_watch(bench, "TO on ReLU-op2");
-    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
+    assert_ok(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL));
     bench_free(bench);
     assert_int_equal(outcome.calls, 1);
 }
@@ -239,7 +239,7 @@ static void test_initial_missed(void **state)
     assert_int_equal(bench->hit_count, 0);
     assert_int_equal(bench->fake->stats_asked, 0);
     assert_int_equal(bench->warnings, 1);
-    assert_non_null(strstr(bench->warning, "first step is already over"));
+    assert_contains(bench->warning, "first step is already over");
 }
 
 struct held { /* questions that the fake has not answered yet */

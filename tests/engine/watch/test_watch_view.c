@@ -36,13 +36,13 @@ static void test_states(void **state)
     assert_int_equal(gd_watch_of_node(bench->session, N_BIAS, numbers, 4), 0);
     bench_add(bench->session, "only/text", "Text", GD_NO_ORDER, GD_STRING, 1);
     bench_add(bench->session, "deep/net/New-op7", "New", 7, GD_FLOAT32, 1);
-    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(bench->session->graph, NULL));
     gd_session_on_graph(bench->session);
     assert_int_equal(scope_state(bench, "only"), GD_WATCHED_CANNOT);
     bench_must_watch(bench, "TZ on New-op7");
     assert_int_equal(scope_state(bench, "deep"), GD_WATCHED_PART); /* seen from above, too */
     assert_int_equal(scope_state(bench, "deep/net"), GD_WATCHED_PART);
-    assert_int_equal(gd_watchpoint_enable(bench->debugger, second, false, NULL), GD_OK);
+    assert_ok(gd_watchpoint_enable(bench->debugger, second, false, NULL));
     assert_int_equal(scope_state(bench, "net"), GD_WATCHED_PART);
 }
 
@@ -78,7 +78,7 @@ static void test_costs(void **state)
             compute += ns[k];
         }
     }
-    assert_int_equal(gd_watch_costs(bench->debugger, take_total, &total, NULL), GD_OK);
+    assert_ok(gd_watch_costs(bench->debugger, take_total, &total, NULL));
     assert_int_equal(total.tensors, 0); /* not answered yet */
     bench->fake->costs_fn(bench->fake->costs_ctx, costs, bench->fake->plan_count, NULL);
     assert_int_equal(total.tensors, 8);
@@ -111,10 +111,10 @@ static void test_costs_asked_twice(void **state)
                                       .item_runs = runs,
                                       .item_count = 1,
                                       .report_bytes = 50};
-    assert_int_equal(gd_watch_costs(bench->debugger, take_total, &late, NULL), GD_OK);
+    assert_ok(gd_watch_costs(bench->debugger, take_total, &late, NULL));
     gd_watch_costs_fn late_fn = bench->fake->costs_fn;
     void *late_ctx = bench->fake->costs_ctx;
-    assert_int_equal(gd_watch_costs(bench->debugger, take_total, &total, NULL), GD_OK);
+    assert_ok(gd_watch_costs(bench->debugger, take_total, &total, NULL));
     late_fn(late_ctx, &cost, 1, NULL);
     bench->fake->costs_fn(bench->fake->costs_ctx, &cost, 1, NULL);
     const struct gd_watchpoint *watch = bench->debugger->watchpoints;
@@ -130,11 +130,11 @@ static void test_costs_fail(void **state)
     struct gd_watch_total total = {.tensors = 77};
     struct gd_err err;
     uint64_t ns[2] = {1, 2};
-    assert_int_equal(gd_watch_costs(bench->debugger, take_total, &total, NULL), GD_OK);
+    assert_ok(gd_watch_costs(bench->debugger, take_total, &total, NULL));
     assert_int_equal(total.tensors, 0); /* nobody to ask */
     bench_must_watch(bench, "TO on ReLU-op2");
     total.tensors = 77;
-    assert_int_equal(gd_watch_costs(bench->debugger, take_total, &total, NULL), GD_OK);
+    assert_ok(gd_watch_costs(bench->debugger, take_total, &total, NULL));
     gd_fail(&err, GD_ELOST, "gone");
     bench->fake->costs_fn(bench->fake->costs_ctx, NULL, 0, &err);
     assert_int_equal(total.tensors, 1);
@@ -145,7 +145,7 @@ static void test_costs_fail(void **state)
                                 .item_runs = ns,
                                 .item_count = 2,
                                 .report_bytes = 9};
-    assert_int_equal(gd_watch_costs(bench->debugger, take_total, &total, NULL), GD_OK);
+    assert_ok(gd_watch_costs(bench->debugger, take_total, &total, NULL));
     bench->fake->costs_fn(bench->fake->costs_ctx, &cost, 1, NULL);
     assert_int_equal(total.compute_ns, 0);
     assert_int_equal(total.report_bytes, 0);
@@ -241,7 +241,7 @@ static void test_recommended(void **state)
     snprintf(bench->session->peer.device, sizeof(bench->session->peer.device), "Ascend");
     bench_add(bench->session, "net/Tanh-op8", "Tanh", 8, GD_FLOAT32, 1);
     bench_add(bench->session, "net/Sigmoid-op9", "sigmoid", 9, GD_FLOAT32, 1);
-    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(bench->session->graph, NULL));
     gd_session_on_graph(bench->session);
     size_t count = sizeof(want) / sizeof(*want);
     for (size_t i = 0; i < count; i++) {
@@ -256,7 +256,7 @@ static void test_recommended(void **state)
                                      .value_count = it.value_count,
                                      .where = it.where,
                                      .label = "recommended"};
-        assert_int_equal(gd_watchpoint_add(bench->debugger, &spec, NULL, NULL), GD_OK);
+        assert_ok(gd_watchpoint_add(bench->debugger, &spec, NULL, NULL));
     }
     assert_false(gd_recommendation_at(bench->session, count, &it));
     bench_free(bench);
@@ -308,7 +308,7 @@ static void test_lost(void **state)
     gd_debugger_reap(bench->debugger);
     assert_int_equal(gd_watch_node_state(bench->session, N_RELU), GD_WATCHED_ALL);
     bench_must_watch(bench, "TZ on net");
-    assert_int_equal(gd_watchpoint_delete(bench->debugger, number, NULL), GD_OK);
+    assert_ok(gd_watchpoint_delete(bench->debugger, number, NULL));
     assert_int_equal(gd_watch_node_state(bench->session, N_RELU), GD_WATCHED_NONE);
     struct fake_target *fake;
     struct gd_session *again = bench_connect(bench, BENCH_PLANS, &fake);

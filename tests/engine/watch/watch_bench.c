@@ -28,7 +28,7 @@ gd_node_id bench_add(struct gd_session *session, const char *name, const char *t
     struct gd_node_desc desc = {
         .name = name, .type = type, .outputs = outputs, .output_count = slots, .order = order};
     gd_node_id id = GD_NO_NODE;
-    assert_int_equal(gd_graph_add(session->graph, &desc, &id, NULL), GD_OK);
+    assert_ok(gd_graph_add(session->graph, &desc, &id, NULL));
     return id;
 }
 
@@ -43,7 +43,7 @@ void bench_graph(struct gd_session *session)
     bench_add(session, "net/const", "Const", GD_NO_ORDER, GD_FLOAT32, 1);
     bench_add(session, "net/text", "Text", GD_NO_ORDER, GD_STRING, 1);
     bench_add(session, "deep/net/Odd-op5", "Odd", 5, GD_DT_NONE, 1);
-    assert_int_equal(gd_graph_commit(session->graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(session->graph, NULL));
     gd_session_on_graph(session);
 }
 
@@ -53,8 +53,7 @@ struct gd_session *bench_connect(struct watch_bench *bench, unsigned capabilitie
     struct gd_session *session = NULL;
     *ret = fake_create(true, NULL);
     (*ret)->target.capabilities = capabilities;
-    assert_int_equal(gd_session_create(bench->debugger, &(*ret)->target, NULL, &session, NULL),
-                     GD_OK);
+    assert_ok(gd_session_create(bench->debugger, &(*ret)->target, NULL, &session, NULL));
     return session;
 }
 
@@ -62,9 +61,9 @@ struct watch_bench *bench_make(unsigned capabilities)
 {
     struct watch_bench *bench = calloc(1, sizeof(*bench));
     assert_non_null(bench);
-    assert_int_equal(gd_debugger_create(&bench->debugger, NULL), GD_OK);
+    assert_ok(gd_debugger_create(&bench->debugger, NULL));
     bench->debugger->settings.history_bytes = 0;
-    assert_int_equal(gd_debugger_observe(bench->debugger, observe_event, bench), GD_OK);
+    assert_ok(gd_debugger_observe(bench->debugger, observe_event, bench));
     bench->session = bench_connect(bench, capabilities, &bench->fake);
     bench_graph(bench->session);
     return bench;

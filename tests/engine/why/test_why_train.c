@@ -17,7 +17,7 @@ static void where_the_way_to_the_loss_ends(void **state)
     bench_stop(b, 3, NONE);
     bench_ask(b, n.gradient, GD_BAD_ZERO);
     bench_expect(b, n.cut, "detached", "No gradient reaches w: cut (detach) cuts it off");
-    assert_non_null(strstr(b->why.text, "ends at out (linear), which reads it"));
+    assert_contains(b->why.text, "ends at out (linear), which reads it");
     assert_int_equal(gd_why_loss(b->session->graph, NULL), n.loss);
     bench_ask(b, n.w, GD_BAD_LARGE); /* whatever is asked of it, the operator is the origin */
     bench_expect(b, n.cut, "detached", "No gradient reaches w: cut (detach) cuts it off");
@@ -48,16 +48,15 @@ static void gradients_switched_off(void **state)
                           .input = {add_weight(b, "u")}};
     gd_node_id table = add_op(b, &about), silu = add_forward(b, "silu", "silu", table, 0);
 
-    assert_int_equal(gd_graph_connect(b->session->graph, n.out,
-                                      (struct gd_edge[]){{.node = n.cut}, {.node = silu}}, 2, NULL),
-                     GD_OK);
+    assert_ok(gd_graph_connect(b->session->graph, n.out,
+                               (struct gd_edge[]){{.node = n.cut}, {.node = silu}}, 2, NULL));
     b->facts.has_gradient = false;
     snprintf(b->facts.parameter, sizeof(b->facts.parameter), "u");
     bench_stop(b, 3, NONE);
     bench_ask(b, n.gradient, GD_BAD_ZERO);
     bench_expect(b, table, "no-grad",
                  "No gradient reaches u: table (linear) ran with gradients disabled");
-    assert_non_null(strstr(b->why.text, "The backward pass ends at out (linear)."));
+    assert_contains(b->why.text, "The backward pass ends at out (linear).");
 }
 
 /* Said of the loss besides: the weight is one of a model whose others are updated. */
@@ -76,10 +75,9 @@ static void weights_that_nothing_reaches(void **state)
                               .kind = GD_NODE_OTHER,
                               .input = {written, v}});
     add_forward(b, "h", "mul", add_forward(b, "g", "mul", a, c), other);
-    assert_int_equal(gd_graph_connect(b->session->graph, n.linear,
-                                      (struct gd_edge[]){{.node = a}, {.node = c}, {.node = other}},
-                                      3, NULL),
-                     GD_OK);
+    assert_ok(gd_graph_connect(b->session->graph, n.linear,
+                               (struct gd_edge[]){{.node = a}, {.node = c}, {.node = other}}, 3,
+                               NULL));
     b->facts = (struct gd_why_facts){0};
     bench_stop(b, 3, NONE);
     bench_value(b, n.loss, bench_finite(4, 4), 3);
@@ -491,10 +489,9 @@ static void recurrent_weight_that_explodes(void **state)
 
     bench_ask(b, gradient, GD_BAD_LARGE);
     assert_string_equal(b->why.rule, "exploding");
-    assert_non_null(strstr(b->why.text,
-                           "over 8 runs by a factor of 3 each, from a norm of 3 (backward/"
-                           "cell/linear_7:0) to 6561 (backward/cell/linear:0)"));
-    assert_non_null(strstr(b->why.text, "Each run multiplies by cell/w"));
+    assert_contains(b->why.text, "over 8 runs by a factor of 3 each, from a norm of 3 (backward/"
+                                 "cell/linear_7:0) to 6561 (backward/cell/linear:0)");
+    assert_contains(b->why.text, "Each run multiplies by cell/w");
 }
 
 static void recurrent_weight_that_does_not(void **state)
@@ -551,10 +548,9 @@ static void recurrence_that_nobody_watches(void **state)
     b->session->history = NULL;
     bench_ask(b, gradient, GD_BAD_LARGE);
     assert_string_equal(b->why.rule, "");
-    assert_non_null(strstr(b->why.text,
-                           " cell/linear runs 8 times on its own output, each time with "
-                           "cell/w: to see whether the values grow from run to run, "
-                           "watch `gradients` or `activations`."));
+    assert_contains(b->why.text, " cell/linear runs 8 times on its own output, each time with "
+                                 "cell/w: to see whether the values grow from run to run, "
+                                 "watch `gradients` or `activations`.");
 }
 
 static void label_out_of_range(void **state)

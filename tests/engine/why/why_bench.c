@@ -78,7 +78,7 @@ struct bench *bench_make(void)
     struct bench *bench = calloc(1, sizeof(*bench));
     struct gd_err err;
 
-    assert_int_equal(gd_debugger_create(&bench->debugger, NULL), GD_OK);
+    assert_ok(gd_debugger_create(&bench->debugger, NULL));
     bench->target = calloc(1, sizeof(*bench->target));
     bench->target->target.ops = &ops;
     bench->target->target.capabilities = ~(unsigned)GD_CAN_GOTO; /* a trainer goes forward */
@@ -115,8 +115,8 @@ static gd_node_id add_node(struct bench *bench, const char *name, const char *ty
         .name = name, .type = type, .outputs = &output, .output_count = 1, .order = order};
     gd_node_id node;
 
-    assert_int_equal(gd_graph_add(bench->session->graph, &desc, &node, NULL), GD_OK);
-    assert_int_equal(gd_graph_connect(bench->session->graph, node, inputs, count, NULL), GD_OK);
+    assert_ok(gd_graph_add(bench->session->graph, &desc, &node, NULL));
+    assert_ok(gd_graph_connect(bench->session->graph, node, inputs, count, NULL));
     return node;
 }
 
@@ -138,9 +138,7 @@ void bench_connect(struct bench *bench, gd_node_id node, gd_node_id a, gd_node_i
 {
     struct gd_edge inputs[] = {{.node = a}, {.node = b}};
 
-    assert_int_equal(
-        gd_graph_connect(bench->session->graph, node, inputs, b == GD_NO_NODE ? 1 : 2, NULL),
-        GD_OK);
+    assert_ok(gd_graph_connect(bench->session->graph, node, inputs, b == GD_NO_NODE ? 1 : 2, NULL));
 }
 
 void bench_stop(struct bench *bench, int64_t step, gd_node_id node)
@@ -148,7 +146,7 @@ void bench_stop(struct bench *bench, int64_t step, gd_node_id node)
     struct gd_stop stop = {
         .reason = GD_STOP_STEP, .step = step, .node = node, .at_step_end = node == GD_NO_NODE};
 
-    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    assert_ok(gd_graph_commit(bench->session->graph, NULL));
     gd_session_on_graph(bench->session);
     gd_session_on_stopped(bench->session, &stop);
 }
@@ -223,8 +221,7 @@ void bench_open_history(struct bench *bench)
 
     assert_true(fd >= 0);
     close(fd);
-    assert_int_equal(gd_history_create(path, 1 << 20, &peer, &bench->session->history, NULL),
-                     GD_OK);
+    assert_ok(gd_history_create(path, 1 << 20, &peer, &bench->session->history, NULL));
     unlink(path);
 }
 
@@ -300,7 +297,7 @@ enum gd_why_verdict bench_verdict(const struct bench *bench, gd_node_id node)
 
 void bench_expect(struct bench *bench, gd_node_id origin, const char *rule, const char *text)
 {
-    assert_int_equal(bench->code, GD_OK);
+    assert_ok(bench->code);
     if (bench->why.origin != origin || strcmp(bench->why.rule, rule) != 0 ||
         !strstr(bench->why.text, text)) {
         fail_msg("origin %s, rule \"%s\": %s",

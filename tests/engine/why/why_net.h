@@ -49,8 +49,8 @@ static inline gd_node_id add_op(struct bench *b, const struct about *about)
         inputs[count] = (struct gd_edge){.node = about->input[count]};
         count++;
     }
-    assert_int_equal(gd_graph_add(b->session->graph, &desc, &node, NULL), GD_OK);
-    assert_int_equal(gd_graph_connect(b->session->graph, node, inputs, count, NULL), GD_OK);
+    assert_ok(gd_graph_add(b->session->graph, &desc, &node, NULL));
+    assert_ok(gd_graph_connect(b->session->graph, node, inputs, count, NULL));
     return node;
 }
 

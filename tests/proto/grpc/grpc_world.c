@@ -175,10 +175,10 @@ static void add_server(struct world *w, const char *address)
                                        .method_count = sizeof(methods) / sizeof(methods[0]),
                                        .ctx = w,
                                        .conn_closed = conn_closed};
-    assert_int_equal(gd_grpc_server_create(w->loop, &w->settings, &w->server, &err), GD_OK);
+    assert_ok(gd_grpc_server_create(w->loop, &w->settings, &w->server, &err));
     gd_grpc_server_set_log(w->server, keep_log, w);
-    assert_int_equal(gd_grpc_server_add(w->server, &service, &err), GD_OK);
-    assert_int_equal(gd_grpc_server_listen(w->server, address, &err), GD_OK);
+    assert_ok(gd_grpc_server_add(w->server, &service, &err));
+    assert_ok(gd_grpc_server_listen(w->server, address, &err));
 }
 
 int world_setup(void **state)
@@ -282,8 +282,8 @@ void peer_init(struct peer *peer, struct world *w)
     memset(peer, 0, sizeof(*peer));
     peer->w = w;
     const char *address = gd_grpc_server_address(w->server);
-    assert_int_equal(gd_grpc_connect(address, 0, &peer->fd, NULL), GD_OK);
-    assert_int_equal(gd_grpc_client_create(address, 8 << 20, &peer->client, NULL), GD_OK);
+    assert_ok(gd_grpc_connect(address, 0, &peer->fd, NULL));
+    assert_ok(gd_grpc_client_create(address, 8 << 20, &peer->client, NULL));
     ev_io_init(&peer->reader, on_peer, peer->fd, EV_READ);
     ev_io_init(&peer->writer, on_peer, peer->fd, EV_WRITE);
     ev_prepare_init(&peer->flusher, on_prepare);
@@ -307,8 +307,7 @@ struct gd_grpc_client_call *start(struct peer *peer, const char *path, struct an
 
     memset(answer, 0, sizeof(*answer));
     gd_buf_init(&answer->last, SIZE_MAX);
-    assert_int_equal(
-        gd_grpc_client_start(peer->client, path, NULL, 0, &answer_ops, answer, &call, NULL), GD_OK);
+    assert_ok(gd_grpc_client_start(peer->client, path, NULL, 0, &answer_ops, answer, &call, NULL));
     return call;
 }
 
@@ -317,8 +316,8 @@ struct gd_grpc_client_call *unary(struct peer *peer, const char *path, const voi
 {
     struct gd_grpc_client_call *call = start(peer, path, answer);
 
-    assert_int_equal(gd_grpc_client_send(call, data, len), GD_OK);
-    assert_int_equal(gd_grpc_client_half_close(call), GD_OK);
+    assert_ok(gd_grpc_client_send(call, data, len));
+    assert_ok(gd_grpc_client_half_close(call));
     return call;
 }
 
@@ -326,7 +325,7 @@ void expect_end(struct world *w, struct answer *answer, enum gd_grpc_code code, 
 {
     RUN_UNTIL(w, answer->closed);
     assert_int_equal(answer->code, code);
-    assert_non_null(strstr(answer->text, text));
+    assert_contains(answer->text, text);
     gd_buf_deinit(&answer->last);
 }
 

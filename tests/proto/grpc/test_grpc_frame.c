@@ -50,7 +50,7 @@ static void expect_feed(const struct gd_grpc_deframer_ops *ops, size_t step, con
     gd_grpc_deframer_init(&d, GD_GRPC_IDENTITY, 100, ops, &heard);
     for (size_t i = 0; i < len; i += step) {
         size_t n = len - i < step ? len - i : step;
-        assert_int_equal(gd_grpc_deframer_feed(&d, bytes + i, n, NULL), GD_OK);
+        assert_ok(gd_grpc_deframer_feed(&d, bytes + i, n, NULL));
     }
     assert_string_equal(gd_buf_text(&heard.text), wanted);
     assert_true(gd_grpc_deframer_at_end(&d));
@@ -83,7 +83,7 @@ static void expect_fault(const uint8_t *bytes, size_t len, enum gd_grpc_encoding
 
     gd_grpc_deframer_init(&d, encoding, 1000, &whole, &heard);
     assert_int_equal(gd_grpc_deframer_feed(&d, bytes, len, &err), code);
-    assert_non_null(strstr(err.text, sentence));
+    assert_contains(err.text, sentence);
     assert_int_equal(heard.text.len, 0);
     gd_grpc_deframer_deinit(&d);
     gd_buf_deinit(&heard.text);
@@ -109,7 +109,7 @@ static void test_no_memory_for_promises(void **state)
     uint8_t bytes[] = {0, 0x7f, 0xff, 0xff, 0xff, 'a', 'b'};
 
     gd_grpc_deframer_init(&d, GD_GRPC_IDENTITY, UINT32_MAX, &whole, &heard);
-    assert_int_equal(gd_grpc_deframer_feed(&d, bytes, sizeof(bytes), NULL), GD_OK);
+    assert_ok(gd_grpc_deframer_feed(&d, bytes, sizeof(bytes), NULL));
     assert_false(gd_grpc_deframer_at_end(&d));
     assert_true(d.body.cap < 4096); /* 2 GiB were promised, two bytes came */
     gd_grpc_deframer_deinit(&d);
@@ -164,7 +164,7 @@ static void test_compressed_messages(void **state)
         len += add_message(bytes + len, 0, "plain");
         gd_grpc_deframer_init(&d, kinds[k].encoding, 100, &chunks, &heard);
         for (size_t i = 0; i < len; i++) {
-            assert_int_equal(gd_grpc_deframer_feed(&d, bytes + i, 1, NULL), GD_OK);
+            assert_ok(gd_grpc_deframer_feed(&d, bytes + i, 1, NULL));
         }
         assert_memory_equal(gd_buf_text(&heard.text), "m5:hello c0-1/5:p ", 18);
         gd_grpc_deframer_deinit(&d);
@@ -181,10 +181,10 @@ static void test_bad_compression(void **state)
     size_t len = deflate_data(zeros, sizeof(zeros), 31, packed, sizeof(packed));
 
     assert_int_equal(gd_grpc_decompress(GD_GRPC_GZIP, packed, len, &out, &err), GD_ELIMIT);
-    assert_non_null(strstr(err.text, "50000"));
+    assert_contains(err.text, "50000");
     gd_buf_deinit(&out);
     gd_buf_init(&out, sizeof(zeros));
-    assert_int_equal(gd_grpc_decompress(GD_GRPC_GZIP, packed, len, &out, &err), GD_OK);
+    assert_ok(gd_grpc_decompress(GD_GRPC_GZIP, packed, len, &out, &err));
     assert_int_equal(out.len, sizeof(zeros));
     for (size_t cut = 0; cut < len; cut++) {
         gd_buf_clear(&out);
@@ -205,9 +205,9 @@ static void test_percent_coding(void **state)
 
     for (size_t i = 0; i < 5; i++) {
         struct gd_buf out = GD_BUF_INIT(100), again = GD_BUF_INIT(100);
-        assert_int_equal(gd_grpc_percent_encode(texts[i], &out), GD_OK);
+        assert_ok(gd_grpc_percent_encode(texts[i], &out));
         assert_string_equal(gd_buf_text(&out), coded[i]);
-        assert_int_equal(gd_grpc_percent_decode(gd_buf_text(&out), out.len, &again), GD_OK);
+        assert_ok(gd_grpc_percent_decode(gd_buf_text(&out), out.len, &again));
         assert_string_equal(gd_buf_text(&again), back[i]);
         gd_buf_deinit(&out);
         gd_buf_deinit(&again);
@@ -268,7 +268,7 @@ static void test_addresses(void **state)
             assert_string_equal(address.host, cases[i].host);
             assert_string_equal(address.port, cases[i].port);
         } else {
-            assert_non_null(strstr(err.text, "HOST:PORT"));
+            assert_contains(err.text, "HOST:PORT");
         }
     }
 }
@@ -277,9 +277,9 @@ static void test_encodings(void **state)
 {
     enum gd_grpc_encoding encoding;
 
-    assert_int_equal(gd_grpc_encoding_parse("gzip", &encoding), GD_OK);
+    assert_ok(gd_grpc_encoding_parse("gzip", &encoding));
     assert_int_equal(encoding, GD_GRPC_GZIP);
-    assert_int_equal(gd_grpc_encoding_parse("identity", &encoding), GD_OK);
+    assert_ok(gd_grpc_encoding_parse("identity", &encoding));
     assert_int_equal(encoding, GD_GRPC_IDENTITY);
     assert_int_equal(gd_grpc_encoding_parse("snappy", &encoding), GD_EUNSUPPORTED);
 }

@@ -39,9 +39,8 @@ static void test_headers(void **state)
     struct gd_grpc_client_call *call;
 
     peer_init(&peer, w);
-    assert_int_equal(gd_grpc_client_start(peer.client, "/t/Token", headers, 1, &answer_ops, &answer,
-                                          &call, NULL),
-                     GD_OK);
+    assert_ok(gd_grpc_client_start(peer.client, "/t/Token", headers, 1, &answer_ops, &answer, &call,
+                                   NULL));
     gd_grpc_client_send(call, "", 0);
     gd_grpc_client_half_close(call);
     RUN_UNTIL(w, answer.closed);
@@ -60,8 +59,8 @@ static void test_chat(void **state)
     struct gd_grpc_client_call *call = start(&peer, "/t/Chat", &answer);
     struct gd_grpc_client_call *second = start(&peer, "/t/Chat", &other);
     for (int i = 1; i <= 20; i++) {
-        assert_int_equal(gd_grpc_client_send(call, "ping", 4), GD_OK);
-        assert_int_equal(gd_grpc_client_send(second, "pong!", 5), GD_OK);
+        assert_ok(gd_grpc_client_send(call, "ping", 4));
+        assert_ok(gd_grpc_client_send(second, "pong!", 5));
         RUN_UNTIL(w, answer.messages == i && other.messages == i);
     }
     assert_string_equal(gd_buf_text(&answer.last), "ping");
@@ -116,12 +115,9 @@ static void test_pieces(void **state)
     peer_init(&peer, w);
     struct gd_grpc_client_call *call = start(&peer, "/t/Trace", &answer);
     struct gd_grpc_piece pieces[] = {{big, 500000}, {"", 0}, {big + 250000, 250000}};
-    assert_int_equal(gd_grpc_client_send_pieces(call, "head", 4, pieces, 3, on_release, &sent[0]),
-                     GD_OK);
-    assert_int_equal(gd_grpc_client_send_pieces(call, NULL, 0, pieces + 1, 1, on_release, &sent[1]),
-                     GD_OK);
-    assert_int_equal(gd_grpc_client_send_pieces(call, "ab", 2, NULL, 0, on_release, &sent[2]),
-                     GD_OK);
+    assert_ok(gd_grpc_client_send_pieces(call, "head", 4, pieces, 3, on_release, &sent[0]));
+    assert_ok(gd_grpc_client_send_pieces(call, NULL, 0, pieces + 1, 1, on_release, &sent[1]));
+    assert_ok(gd_grpc_client_send_pieces(call, "ab", 2, NULL, 0, on_release, &sent[2]));
     gd_grpc_client_half_close(call);
     RUN_UNTIL(w, answer.closed);
     assert_string_equal(gd_buf_text(&answer.last), "750004:7 0:0 2:98 ");
@@ -262,7 +258,7 @@ static void test_an_answer_larger_than_the_limit(void **state)
     peer_init(&peer, w);
     unary(&peer, "/t/Hold", "", 0, &answer);
     RUN_UNTIL(w, w->held);
-    assert_int_equal(gd_grpc_reply(w->held, big, sizeof(big)), GD_OK);
+    assert_ok(gd_grpc_reply(w->held, big, sizeof(big)));
     RUN_UNTIL(w, answer.closed);
     assert_int_equal(answer.last.len, sizeof(big));
     expect_end(w, &answer, GD_GRPC_OK, "");
@@ -304,7 +300,7 @@ static void test_too_many_connections(void **state)
     peer_init(&second, w);
     unary(&second, "/t/Echo", "x", 1, &answer);
     expect_end(w, &answer, GD_GRPC_UNAVAILABLE, "");
-    assert_non_null(strstr(gd_buf_text(&w->log), "max-connections"));
+    assert_contains(gd_buf_text(&w->log), "max-connections");
     expect_echo(w, &first, "still in");
     peer_deinit(&second);
     peer_deinit(&first);
@@ -430,13 +426,13 @@ static void test_silent_peers(void **state)
     expect_echo(w, &peer, "one"); /* answers PINGs while the loop runs */
     ev_io_stop(w->loop, &peer.reader);
     RUN_UNTIL(w, w->conns_closed == 1);
-    assert_non_null(strstr(gd_buf_text(&w->log), "no answer to a PING"));
+    assert_contains(gd_buf_text(&w->log), "no answer to a PING");
     peer_deinit(&peer);
 
     int fd;
-    assert_int_equal(gd_grpc_connect(gd_grpc_server_address(w->server), 0, &fd, NULL), GD_OK);
+    assert_ok(gd_grpc_connect(gd_grpc_server_address(w->server), 0, &fd, NULL));
     RUN_UNTIL(w, w->conns_closed == 2);
-    assert_non_null(strstr(gd_buf_text(&w->log), "did not speak HTTP/2 within"));
+    assert_contains(gd_buf_text(&w->log), "did not speak HTTP/2 within");
     close(fd);
 }
 
@@ -457,7 +453,7 @@ static void test_keepalive_keeps(void **state)
         RUN_UNTIL(w, conn->ping_out);
         RUN_UNTIL(w, !conn->ping_out);
     }
-    assert_int_equal(gd_grpc_client_ping(peer.client), GD_OK);
+    assert_ok(gd_grpc_client_ping(peer.client));
     RUN_UNTIL(w, gd_grpc_client_pongs(peer.client) == 1);
     gd_grpc_reply(w->held, "", 0);
     expect_end(w, &answer, GD_GRPC_OK, "");

@@ -83,7 +83,7 @@ static void add_graph(const char *name, unsigned nodes, bool unwanted)
     }
     pb_text(&bytes, 2, name);
     assert_false(bytes.failed);
-    assert_int_equal(ms_ingest_add(world.ingest, &bytes, unwanted, NULL), GD_OK);
+    assert_ok(ms_ingest_add(world.ingest, &bytes, unwanted, NULL));
     gd_buf_deinit(&bytes);
 }
 
@@ -150,12 +150,12 @@ static void test_ctrl_c_keeps_it_out(void **state)
     gd_progress_stop_all(world.debugger);
     until_idle();
     assert_int_equal(world.idle, 1);
-    assert_non_null(strstr(world.warning, "graph large was not loaded: interrupted after "));
-    assert_non_null(strstr(world.warning, " of 200000 nodes; `refresh graph` loads it"));
+    assert_contains(world.warning, "graph large was not loaded: interrupted after ");
+    assert_contains(world.warning, " of 200000 nodes; `refresh graph` loads it");
     assert_int_equal(count_graph().nodes, 0);
     assert_int_equal(count_graph().edges, 0);
     add_graph("small", 3, false);
-    assert_int_equal(ms_ingest_again(world.ingest, NULL), GD_OK);
+    assert_ok(ms_ingest_again(world.ingest, NULL));
     until_idle();
     assert_int_equal(count_graph().nodes, MANY + 3);
     assert_int_equal(count_graph().edges, MANY - 1 + 2);
@@ -166,8 +166,7 @@ static void test_a_later_one_of_its_name_replaces_it(void **state)
 {
     add_graph("main", 5, true);
     until_idle();
-    assert_non_null(
-        strstr(world.warning, "graph main was not loaded: interrupted while it arrived"));
+    assert_contains(world.warning, "graph main was not loaded: interrupted while it arrived");
     assert_int_equal(count_graph().nodes, 0);
     add_graph("main", 3, false);
     until_idle();
@@ -179,7 +178,7 @@ static void test_the_session_ends_meanwhile(void **state)
 {
     add_graph("large", MANY, false);
     until_half();
-    assert_int_equal(gd_target_detach(world.session->target, NULL), GD_OK);
+    assert_ok(gd_target_detach(world.session->target, NULL));
     assert_null(world.ingest);
     assert_int_equal(world.session->state, GD_FINISHED);
     gd_debugger_reap(world.debugger);

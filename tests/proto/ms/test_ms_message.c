@@ -24,7 +24,7 @@ static void expect_bytes(struct gd_buf *reply, int rc, const char *hex)
 {
     uint8_t want[1024];
     size_t len = read_hex(hex, want);
-    assert_int_equal(rc, GD_OK);
+    assert_ok(rc);
     assert_int_equal(reply->len, len);
     assert_memory_equal(gd_buf_text(reply), want, len);
     gd_buf_deinit(reply);
@@ -210,19 +210,19 @@ static void test_tensor(void **state)
     struct seen seen = {0};
     struct gd_ms_tensor_decoder *decoder;
     uint8_t bytes[128];
-    assert_int_equal(gd_ms_tensor_decoder_create(0, on_tensor, &seen, &decoder, NULL), GD_OK);
+    assert_ok(gd_ms_tensor_decoder_create(0, on_tensor, &seen, &decoder, NULL));
     size_t len =
         read_hex("0a 12 44 65 66 61 75 6c 74 2f 66 63 31 2e 77 65 69 67 68 74 12 01 30 1a 08 00 00 "
                  "80 3f 00 00 00 40 20 02 28 0b 30 01 3a 00 40 01",
                  bytes);
-    assert_int_equal(gd_ms_tensor_feed(decoder, bytes, len, 0, len, NULL), GD_OK);
+    assert_ok(gd_ms_tensor_feed(decoder, bytes, len, 0, len, NULL));
     assert_int_equal(seen.calls, 1);
     assert_true(seen.value[0] == 1.0f && seen.value[1] == 2.0f);
     assert_string_equal(seen.name, "Default/fc1.weight");
     len = read_hex(
         "0a 12 44 65 66 61 75 6c 74 2f 66 63 31 2e 77 65 69 67 68 74 12 01 30 30 01 3a 00 40 01",
         bytes);
-    assert_int_equal(gd_ms_tensor_feed(decoder, bytes, len, 0, len, NULL), GD_OK);
+    assert_ok(gd_ms_tensor_feed(decoder, bytes, len, 0, len, NULL));
     assert_int_equal(seen.calls, 2);
     assert_true(seen.absent);
     gd_ms_tensor_decoder_destroy(decoder);

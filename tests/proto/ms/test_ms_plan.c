@@ -123,9 +123,8 @@ static void connect_process(const char *version, bool gpu)
     world.gpu = gpu;
     snprintf(metadata.backend, sizeof(metadata.backend), "%s", gpu ? "GPU" : "Ascend");
     snprintf(metadata.ms_version, sizeof(metadata.ms_version), "%s", version);
-    assert_int_equal(
-        gd_ms_target_create(world.debugger, &io, &world, "peer:1", &metadata, &world.target, NULL),
-        GD_OK);
+    assert_ok(
+        gd_ms_target_create(world.debugger, &io, &world, "peer:1", &metadata, &world.target, NULL));
     world.session = gd_ms_target_session(world.target);
     gd_ms_target_on_metadata(world.target, &metadata);
     send_graph();
@@ -140,16 +139,16 @@ static int add_watch(const char *abbreviation, const char *name, double value, c
     struct gd_condition_value given = {name, GD_PARAM_FLOAT, value};
     struct gd_watch_spec spec = {.where = where, .values = &given, .value_count = name != NULL};
     struct gd_watchpoint *made;
-    assert_int_equal(gd_condition_find(abbreviation, &condition, NULL), GD_OK);
+    assert_ok(gd_condition_find(abbreviation, &condition, NULL));
     spec.condition = condition;
-    assert_int_equal(gd_watchpoint_add(world.debugger, &spec, &made, NULL), GD_OK);
+    assert_ok(gd_watchpoint_add(world.debugger, &spec, &made, NULL));
     return made->number;
 }
 
 static void resume_run(enum gd_run_kind kind)
 {
     struct gd_run run = {.kind = kind, .count = 1, .node = GD_NO_NODE};
-    assert_int_equal(gd_target_resume(world.session->target, &run, NULL), GD_OK);
+    assert_ok(gd_target_resume(world.session->target, &run, NULL));
 }
 
 static const Debugger__ViewCMD *view_command(enum gd_ms_level level, size_t tensors)
@@ -202,9 +201,8 @@ static void give_value(const char *name, const char *iter, float value)
     float *content = calloc(2, sizeof(*content));
     assert_non_null(content);
     content[0] = value;
-    assert_int_equal(gd_tensor_wrap(GD_FLOAT32, &shape, content, 2 * sizeof(*content), free_content,
-                                    NULL, &tensor, NULL),
-                     GD_OK);
+    assert_ok(gd_tensor_wrap(GD_FLOAT32, &shape, content, 2 * sizeof(*content), free_content, NULL,
+                             &tensor, NULL));
     gd_ms_target_on_tensor(world.target, name, "0", iter, tensor, NULL);
     gd_tensor_unref(tensor);
 }
@@ -239,7 +237,7 @@ static void test_a_hit_stops_at_the_end_of_the_step(void **state)
     assert_int_equal(world.session->stop.reason, GD_STOP_HIT);
     assert_int_equal(world.session->stop.step, 2);
     assert_true(world.session->stop.at_step_end);
-    assert_non_null(strstr(world.session->stop.text, "(TL) on Default/a/Op-op3:0"));
+    assert_contains(world.session->stop.text, "(TL) on Default/a/Op-op3:0");
     assert_int_equal(world.hits, 1);
     assert_int_equal(world.hit.watchpoint, number);
     assert_int_equal(world.hit.step, 2);
@@ -322,7 +320,7 @@ static void test_a_step_without_a_stop_at_its_end(void **state)
     resume_run(GD_RUN_NEXT);
     wait_at(1, "Default/a/Op-op0");
     assert_int_equal(world.session->stop.step, 2);
-    assert_non_null(strstr(world.warning, "step 1 passed"));
+    assert_contains(world.warning, "step 1 passed");
     resume_run(GD_RUN_STEP);
     wait_at(1, "Default/a/Op-op9");
     view_command(GD_MS_BASE, 1); /* the second is looked at */
@@ -390,7 +388,7 @@ static void test_what_the_process_cannot(void **state)
         gd_ms_target_on_hits_end(world.target);
         wait_at(step, "Default/a/Op-op9");
     }
-    assert_non_null(strstr(world.warning, "cannot evaluate watchpoint"));
+    assert_contains(world.warning, "cannot evaluate watchpoint");
     assert_int_equal(world.reply->cmd_case, DEBUGGER__EVENT_REPLY__CMD_SET_CMD);
     assert_true(world.reply->set_cmd->delete_);
     assert_int_equal(world.reply->set_cmd->id, 1);
@@ -483,7 +481,7 @@ static void test_interrupted_in_the_middle(void **state)
     resume_run(GD_RUN_CONTINUE);
     wait_at(0, "");
     view_command(GD_MS_BASE, 1);
-    assert_int_equal(gd_target_interrupt(world.session->target, NULL), GD_OK);
+    assert_ok(gd_target_interrupt(world.session->target, NULL));
     give_base(2);
     wait_at(0, "");
     assert_int_equal(world.session->state, GD_RUNNING);
@@ -502,7 +500,7 @@ static void test_deleted_in_the_middle(void **state)
     wait_at(0, "");
     give_base(2);
     wait_at(0, "");
-    assert_int_equal(gd_watchpoint_delete(world.debugger, number, NULL), GD_OK);
+    assert_ok(gd_watchpoint_delete(world.debugger, number, NULL));
     give_value("Default/a/Op-op3", "", 9);
     assert_int_equal(world.hits, 0);
     wait_at(0, "");
@@ -529,7 +527,7 @@ static void test_ends_in_the_middle(void **state)
         case 1:
             gd_ms_target_on_done(world.target, &(struct gd_ms_metadata){.training_done = true});
             break;
-        case 2: assert_int_equal(gd_target_kill(world.session->target, NULL), GD_OK); break;
+        case 2: assert_ok(gd_target_kill(world.session->target, NULL)); break;
         case 3:
             gd_session_on_lost(world.session, "somebody else said so");
             gd_debugger_reap(world.debugger);
@@ -567,15 +565,13 @@ static void test_costs(void **state)
 {
     struct gd_plan_cost total = {0};
     connect_process("2.0.0", false);
-    assert_int_equal(gd_target_watch_costs(world.session->target, count_costs, &total, NULL),
-                     GD_OK);
+    assert_ok(gd_target_watch_costs(world.session->target, count_costs, &total, NULL));
     assert_int_equal(total.item_count, 0);
     add_watch("TL", "mean_gt", 5, "Default/a/Op-op3");
     resume_run(GD_RUN_CONTINUE);
     step_with(0, "Default/a/Op-op3", 1, true);
     step_with(1, "Default/a/Op-op3", 1, false);
-    assert_int_equal(gd_target_watch_costs(world.session->target, count_costs, &total, NULL),
-                     GD_OK);
+    assert_ok(gd_target_watch_costs(world.session->target, count_costs, &total, NULL));
     assert_int_equal(total.item_count, 1);
     assert_int_equal(total.reports, 2);
     assert_int_equal(total.wait_ns, 2); /* the item's runs */
@@ -592,16 +588,16 @@ static void test_plans_that_are_refused(void **state)
     plan.exact = false;
     item.scalar = "loss";
     assert_int_equal(gd_target_watch_plan(world.session->target, &plan, &err), GD_EUNSUPPORTED);
-    assert_non_null(strstr(err.text, "loss"));
+    assert_contains(err.text, "loss");
     item.scalar = NULL;
     item.node = 4000000; /* is not there */
-    assert_int_equal(gd_target_watch_plan(world.session->target, &plan, &err), GD_OK);
+    assert_ok(gd_target_watch_plan(world.session->target, &plan, &err));
     resume_run(GD_RUN_CONTINUE);
     wait_at(0, "");
     assert_true(is_run());
     plan.item_count = 0;
-    assert_int_equal(gd_target_watch_plan(world.session->target, &plan, &err), GD_OK);
-    assert_int_equal(gd_target_watch_plan(world.session->target, &plan, &err), GD_OK);
+    assert_ok(gd_target_watch_plan(world.session->target, &plan, &err));
+    assert_ok(gd_target_watch_plan(world.session->target, &plan, &err));
 }
 
 static const struct CMUnitTest tests[] = {

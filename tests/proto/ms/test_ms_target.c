@@ -131,9 +131,8 @@ static void send_second_graph(void)
 
 static void create_target(const struct gd_ms_metadata *metadata)
 {
-    assert_int_equal(
-        gd_ms_target_create(world.debugger, &io, &world, "peer:1", metadata, &world.target, NULL),
-        GD_OK);
+    assert_ok(
+        gd_ms_target_create(world.debugger, &io, &world, "peer:1", metadata, &world.target, NULL));
     world.session = gd_ms_target_session(world.target);
 }
 
@@ -196,7 +195,7 @@ static int add_watch(const char *condition, const char *where)
     const struct gd_condition *found;
     struct gd_watchpoint *made = NULL;
     struct gd_err err = {0};
-    assert_int_equal(gd_condition_find(condition, &found, NULL), GD_OK);
+    assert_ok(gd_condition_find(condition, &found, NULL));
     int rc = gd_watchpoint_add(
         world.debugger, &(struct gd_watch_spec){.condition = found, .where = where}, &made, &err);
     return rc != GD_OK ? rc : made->number;
@@ -207,11 +206,11 @@ static int add_watch(const char *condition, const char *where)
 static void test_steps_are_our_own_count(void **state)
 {
     connect_process("2.0.0", "Ascend"); /* says 0 again at the end of its first step */
-    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_STEP, 1, NULL));
     assert_string_equal(world.reply, "step");
     wait_at(0, "");
     expect_stop(GD_STOP_STEP, 1, true);
-    assert_int_equal(resume_run(GD_RUN_STEP, 2, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_STEP, 2, NULL));
     wait_at(1, "");
     assert_string_equal(world.reply, "step"); /* from memory, at once */
     wait_at(2, "");
@@ -232,10 +231,10 @@ static void test_a_new_graph_is_no_step(void **state)
                  {"1.2.0", "GPU", 1, 1, 2}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         connect_process(cases[i].version, cases[i].backend);
-        assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
+        assert_ok(resume_run(GD_RUN_STEP, 1, NULL));
         wait_at(cases[i].first_end, RELU);
         expect_stop(GD_STOP_STEP, 1, true);
-        assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
+        assert_ok(resume_run(GD_RUN_STEP, 1, NULL));
         send_second_graph();
         wait_at(cases[i].new_graph, RELU);
         assert_string_equal(world.reply, "step");
@@ -250,7 +249,7 @@ static void test_a_new_graph_behind_a_step(void **state)
 {
     connect_process("1.4.0",
                     "GPU"); /* stops where the next step begins, which may be a new graph's */
-    assert_int_equal(resume_run(GD_RUN_STEP, 2, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_STEP, 2, NULL));
     send_second_graph();
     wait_at(1, RELU);
     assert_string_equal(world.reply, "step");
@@ -263,7 +262,7 @@ static void test_a_late_start_is_seen(void **state)
     struct gd_ms_metadata metadata = {.device_name = "0:1", .backend = "GPU", .cur_step = 41};
     create_target(&metadata);
     wait_at(41, RELU);
-    assert_non_null(strstr(world.warning, "without having sent a graph"));
+    assert_contains(world.warning, "without having sent a graph");
     assert_int_equal(world.session->state, GD_STOPPED);
     assert_int_equal(world.session->stop.step, 42);
 }
@@ -275,13 +274,13 @@ static void test_a_late_start_between_steps(void **state)
     create_target(&metadata);
     wait_at(41, RELU);
     int64_t first = world.session->stop.step;
-    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_STEP, 1, NULL));
     wait_at(42, RELU);
     expect_stop(GD_STOP_STEP, first + 1, true);
-    assert_int_equal(resume_run(GD_RUN_NEXT, 1, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_NEXT, 1, NULL));
     wait_at(42, RELU);
     expect_stop(GD_STOP_NODE, first + 2, false);
-    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_STEP, 1, NULL));
     wait_at(43, RELU);
     expect_stop(GD_STOP_STEP, first + 2, true);
 }
@@ -292,17 +291,17 @@ static void test_gpu_hit_in_a_step_and_behind_it(void **state)
     int number = add_watch("TO", RELU);
     assert_string_equal(world.reply, "set");
     wait_at(0, "");
-    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_CONTINUE, 0, NULL));
     hit_on(RELU, 1, GD_WIRE_NOT_FINITE, 0);
     wait_at(0, RELU);
     expect_stop(GD_STOP_HIT, 1, false);
     assert_int_equal(world.hit.watchpoint, number);
     assert_int_equal(world.hit.step, 1);
     assert_int_equal(world.hit.stop_sequence, world.session->stop.sequence);
-    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_STEP, 1, NULL));
     wait_at(0, RELU); /* same count, same kernel: now it is the end of the step */
     expect_stop(GD_STOP_STEP, 1, true);
-    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_STEP, 1, NULL));
     wait_at(1, RELU);
     expect_stop(GD_STOP_STEP, 2, true);
 }
@@ -314,7 +313,7 @@ static void test_what_cannot_be_checked_does_not_stop(void **state)
     assert_int_equal(world.hits, 0);
     assert_int_equal(add_watch("TZ", "all"), 1); /* WL without a test was refused */
     wait_at(0, "");
-    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_CONTINUE, 0, NULL));
     for (int step = 0; step < 5; step++) {
         hit_on(WEIGHT, 1, GD_WIRE_ALL_ZERO, GD_HIT_NAN);
         wait_at(step, "");
@@ -330,9 +329,9 @@ static void test_strange_hits(void **state)
     connect_process("2.0.0", "Ascend");
     add_watch("TO", "all");
     wait_at(0, "");
-    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_STEP, 1, NULL));
     hit_on(RELU, 77, GD_WIRE_NOT_FINITE, 0);
-    assert_non_null(strstr(world.warning, "never set"));
+    assert_contains(world.warning, "never set");
     assert_int_equal(world.hits, 0);
     hit_on("Default/not/in/the/graph", 1, GD_WIRE_NOT_FINITE, 0);
     assert_int_equal(world.hits, 1);
@@ -345,16 +344,16 @@ static void test_strange_hits(void **state)
 static void test_run_to_node(void **state)
 {
     connect_process("1.9.0", "GPU");
-    assert_int_equal(resume_run(GD_RUN_TO_NODE, 0, RELU), GD_OK);
+    assert_ok(resume_run(GD_RUN_TO_NODE, 0, RELU));
     assert_string_equal(world.reply, "node " RELU);
     wait_at(0, RELU);
     expect_stop(GD_STOP_NODE, 1, false);
     assert_int_equal(world.session->stop.node, find_node(RELU));
     /* it does not come by any more: given up after a whole step */
-    assert_int_equal(resume_run(GD_RUN_TO_NODE, 0, CONV), GD_OK);
+    assert_ok(resume_run(GD_RUN_TO_NODE, 0, CONV));
     wait_at(1, "Default/elsewhere"); /* the rest of step 1, and all of step 2 */
     expect_stop(GD_STOP_STEP, 2, true);
-    assert_non_null(strstr(world.warning, "did not execute"));
+    assert_contains(world.warning, "did not execute");
     assert_int_equal(resume_run(GD_RUN_TO_NODE, 0, WEIGHT), GD_EINVAL);
 }
 
@@ -362,13 +361,13 @@ static void test_breakpoints(void **state)
 {
     connect_process("1.9.0", "GPU");
     gd_node_id both[] = {find_node(CONV), find_node(RELU)};
-    assert_int_equal(gd_target_set_breakpoints(world.session->target, both, 1, NULL), GD_OK);
-    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    assert_ok(gd_target_set_breakpoints(world.session->target, both, 1, NULL));
+    assert_ok(resume_run(GD_RUN_CONTINUE, 0, NULL));
     assert_string_equal(world.reply, "node " CONV); /* one name goes out as it is */
     wait_at(0, CONV);
     expect_stop(GD_STOP_BREAKPOINT, 1, false);
-    assert_int_equal(gd_target_set_breakpoints(world.session->target, both, 2, NULL), GD_OK);
-    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    assert_ok(gd_target_set_breakpoints(world.session->target, both, 2, NULL));
+    assert_ok(resume_run(GD_RUN_CONTINUE, 0, NULL));
     assert_string_equal(world.reply, "node "); /* several need a look at each */
     wait_at(0, "Default/other");
     assert_string_equal(world.reply, "node ");
@@ -379,11 +378,11 @@ static void test_breakpoints(void **state)
 static void test_interrupt(void **state)
 {
     connect_process("1.9.0", "Ascend");
-    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_CONTINUE, 0, NULL));
     wait_at(0, "");
     assert_string_equal(world.reply, "step");
-    assert_int_equal(gd_target_interrupt(world.session->target, NULL), GD_OK);
-    assert_non_null(strstr(world.warning, "end of step 2"));
+    assert_ok(gd_target_interrupt(world.session->target, NULL));
+    assert_contains(world.warning, "end of step 2");
     wait_at(1, "");
     expect_stop(GD_STOP_INTERRUPT, 2, true);
 }
@@ -394,7 +393,7 @@ static void test_initial_weights_are_checked_before_the_first_step(void **state)
     assert_int_equal(add_watch("WI", "all"), 1);
     assert_string_equal(world.reply, "set");
     wait_at(0, "");
-    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_STEP, 1, NULL));
     assert_string_equal(world.reply, "recheck");
     wait_at(0, "");
     assert_string_equal(world.reply, "step"); /* nothing fired: the run goes on */
@@ -416,7 +415,7 @@ static void test_keep_alive(void **state)
     gd_ms_target_tick(world.target);
     assert_string_equal(world.reply, "nothing"); /* OK and no command: it asks again */
     assert_int_equal(world.session->state, GD_STOPPED);
-    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK); /* nothing is held: it waits */
+    assert_ok(resume_run(GD_RUN_STEP, 1, NULL)); /* nothing is held: it waits */
     wait_at(0, "");
     assert_string_equal(world.reply, "step");
 }
@@ -429,21 +428,21 @@ static void test_silence(void **state)
     world.debugger->settings.keepalive = 0;
     gd_ms_target_tick(world.target);
     assert_string_equal(world.warning, "");
-    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_CONTINUE, 0, NULL));
     gd_ms_target_on_heartbeat(world.target, 5);
     world.now += 16;
     gd_ms_target_tick(world.target);
     assert_string_equal(world.warning, "");
     world.now += 1;
     gd_ms_target_tick(world.target);
-    assert_non_null(strstr(world.warning, "not responding"));
+    assert_contains(world.warning, "not responding");
     assert_int_equal(world.session->state, GD_RUNNING); /* no more than a warning */
     world.warning[0] = '\0';
     world.now += 100;
     gd_ms_target_tick(world.target);
     assert_string_equal(world.warning, ""); /* once */
     wait_at(0, "");
-    assert_non_null(strstr(world.warning, "responding again"));
+    assert_contains(world.warning, "responding again");
     assert_string_equal(world.reply, "step");
 }
 
@@ -452,20 +451,20 @@ static void test_silence_of_a_short_period(void **state)
 {
     connect_process("1.9.0", "Ascend");
     world.debugger->settings.keepalive = 0;
-    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_CONTINUE, 0, NULL));
     gd_ms_target_on_heartbeat(world.target, 1);
     world.now += 16;
     gd_ms_target_tick(world.target);
     assert_string_equal(world.warning, "");
     world.now += 1;
     gd_ms_target_tick(world.target);
-    assert_non_null(strstr(world.warning, "not responding"));
+    assert_contains(world.warning, "not responding");
 }
 
 static void test_no_heartbeat_means_nothing_before_1_5(void **state)
 {
     connect_process("1.3.0", "Ascend");
-    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_CONTINUE, 0, NULL));
     world.now += 100000;
     gd_ms_target_tick(world.target);
     assert_string_equal(world.warning, "");
@@ -492,9 +491,8 @@ static void give_value(const char *name, int64_t elements)
     static const float content[16];
     struct gd_shape shape = {.rank = 1, .dim = {elements}};
     struct gd_tensor *tensor;
-    assert_int_equal(gd_tensor_wrap(GD_FLOAT32, &shape, content, (size_t)elements * 4, NULL, NULL,
-                                    &tensor, NULL),
-                     GD_OK);
+    assert_ok(gd_tensor_wrap(GD_FLOAT32, &shape, content, (size_t)elements * 4, NULL, NULL, &tensor,
+                             NULL));
     gd_ms_target_on_tensor(world.target, name, "0", "", tensor, NULL);
     gd_tensor_unref(tensor);
 }
@@ -512,8 +510,8 @@ static void test_base_first_then_value(void **state)
     size_t bytes;
     connect_process("1.9.0", "Ascend");
     assert_false(gd_ms_target_expects(world.target, &bytes));
-    assert_int_equal(fetch_value(WEIGHT, GD_CURRENT), GD_OK);
-    assert_int_equal(fetch_value(CONV, GD_CURRENT), GD_OK); /* waits: one view at a time */
+    assert_ok(fetch_value(WEIGHT, GD_CURRENT));
+    assert_ok(fetch_value(CONV, GD_CURRENT)); /* waits: one view at a time */
     assert_string_equal(world.reply, "view 2");
     give_value("unasked", 4);
     assert_int_equal(world.fetched, 0);
@@ -541,28 +539,28 @@ static void test_no_bytes_and_a_shape(void **state)
     connect_process("1.9.0", "Ascend");
     struct gd_ms_base base = {.dtype = GD_FLOAT32, .wire_dtype = 11};
     base.shape = (struct gd_shape){.rank = 2, .dim = {1 << 20, 1 << 20}};
-    assert_int_equal(fetch_value(WEIGHT, GD_CURRENT), GD_OK);
+    assert_ok(fetch_value(WEIGHT, GD_CURRENT));
     gd_ms_target_on_base(world.target, &base);
     assert_int_equal(world.fetched, 1);
     assert_int_equal(world.fetch_code, GD_EPROTO);
     wait_at(0, "");
     base.shape.dim[1] = 0;
-    assert_int_equal(fetch_value(WEIGHT, GD_CURRENT), GD_OK);
+    assert_ok(fetch_value(WEIGHT, GD_CURRENT));
     gd_ms_target_on_base(world.target, &base);
     assert_int_equal(world.fetched, 2);
-    assert_int_equal(world.fetch_code, GD_OK);
+    assert_ok(world.fetch_code);
 }
 
 static void test_too_large_is_never_asked_for(void **state)
 {
     connect_process("1.9.0", "Ascend");
     world.debugger->settings.max_tensor = UINT64_MAX;
-    assert_int_equal(fetch_value(CONV, GD_CURRENT), GD_OK);
+    assert_ok(fetch_value(CONV, GD_CURRENT));
     give_base(GD_MS_MAX_VALUE / 4 + 1, (int64_t)GD_MS_MAX_VALUE + 4);
     assert_int_equal(world.fetch_code, GD_ELIMIT);
     wait_at(0, "");
     assert_string_equal(world.reply, "");
-    assert_int_equal(fetch_value(CONV, GD_CURRENT), GD_OK);
+    assert_ok(fetch_value(CONV, GD_CURRENT));
     give_base(GD_MS_MAX_VALUE / 4, GD_MS_MAX_VALUE);
     wait_at(0, "");
     assert_string_equal(world.reply, "view 0");
@@ -571,12 +569,12 @@ static void test_too_large_is_never_asked_for(void **state)
 static void test_answers_that_do_not_come(void **state)
 {
     connect_process("1.3.0", "Ascend");
-    assert_int_equal(fetch_value(CONV, GD_CURRENT), GD_OK);
+    assert_ok(fetch_value(CONV, GD_CURRENT));
     assert_string_equal(world.reply, "view 0");
     wait_at(0, ""); /* the next command is asked for, and nothing came */
     assert_int_equal(world.fetched, 1);
     assert_int_equal(world.fetch_code, GD_ENODATA);
-    assert_int_equal(fetch_value(CONV, GD_CURRENT), GD_OK);
+    assert_ok(fetch_value(CONV, GD_CURRENT));
     gd_ms_target_on_closed(world.target);
     assert_int_equal(world.fetched, 2);
     assert_int_equal(world.fetch_code, GD_ELOST);
@@ -587,10 +585,10 @@ static void test_previous_values(void **state)
 {
     connect_process("1.9.0", "GPU");
     assert_int_equal(fetch_value(CONV, GD_PREVIOUS), GD_EUNSUPPORTED);
-    assert_int_equal(fetch_value(WEIGHT, GD_PREVIOUS), GD_OK);
+    assert_ok(fetch_value(WEIGHT, GD_PREVIOUS));
     assert_string_equal(world.reply, "view 2");
     gd_ms_target_on_base(world.target, &(struct gd_ms_base){.shape = {.rank = 1}});
-    assert_non_null(strstr(world.fetch_text, "keeps none on GPU"));
+    assert_contains(world.fetch_text, "keeps none on GPU");
 }
 
 /* ---- ends ---------------------------------------------------------------------------------- */
@@ -598,11 +596,11 @@ static void test_previous_values(void **state)
 static void test_kill(void **state)
 {
     connect_process("1.9.0", "GPU");
-    assert_int_equal(resume_run(GD_RUN_NEXT, 1, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_NEXT, 1, NULL));
     wait_at(0, CONV);
-    assert_int_equal(gd_target_kill(world.session->target, NULL), GD_OK);
+    assert_ok(gd_target_kill(world.session->target, NULL));
     assert_string_equal(world.reply, "exit");
-    assert_non_null(strstr(world.warning, "finish its step first"));
+    assert_contains(world.warning, "finish its step first");
     wait_at(0, RELU); /* it finishes its step, and asks once more */
     assert_string_equal(world.reply, "exit");
     gd_ms_target_on_closed(world.target);
@@ -614,7 +612,7 @@ static void test_detach(void **state)
     connect_process("1.9.0", "Ascend");
     add_watch("TO", "all");
     wait_at(0, "");
-    assert_int_equal(gd_target_detach(world.session->target, NULL), GD_OK);
+    assert_ok(gd_target_detach(world.session->target, NULL));
     assert_string_equal(world.reply, "nothing");
     assert_true(world.gone && world.detached);
     assert_int_equal(world.last_id, 1);
@@ -624,7 +622,7 @@ static void test_detach(void **state)
 static void test_done(void **state)
 {
     connect_process("1.9.0", "Ascend");
-    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    assert_ok(resume_run(GD_RUN_CONTINUE, 0, NULL));
     gd_ms_target_on_done(world.target, &(struct gd_ms_metadata){.training_done = true});
     assert_int_equal(world.session->state, GD_FINISHED);
     assert_false(world.gone); /* the owner knows */

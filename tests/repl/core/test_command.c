@@ -10,7 +10,7 @@ static const struct command *find_command(const char *word)
     const struct command *command = NULL;
     struct gd_err err;
 
-    assert_int_equal(command_find(NULL, word, strlen(word), &command, &err), GD_OK);
+    assert_ok(command_find(NULL, word, strlen(word), &command, &err));
     return command;
 }
 
@@ -32,7 +32,7 @@ static void short_forms_are_gdbs(void **state)
         const struct command *command = NULL;
         struct gd_err err;
         int rc = command_find(NULL, pairs[i][0], strlen(pairs[i][0]), &command, &err);
-        assert_int_equal(rc, GD_OK);
+        assert_ok(rc);
         assert_string_equal(command->name, pairs[i][1]);
     }
 }
@@ -83,7 +83,7 @@ static void check_texts(const struct command *c, bool is_sub)
         group[0] = ' ';
         memcpy(group + 1, c->group, strlen(c->group) + 1);
         memcpy(group + 1 + strlen(c->group), " ", 2);
-        assert_non_null(strstr(groups, group));
+        assert_contains(groups, group);
     }
 }
 
@@ -103,8 +103,8 @@ static void an_ambiguous_prefix_lists_the_candidates(void **state)
     struct gd_err err = {.code = GD_OK};
 
     assert_int_equal(command_find(NULL, "de", 2, &command, &err), GD_EAMBIGUOUS);
-    assert_non_null(strstr(err.text, "define"));
-    assert_non_null(strstr(err.text, "delete"));
+    assert_contains(err.text, "define");
+    assert_contains(err.text, "delete");
     assert_null(command);
 }
 
@@ -114,9 +114,9 @@ static void a_wrong_name_gets_a_hint(void **state)
     struct gd_err err = {.code = GD_OK};
 
     assert_int_equal(command_find(NULL, "contineu", 8, &command, &err), GD_ENOTFOUND);
-    assert_non_null(strstr(err.text, "\"continue\""));
+    assert_contains(err.text, "\"continue\"");
     assert_int_equal(command_find(NULL, "zzzzzz", 6, &command, &err), GD_ENOTFOUND);
-    assert_non_null(strstr(err.text, "help"));
+    assert_contains(err.text, "help");
     assert_int_equal(command_find(NULL, "", 0, &command, &err), GD_ENOTFOUND);
 }
 
@@ -126,7 +126,7 @@ static void sub_tables_are_searched_alone(void **state)
     const struct command *sub = NULL;
     struct gd_err err = {.code = GD_OK};
 
-    assert_int_equal(command_find(info->sub, "graph", 5, &sub, &err), GD_OK);
+    assert_ok(command_find(info->sub, "graph", 5, &sub, &err));
     assert_string_equal(sub->name, "graph");
     assert_int_equal(command_find(info->sub, "continue", 8, &sub, &err), GD_ENOTFOUND);
 }

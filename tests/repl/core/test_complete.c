@@ -68,7 +68,7 @@ static void names_that_harm_a_terminal(void **state)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct gd_node_desc desc = {.name = names[i], .type = "T"};
         gd_node_id node;
-        assert_int_equal(gd_graph_add(graph, &desc, &node, NULL), GD_OK);
+        assert_ok(gd_graph_add(graph, &desc, &node, NULL));
     }
     gd_graph_commit(graph, NULL);
     completes_to("print evil/", 6, "evil/good");

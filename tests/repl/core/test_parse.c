@@ -21,7 +21,7 @@ static int tear_down(void **state)
 static void line_is(const char *text, const char *name, const char *format, const char *rest)
 {
     struct parsed_line line;
-    assert_int_equal(parse_line(text, &arena, &line, &err), GD_OK);
+    assert_ok(parse_line(text, &arena, &line, &err));
     assert_string_equal(line.name, name);
     assert_string_equal(line.format, format);
     assert_string_equal(line.rest, rest);
@@ -57,7 +57,7 @@ static void bad_lines_are_refused(void **state)
     text[PARSE_MAX_LINE + 1] = '\0';
     assert_int_equal(parse_line(text, &arena, &line, &err), GD_ELIMIT);
     text[PARSE_MAX_LINE] = '\0';
-    assert_int_equal(parse_line(text, &arena, &line, &err), GD_OK);
+    assert_ok(parse_line(text, &arena, &line, &err));
     free(text);
     assert_int_equal(parse_line("(x)", &arena, &line, &err), GD_EINVAL);
     assert_int_equal(parse_line("\"x\"", &arena, &line, &err), GD_EINVAL);
@@ -68,7 +68,7 @@ static void args_are(const char *text, int count, ...)
     struct parsed_args args;
     va_list words;
 
-    assert_int_equal(parse_args(text, &arena, &args, &err), GD_OK);
+    assert_ok(parse_args(text, &arena, &args, &err));
     assert_int_equal(args.argc, count);
     assert_null(args.argv[count]);
     va_start(words, count);
@@ -96,19 +96,19 @@ static void redirection_is_taken_out(void **state)
 {
     struct parsed_args args;
 
-    assert_int_equal(parse_args("graph > out.txt", &arena, &args, &err), GD_OK);
+    assert_ok(parse_args("graph > out.txt", &arena, &args, &err));
     assert_string_equal(args.file, "out.txt");
     assert_false(args.append);
     assert_string_equal(args.line, "graph");
     assert_int_equal(args.argc, 1);
-    assert_int_equal(parse_args("a b >>'o p'", &arena, &args, &err), GD_OK);
+    assert_ok(parse_args("a b >>'o p'", &arena, &args, &err));
     assert_string_equal(args.file, "o p");
     assert_true(args.append);
     assert_string_equal(args.line, "a b");
-    assert_int_equal(parse_args("\">\" x", &arena, &args, &err), GD_OK);
+    assert_ok(parse_args("\">\" x", &arena, &args, &err));
     assert_null(args.file);
     assert_int_equal(args.argc, 2);
-    assert_int_equal(parse_args("a>b", &arena, &args, &err), GD_OK);
+    assert_ok(parse_args("a>b", &arena, &args, &err));
     assert_null(args.file);
     assert_int_equal(parse_args("a >", &arena, &args, &err), GD_EINVAL);
     assert_int_equal(parse_args("a > b c", &arena, &args, &err), GD_EINVAL);
@@ -118,13 +118,13 @@ static void background_is_taken_out(void **state)
 {
     struct parsed_args args;
 
-    assert_int_equal(parse_args("3 &", &arena, &args, &err), GD_OK);
+    assert_ok(parse_args("3 &", &arena, &args, &err));
     assert_true(args.background);
     assert_string_equal(args.line, "3");
-    assert_int_equal(parse_args("&", &arena, &args, &err), GD_OK);
+    assert_ok(parse_args("&", &arena, &args, &err));
     assert_true(args.background);
     assert_int_equal(args.argc, 0);
-    assert_int_equal(parse_args("\"&\"", &arena, &args, &err), GD_OK);
+    assert_ok(parse_args("\"&\"", &arena, &args, &err));
     assert_false(args.background);
     assert_string_equal(args.argv[0], "&");
 }
@@ -133,9 +133,9 @@ static void what_follows_the_first_word(void **state)
 {
     struct parsed_args args;
 
-    assert_int_equal(parse_args("graph  a b", &arena, &args, &err), GD_OK);
+    assert_ok(parse_args("graph  a b", &arena, &args, &err));
     assert_string_equal(args.after_first, "a b");
-    assert_int_equal(parse_args("graph > f", &arena, &args, &err), GD_OK);
+    assert_ok(parse_args("graph > f", &arena, &args, &err));
     assert_string_equal(args.after_first, "");
 }
 
@@ -144,7 +144,7 @@ static void unclosed_quotes_are_refused(void **state)
     struct parsed_args args;
 
     assert_int_equal(parse_args("a \"b", &arena, &args, &err), GD_EINVAL);
-    assert_non_null(strstr(err.text, "not closed"));
+    assert_contains(err.text, "not closed");
     assert_int_equal(parse_args("'", &arena, &args, &err), GD_EINVAL);
     assert_int_equal(parse_args("a > 'f", &arena, &args, &err), GD_EINVAL);
 }
@@ -158,7 +158,7 @@ static void brackets_alone_cost_little(void **state)
     memset(text, '[', PARSE_MAX_LINE - 1);
     memset(text + PARSE_MAX_LINE / 2, ')', PARSE_MAX_LINE / 2 - 1);
     text[PARSE_MAX_LINE - 1] = '\0';
-    assert_int_equal(parse_args(text, &arena, &args, &err), GD_OK);
+    assert_ok(parse_args(text, &arena, &args, &err));
     assert_int_equal(args.argc, 1);
     free(text);
 }
@@ -182,12 +182,12 @@ static void program_words_know_only_quotes(void **state)
     int argc = 0;
     char **argv = NULL;
 
-    assert_int_equal(parse_words("-- prog [a b] > f &", &arena, &argc, &argv, &err), GD_OK);
+    assert_ok(parse_words("-- prog [a b] > f &", &arena, &argc, &argv, &err));
     assert_int_equal(argc, 7);
     assert_string_equal(argv[2], "[a");
     assert_string_equal(argv[4], ">");
     assert_string_equal(argv[6], "&");
-    assert_int_equal(parse_words("'a b' \"c\\\\d\"", &arena, &argc, &argv, &err), GD_OK);
+    assert_ok(parse_words("'a b' \"c\\\\d\"", &arena, &argc, &argv, &err));
     assert_int_equal(argc, 2);
     assert_string_equal(argv[1], "c\\d");
 }

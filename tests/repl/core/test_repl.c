@@ -152,8 +152,7 @@ static void everyone_is_told(void **state)
     for (int i = 0; i < 2; i++) {
         struct gd_peer peer = {.rank = i + 1, .world_size = 1};
         struct gd_session *session = NULL;
-        assert_int_equal(gd_session_create(net->fake.debugger, &others[i], &peer, &session, NULL),
-                         GD_OK);
+        assert_ok(gd_session_create(net->fake.debugger, &others[i], &peer, &session, NULL));
         gd_session_on_stopped(session, &stop);
     }
     fake_run(&net->fake, "session 1", NULL);
@@ -304,8 +303,8 @@ static void a_stop_at_a_node_shows_its_source(void **state)
     n->fake.next_stop = (struct gd_stop){.reason = GD_STOP_NODE, .step = 4, .node = n->matmul};
     n->fake.has_next_stop = true;
     const char *out = fake_run(&n->fake, "next", NULL);
-    assert_non_null(strstr(out, "step 4, net/fc1/MatMul-op1 (MatMul)\n"));
-    assert_non_null(strstr(out, "sample.txt:4\t"));
+    assert_contains(out, "step 4, net/fc1/MatMul-op1 (MatMul)\n");
+    assert_contains(out, "sample.txt:4\t");
 }
 
 static void break_and_continue(void **state)
@@ -385,7 +384,7 @@ static void commands_run_at_the_stop(void **state)
     net_expect_part(n, "continue", "(MatMul)\n");
     n->fake.next_stop = stop;
     n->fake.has_next_stop = true;
-    assert_non_null(strstr(fake_run(&n->fake, "continue", NULL), "\nhit\n"));
+    assert_contains(fake_run(&n->fake, "continue", NULL), "\nhit\n");
     net_expect_part(n, "info breakpoints", "        echo hit\\n\n");
     fake_run(&n->fake, "commands 1", NULL);
     fake_run(&n->fake, "silent", NULL);
@@ -396,10 +395,10 @@ static void commands_run_at_the_stop(void **state)
     n->fake.next_stop = stop;
     n->fake.has_next_stop = true;
     const char *out = fake_run(&n->fake, "continue", NULL);
-    assert_non_null(strstr(out, "quiet\n"));
+    assert_contains(out, "quiet\n");
     assert_null(strstr(out, "Breakpoint"));
     assert_null(strstr(out, "never"));
-    assert_non_null(strstr(out, "Stopped")); /* the stop after the one that the body continued */
+    assert_contains(out, "Stopped"); /* the stop after the one that the body continued */
     net_expect_part(n, "commands 7", "error: there is no breakpoint or watchpoint 7");
 }
 
@@ -569,7 +568,7 @@ static void errors_have_codes(void **state)
 static void bytes_that_are_no_text_do_not_break_the_line(void **state)
 {
     const char *out = fake_run(&((struct net *)*state)->fake, "echo \xff\xfe", NULL);
-    assert_non_null(strstr(out, "\\\\xff\\\\xfe"));
+    assert_contains(out, "\\\\xff\\\\xfe");
 }
 
 /* As it fires and as `info hits` lists it: what is no number has its name, never null. */

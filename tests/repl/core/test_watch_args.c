@@ -164,18 +164,17 @@ static void edit_takes_parts(void **state)
 {
     const struct gd_condition *tl = NULL;
     struct watch_args args;
-    assert_int_equal(gd_condition_find("TL", &tl, NULL), GD_OK);
-    assert_int_equal(
-        watch_args_parse_edit(&arena, "max_gt=3 abs_mean_gt=off if step > 3", 0, tl, &args, NULL),
-        GD_OK);
+    assert_ok(gd_condition_find("TL", &tl, NULL));
+    assert_ok(
+        watch_args_parse_edit(&arena, "max_gt=3 abs_mean_gt=off if step > 3", 0, tl, &args, NULL));
     assert_int_equal(args.value_count, 2);
     assert_int_equal(args.off, 2);
     assert_string_equal(args.guard, "step > 3");
     assert_null(args.where);
-    assert_int_equal(watch_args_parse_edit(&arena, "on weights", 0, tl, &args, NULL), GD_OK);
+    assert_ok(watch_args_parse_edit(&arena, "on weights", 0, tl, &args, NULL));
     assert_false(args.has_head);
     assert_string_equal(args.where, "weights");
-    assert_int_equal(watch_args_parse_edit(&arena, "max > 5 on all", 0, NULL, &args, NULL), GD_OK);
+    assert_ok(watch_args_parse_edit(&arena, "max > 5 on all", 0, NULL, &args, NULL));
     assert_string_equal(args.expression, "max > 5");
     assert_int_equal(watch_args_parse_edit(&arena, "", 0, tl, &args, NULL), GD_EUSAGE);
     assert_int_equal(watch_args_parse_edit(&arena, "foo", 0, tl, &args, NULL), GD_EUSAGE);
