@@ -17,7 +17,8 @@ const char *gd_origin_name(enum gd_origin origin)
     return names[origin];
 }
 
-bool gd_is_collective(const char *op)
+/* "AllReduce", "all_gather": all ranks take part in it. */
+static bool is_collective(const char *op)
 {
     static const char *const names[] = {"allreduce",  "all_reduce",    "allgather",
                                         "all_gather", "reducescatter", "reduce_scatter",
@@ -404,7 +405,7 @@ static int scan_outputs(struct search *s, size_t from, size_t *at, uint32_t *bad
             break;
         }
         ret->checked++;
-        ret->layer += gd_is_collective(s->b->unit[s->matching->match[s->order[*at]].b].op);
+        ret->layer += is_collective(s->b->unit[s->matching->match[s->order[*at]].b].op);
         rc = note_amplified(s, s->order[*at], ret, err);
     }
     return rc;
@@ -564,7 +565,7 @@ static int describe_difference(struct search *s, size_t at, uint32_t bad, struct
     if (at > 0) {
         ret->good = s->matching->match[s->order[at - 1]];
     }
-    ret->collective = gd_is_collective(s->b->unit[ret->at.b].op);
+    ret->collective = is_collective(s->b->unit[ret->at.b].op);
     rc = judge_output(s, &ret->at, bad, &ret->difference, &ret->item_a, err);
     rc = rc != GD_OK ? rc : judge_inputs(s, s->order[at], &inputs, err);
     if (rc != GD_OK) {

@@ -63,7 +63,5 @@ int gd_divergence_find(struct gd_table *a, struct gd_table *b, const struct gd_m
 void gd_divergence_free(struct gd_divergence *divergence);
 /* Orders by bisection (the middle, then the middles of the halves): the order in which to dump. */
 void gd_middle_first(size_t count, size_t *order);
-/* "AllReduce", "all_gather": all ranks take part in it. */
-bool gd_is_collective(const char *op);
 
 #endif

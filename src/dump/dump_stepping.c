@@ -355,7 +355,7 @@ static int copy_plan(const struct gd_watch_plan *plan, struct dump_plan *ret, st
 int dump_watch_plan(struct gd_target *base, const struct gd_watch_plan *plan, struct gd_err *err)
 {
     struct dump_target *target = (struct dump_target *)base;
-    struct dump_plan *grown, made;
+    struct dump_plan made;
     size_t at = 0;
     int rc;
 
@@ -374,12 +374,10 @@ int dump_watch_plan(struct gd_target *base, const struct gd_watch_plan *plan, st
         return rc;
     }
     if (at == target->plan_count) {
-        grown = realloc(target->plans, (at + 1) * sizeof(*grown));
-        if (!grown) {
+        if (!gd_grow_list(&target->plans, at, &target->plan_cap, sizeof(made))) {
             dump_free_plan(&made);
             return gd_fail_nomem(err);
         }
-        target->plans = grown;
         target->plan_count++;
     } else {
         dump_free_plan(&target->plans[at]);

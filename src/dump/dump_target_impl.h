@@ -58,7 +58,7 @@ struct dump_target {
     size_t at;       /* index of the current step */
     gd_node_id node; /* inside a step: stopped after this node; GD_NO_NODE: at the step's end */
     struct dump_plan *plans; /* sorted by id */
-    size_t plan_count;
+    size_t plan_count, plan_cap;
     gd_node_id *breaks; /* sorted */
     size_t break_count;
     /* what was found in the step being evaluated */

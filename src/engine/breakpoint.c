@@ -55,14 +55,10 @@ static int compare_sites(const void *a, const void *b)
 
 static bool add_site(struct gd_session_impl *impl, gd_node_id node, int number)
 {
-    struct session_site *grown =
-        gd_grow(impl->sites, impl->site_count, &impl->site_cap, sizeof(*grown));
-
-    if (!grown) {
+    if (!gd_grow_list(&impl->sites, impl->site_count, &impl->site_cap, sizeof(*impl->sites))) {
         return false;
     }
-    impl->sites = grown;
-    grown[impl->site_count++] = (struct session_site){.node = node, .number = number};
+    impl->sites[impl->site_count++] = (struct session_site){.node = node, .number = number};
     return true;
 }
 

@@ -655,12 +655,31 @@ static void find_layout(struct printer *printer)
     finish_style(&printer->imag, precision);
 }
 
+static int print_array(struct printer *printer, struct gd_err *err)
+{
+    const struct gd_format *format = printer->format;
+    const struct gd_buf *out = printer->out;
+
+    printer->edge = format->edge_items < 1 ? 1 : format->edge_items;
+    printer->abbreviated = !format->all && gd_tensor_count(printer->tensor) > format->threshold;
+    printer->line_start = out->len;
+    /* Each takes at least two characters; without this check, a huge tensor would be processed
+     * before the buffer refuses. */
+    if ((uint64_t)shown_count(printer) > (out->max - out->len) / 2) {
+        return gd_fail(err, GD_ELIMIT, "%lld values do not fit in %zu bytes of text: print a slice",
+                       (long long)shown_count(printer), out->max);
+    }
+    find_layout(printer);
+    printer->visit = visit_print;
+    walk_axis(printer, 0, printer->tensor->data);
+    return printer->stopped ? gd_fail(err, GD_EINTR, "interrupted") : GD_OK;
+}
+
 int gd_format_values(const struct gd_tensor *tensor, const struct gd_format *format,
                      struct gd_buf *out, struct gd_err *err)
 {
     struct gd_format checked = *format;
     struct printer printer = {.tensor = tensor, .format = &checked, .out = out};
-    int64_t count = gd_tensor_count(tensor);
     char word[WORD_MAX];
 
     if (checked.precision < 0) {
@@ -673,7 +692,7 @@ int gd_format_values(const struct gd_tensor *tensor, const struct gd_format *for
         return gd_fail(err, GD_EUNSUPPORTED, "values of type %s cannot be printed",
                        gd_dtype_name(tensor->dtype));
     }
-    if (count == 0) {
+    if (gd_tensor_count(tensor) == 0) {
         gd_buf_puts(out, "[]");
     } else if (tensor->shape.rank == 0 && !format->letter) {
         gd_format_scalar(tensor->dtype, tensor->data, out);
@@ -681,22 +700,10 @@ int gd_format_values(const struct gd_tensor *tensor, const struct gd_format *for
         letter_text(tensor->dtype, &checked, tensor->data, word);
         gd_buf_puts(out, word);
     } else {
-        printer.edge = format->edge_items < 1 ? 1 : format->edge_items;
-        printer.abbreviated = !format->all && count > format->threshold;
-        printer.line_start = out->len;
-        /* Each takes at least two characters; without this check, a huge tensor would be processed
-         * before the buffer refuses. */
-        if ((uint64_t)shown_count(&printer) > (out->max - out->len) / 2) {
-            return gd_fail(err, GD_ELIMIT,
-                           "%lld values do not fit in %zu bytes of text: print a slice",
-                           (long long)shown_count(&printer), out->max);
+        int rc = print_array(&printer, err);
+        if (rc != GD_OK) {
+            return rc;
         }
-        find_layout(&printer);
-        printer.visit = visit_print;
-        walk_axis(&printer, 0, tensor->data);
-    }
-    if (printer.stopped) {
-        return gd_fail(err, GD_EINTR, "interrupted");
     }
     if (out->failed) {
         return gd_fail(err, GD_ELIMIT, "the values need more than %zu bytes of text: print a slice",

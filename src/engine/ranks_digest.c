@@ -50,12 +50,9 @@ static size_t place_of(struct check *check, const char *name, size_t hint)
             return i;
         }
     }
-    struct gd_ranks_digest *more =
-        gd_grow(check->tensor, check->tensor_count, &check->room, sizeof(*more));
-    if (!more) {
+    if (!gd_grow_list(&check->tensor, check->tensor_count, &check->room, sizeof(*check->tensor))) {
         return SIZE_MAX;
     }
-    check->tensor = more;
     uint64_t *hash = calloc(check->count, sizeof(*hash));
     if (!hash) {
         return SIZE_MAX;

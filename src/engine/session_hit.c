@@ -29,13 +29,10 @@ static struct gd_hit *hit_slot(struct gd_session *session)
             return NULL;
         }
     }
-    struct gd_hit *grown =
-        gd_grow(session->hits, session->hit_count, &session->impl->hit_cap, sizeof(*grown));
-    if (!grown) {
-        return NULL;
-    }
-    session->hits = grown;
-    return &session->hits[session->hit_count++];
+    return gd_grow_list(&session->hits, session->hit_count, &session->impl->hit_cap,
+                        sizeof(*session->hits))
+               ? &session->hits[session->hit_count++]
+               : NULL;
 }
 
 /* A process reports only the wire number, which several conditions share. */

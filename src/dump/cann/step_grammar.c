@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 struct parse {
     const char *text, *at;
     const struct gd_step_rules *rules;
     struct gd_err *err;
+    size_t cap; /* of the list of ranges */
 };
 
 static int fail_syntax(struct parse *parse, const char *at, const char *what)
@@ -75,18 +78,13 @@ static int take_range(struct parse *parse, struct gd_step_range *range)
 static int add_range(struct parse *parse, struct gd_steps *steps)
 {
     uint32_t max = parse->rules->max_groups;
-    struct gd_step_range *grown;
 
     if (max && steps->count == max) {
         return gd_fail(parse->err, GD_ELIMIT, "\"%.100s\" has more than %u groups of steps",
                        parse->text, max);
     }
-    if ((steps->count & (steps->count + 1)) == 0) { /* lengths 0, 1, 3, 7, ...: the list is full */
-        grown = realloc(steps->range, (2 * (size_t)steps->count + 1) * sizeof(*grown));
-        if (!grown) {
-            return gd_fail_nomem(parse->err);
-        }
-        steps->range = grown;
+    if (!gd_grow_list(&steps->range, steps->count, &parse->cap, sizeof(*steps->range))) {
+        return gd_fail_nomem(parse->err);
     }
     return take_range(parse, &steps->range[steps->count++]);
 }

@@ -64,7 +64,7 @@ static int take_lines(struct gd_mapping *mapping, struct gd_err *err)
     return GD_OK;
 }
 
-int gd_mapping_read_file(const char *path, struct gd_mapping **ret, struct gd_err *err)
+static int read_file(const char *path, struct gd_mapping **ret, struct gd_err *err)
 {
     struct gd_mapping *mapping = calloc(1, sizeof(*mapping));
     struct gd_file_text text;
@@ -114,7 +114,7 @@ int gd_mapping_read(const struct gd_listing *listing, uint32_t place, struct gd_
     int rc = find_path(listing, place, path, sizeof(path), &why);
 
     *ret = NULL;
-    rc = rc != GD_OK ? rc : gd_mapping_read_file(path, ret, &why);
+    rc = rc != GD_OK ? rc : read_file(path, ret, &why);
     if (rc == GD_OK || rc == GD_ENOTFOUND) {
         return GD_OK;
     }

@@ -13,7 +13,6 @@ struct gd_mapping;
 /* Of a directory, or of the directory a file is in; *ret is NULL if there is none. */
 int gd_mapping_read(const struct gd_listing *listing, uint32_t place, struct gd_mapping **ret,
                     struct gd_err *err);
-int gd_mapping_read_file(const char *path, struct gd_mapping **ret, struct gd_err *err);
 void gd_mapping_free(struct gd_mapping *mapping); /* NULL is fine */
 
 /* The original name of a file; without an entry (or mapping), the name itself. */

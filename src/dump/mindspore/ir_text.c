@@ -282,11 +282,25 @@ static const char *in_brackets(struct reading *in, const char *text, const char 
     return len >= 2 ? keep_text(in, text + 1, len - 2) : NULL;
 }
 
+/* "%1(debug) = ": the node's variable. Returns what follows; NULL: no variable can be read. */
+static const char *take_variable(struct reading *in, const char *text)
+{
+    size_t len = 1 + strcspn(text + 1, "( =");
+    const char *equals = text + len;
+
+    in->at.variable = keep_text(in, text, len);
+    if (*equals == '(') {
+        in->at.debug = in_brackets(in, equals, &equals);
+    }
+    equals += strspn(equals, " ");
+    return *equals == '=' && in->at.variable ? equals + 1 + strspn(equals + 1, " ") : NULL;
+}
+
 /* "  %1(debug) = Op(operands) {...} primitive_attrs: {...}" */
 static int open_node(struct reading *in, const char *line)
 {
     struct pending *at = &in->at;
-    const char *text = line + 2, *end = text, *attrs;
+    const char *text = line + 2, *end, *attrs;
     int rc = close_node(in);
     size_t len;
 
@@ -297,22 +311,11 @@ static int open_node(struct reading *in, const char *line)
     at->outputs = at->frames = 0;
     at->has_types = at->outermost_first = false;
     at->failed = in->fails;
-    if (*text == '%') {
-        const char *equals;
-
-        len = 1 + strcspn(text + 1, "( =");
-        equals = text + len;
-        at->variable = keep_text(in, text, len);
-        if (*equals == '(') {
-            at->debug = in_brackets(in, equals, &end);
-            equals = end;
-        }
-        equals += strspn(equals, " ");
-        if (*equals != '=' || !at->variable) {
-            return GD_OK; /* type unknown */
-        }
-        text = equals + 1 + strspn(equals + 1, " ");
+    text = *text == '%' ? take_variable(in, text) : text;
+    if (!text) {
+        return GD_OK; /* type unknown */
     }
+    end = text;
     len = strcspn(text, "(");
     attrs = strncmp(text, "PrimFunc_", 9) == 0 ? text + 9 : text;
     at->op = *attrs == '%'                     ? "call"

@@ -63,7 +63,7 @@ static const char *part_at(const struct parts *parts, int i)
     return i < parts->count ? parts->name[i] : "";
 }
 
-static bool number_behind(const char *name, const char *prefix, uint64_t max, uint64_t *ret)
+static bool number_after(const char *name, const char *prefix, uint64_t max, uint64_t *ret)
 {
     size_t len = strlen(prefix);
 
@@ -71,11 +71,12 @@ static bool number_behind(const char *name, const char *prefix, uint64_t max, ui
            gd_ms_number(name + len, strlen(name + len), max, ret);
 }
 
-bool ms_is_rank(const char *name, int *ret)
+/* "rank_3" */
+static bool is_rank(const char *name, int *ret)
 {
     uint64_t rank;
 
-    if (!number_behind(name, "rank_", 1000000, &rank)) {
+    if (!number_after(name, "rank_", 1000000, &rank)) {
         return false;
     }
     *ret = (int)rank;
@@ -107,8 +108,8 @@ static bool place_started(const struct parts *parts, struct ms_dir *ret)
     const char *start = part_at(parts, 1);
     uint64_t step;
 
-    if (!number_behind(part_at(parts, 0), "step_", INT64_MAX, &step) || strlen(start) != 14 ||
-        strspn(start, "0123456789") != 14 || !ms_is_rank(part_at(parts, 2), &ret->rank)) {
+    if (!number_after(part_at(parts, 0), "step_", INT64_MAX, &step) || strlen(start) != 14 ||
+        strspn(start, "0123456789") != 14 || !is_rank(part_at(parts, 2), &ret->rank)) {
         return false;
     }
     ret->step = (int64_t)step;
@@ -131,18 +132,18 @@ static void place_npy(const struct parts *parts, struct ms_dir *ret)
 {
     uint64_t step, graph;
     bool constants = strcmp(part_at(parts, 0), "constants") == 0;
-    bool numbered = number_behind(part_at(parts, 1), "", UINT32_MAX, &graph);
+    bool numbered = number_after(part_at(parts, 1), "", UINT32_MAX, &graph);
 
     place_anywhere(parts, ret);
     if (place_started(parts, ret) || !numbered ||
-        (!constants && !number_behind(part_at(parts, 0), "", INT64_MAX, &step))) {
+        (!constants && !number_after(part_at(parts, 0), "", INT64_MAX, &step))) {
         return;
     }
     ret->step = constants ? GD_EVERY_STEP : (int64_t)step;
     ret->graph = part_at(parts, 1);
     ret->net = part_at(parts, 2);
     ret->root = top_of(parts, 3);
-    if (parts->count > 3 && ms_is_rank(parts->name[3], &ret->rank)) {
+    if (parts->count > 3 && is_rank(parts->name[3], &ret->rank)) {
         ret->rank_dir = parts->entry[3];
     }
 }
@@ -154,10 +155,10 @@ static void place_bin(const struct parts *parts, struct ms_dir *ret)
     bool has_device;
 
     place_anywhere(parts, ret);
-    if (!number_behind(part_at(parts, 0), "iteration_", INT64_MAX, &step)) {
+    if (!number_after(part_at(parts, 0), "iteration_", INT64_MAX, &step)) {
         return;
     }
-    has_device = number_behind(part_at(parts, 1), "device_", 1000000, &device);
+    has_device = number_after(part_at(parts, 1), "device_", 1000000, &device);
     ret->step = (int64_t)step;
     ret->rank = (int)device;
     ret->net = part_at(parts, has_device ? 2 : 1);

@@ -48,8 +48,6 @@ struct ms_dirs_rule { /* the detail of a format, for ms_dirs_find and ms_reading
 int ms_dirs_find(const struct gd_dump_format *format, const struct gd_listing *listing,
                  struct gd_findings *findings, struct gd_err *err);
 
-/* "rank_3" */
-bool ms_is_rank(const char *name, int *ret);
 /* N of the first "rank_N" in a path; 0 if there is none. */
 int ms_rank_of(const char *path);
 /* Digits and ".npy": the original name was too long and is in mapping.csv. */

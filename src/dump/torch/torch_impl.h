@@ -101,9 +101,6 @@ bool torch_is_array(const struct gd_pickle_value *value);
 void torch_describe_array(const struct gd_pickle_value *value, struct torch_tensor *ret);
 /* Prints a numpy scalar. False: it is not one, or broken. */
 bool torch_print_scalar(const struct gd_pickle_value *value, struct gd_buf *out);
-/* The bytes of a value: bytes, Python 2's str, or bytes that protocol 2 wrote as a string. To be
- * freed by the caller; NULL: none of these, or out of memory. */
-unsigned char *torch_take_bytes(const struct gd_pickle_value *value, size_t *size);
 
 /* ---- what is in the file (torch_names.c, torch_globals.c) -------------------------------------
  */

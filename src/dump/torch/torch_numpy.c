@@ -32,7 +32,9 @@ static bool take_latin1(const struct gd_pickle_value *text, unsigned char *out, 
     return true;
 }
 
-unsigned char *torch_take_bytes(const struct gd_pickle_value *value, size_t *size)
+/* The bytes of a value: bytes, Python 2's str, or bytes that protocol 2 wrote as a string. To be
+ * freed by the caller; NULL: none of these, or out of memory. */
+static unsigned char *take_bytes(const struct gd_pickle_value *value, size_t *size)
 {
     const struct gd_pickle_value *text = value;
     unsigned char *out;
@@ -203,7 +205,7 @@ void torch_describe_array(const struct gd_pickle_value *value, struct torch_tens
                  "a numpy array of objects, strings or other non-numeric type");
         return;
     }
-    bytes = torch_take_bytes(array.data, &size);
+    bytes = take_bytes(array.data, &size);
     if (!bytes) {
         snprintf(ret->problem, sizeof(ret->problem), "the numpy array has no bytes");
     } else if (gd_bytes_of_memory(bytes, size, free, bytes, &view->bytes, &err) != GD_OK) {
@@ -223,7 +225,7 @@ bool torch_print_scalar(const struct gd_pickle_value *value, struct gd_buf *out)
         return false;
     }
     stored = type_of(gd_pickle_item(value->object->args, 0), &swap);
-    bytes = stored ? torch_take_bytes(gd_pickle_item(value->object->args, 1), &size) : NULL;
+    bytes = stored ? take_bytes(gd_pickle_item(value->object->args, 1), &size) : NULL;
     if (!bytes || size != gd_stored_bits(stored) / 8 ||
         gd_dtype_size(gd_stored_dtype(stored)) > sizeof(number)) {
         return false;

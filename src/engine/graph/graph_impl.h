@@ -3,7 +3,7 @@
  * The graph's insides, shared by graph*.c only. Node records are one array. Names are stored one
  * after another in big chunks, in node order, so that a search is a scan of plain memory. Types,
  * shapes, attribute names and stacks are stored once each. Every allocation goes through
- * graph_take/graph_give, which enforce the limit.
+ * graph_memory.c, which enforces the limit.
  */
 #ifndef GD_ENGINE_GRAPH_IMPL_H
 #define GD_ENGINE_GRAPH_IMPL_H
@@ -214,7 +214,6 @@ struct gd_graph {
 /* ---- memory (graph_memory.c)
  * ---------------------------------------------------------------------- */
 
-int graph_take(struct gd_graph *graph, size_t bytes, struct gd_err *err); /* GD_ELIMIT */
 void graph_give(struct gd_graph *graph, size_t bytes);
 /* Memory that counts; NULL with *err filled. */
 void *graph_malloc(struct gd_graph *graph, size_t bytes, struct gd_err *err);

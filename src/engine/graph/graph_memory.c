@@ -7,7 +7,7 @@
 
 #define CHUNK_BYTES (256 * 1024)
 
-int graph_take(struct gd_graph *graph, size_t bytes, struct gd_err *err)
+static int take_memory(struct gd_graph *graph, size_t bytes, struct gd_err *err)
 {
     if (graph->max && (bytes > graph->max || graph->memory > graph->max - bytes)) {
         return gd_fail(err, GD_ELIMIT,
@@ -20,7 +20,7 @@ int graph_take(struct gd_graph *graph, size_t bytes, struct gd_err *err)
 
 void *graph_malloc(struct gd_graph *graph, size_t bytes, struct gd_err *err)
 {
-    if (graph_take(graph, bytes, err) != GD_OK) {
+    if (take_memory(graph, bytes, err) != GD_OK) {
         return NULL;
     }
     void *memory = malloc(bytes);
@@ -51,7 +51,7 @@ int graph_grow(struct gd_graph *graph, void *array_ptr, uint32_t *cap, uint64_t 
     if (new_cap >= UINT32_MAX) {
         return gd_fail(err, GD_ELIMIT, "the graph has too many parts for 32-bit numbers");
     }
-    int rc = graph_take(graph, (size_t)(new_cap - *cap) * item, err);
+    int rc = take_memory(graph, (size_t)(new_cap - *cap) * item, err);
     if (rc != GD_OK) {
         return rc;
     }

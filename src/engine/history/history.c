@@ -100,14 +100,12 @@ int history_add_tensor(struct gd_history *history, const struct gd_history_tenso
                        uint32_t *ret, struct gd_err *err)
 {
     uint32_t number = history->tensor_count;
-    struct history_tensor *tensors =
-        gd_grow(history->tensors, number, &history->tensor_room, sizeof(*tensors));
 
-    if (!tensors) {
+    if (!gd_grow_list(&history->tensors, number, &history->tensor_room,
+                      sizeof(*history->tensors))) {
         return gd_fail_nomem(err);
     }
-    history->tensors = tensors;
-    tensors[number] = (struct history_tensor){.about = *about, .last = HISTORY_NONE};
+    history->tensors[number] = (struct history_tensor){.about = *about, .last = HISTORY_NONE};
     int rc = gd_hash_index_add(&history->index, hash_of(about->name, about->slot, about->is_scalar),
                                number, err);
     if (rc == GD_OK) {

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "engine/history/history_impl.h"
 #include "engine/state_dir.h"
 
@@ -89,17 +90,12 @@ static void remove_old(const char *path)
 {
     DIR *directory = opendir(path);
     struct old_file *files = NULL;
-    size_t count = 0;
+    size_t count = 0, cap = 0;
 
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
         double started = is_ours(entry->d_name) ? age_of(dirfd(directory), entry->d_name) : -1;
-        struct old_file *grown = NULL;
 
-        if (started >= 0) {
-            grown = realloc(files, (count + 1) * sizeof(*files));
-        }
-        if (grown) {
-            files = grown;
+        if (started >= 0 && gd_grow_list(&files, count, &cap, sizeof(*files))) {
             snprintf(files[count].name, sizeof(files[count].name), "%s", entry->d_name);
             files[count++].started = started;
         }

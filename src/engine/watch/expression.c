@@ -80,11 +80,9 @@ static int emit_op(struct parser *parser, struct op op)
     if (parser->waiting > DEPTH_MAX) {
         return fail_at(parser, parser->in.at, "this is nested more than %d levels deep", DEPTH_MAX);
     }
-    struct op *grown = gd_grow(expr->op, expr->count, &expr->cap, sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&expr->op, expr->count, &expr->cap, sizeof(*expr->op))) {
         return gd_fail_nomem(parser->err);
     }
-    expr->op = grown;
     expr->op[expr->count++] = op;
     return GD_OK;
 }

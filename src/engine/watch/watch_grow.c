@@ -16,12 +16,10 @@
 
 static bool append_node(struct watch_cover *cover, gd_node_id node)
 {
-    gd_node_id *nodes = gd_grow(cover->nodes, cover->node_count, &cover->node_cap, sizeof(*nodes));
-    if (!nodes) {
+    if (!gd_grow_list(&cover->nodes, cover->node_count, &cover->node_cap, sizeof(node))) {
         return false;
     }
-    cover->nodes = nodes;
-    nodes[cover->node_count++] = node;
+    cover->nodes[cover->node_count++] = node;
     return true;
 }
 

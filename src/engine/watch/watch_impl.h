@@ -169,7 +169,7 @@ struct gd_watching {
     size_t plan_count;
     uint32_t next_plan;
     char **names; /* of metrics: kept as long as the watching */
-    size_t name_count;
+    size_t name_count, name_cap;
     /* states of scopes, of `version` and of the graph's `state_generation` */
     uint64_t state_version, state_generation;
     unsigned char *scope_state; /* enum gd_watch_state */

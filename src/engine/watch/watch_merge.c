@@ -173,6 +173,23 @@ static bool add_draft_trigger(struct draft *draft, const struct gd_comparison_of
     return true;
 }
 
+static bool add_draft_triggers(struct draft *draft, const struct watch_wants *wants, int range,
+                               bool excluded)
+{
+    for (size_t i = 0; i < wants->trigger_count; i++) {
+        const struct gd_comparison_of *test = &wants->trigger[i];
+        if (excluded &&
+            (test->statistic == GD_STAT_NONFINITE || test->statistic == GD_STAT_UNPAIRED)) {
+            continue;
+        }
+        bool in_range = gd_statistic_needs(test->statistic) & GD_NEED_RANGE;
+        if (!add_draft_trigger(draft, test, in_range ? range : -1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Adds a watchpoint to an item. */
 static bool join_draft(struct draft *draft, uint32_t which, const struct watch_cover *cover,
                        bool excluded, bool stop_on_hit)
@@ -210,18 +227,7 @@ static bool join_draft(struct draft *draft, uint32_t which, const struct watch_c
         draft->hold = true;
     }
     draft->always = draft->always || wants->always;
-    for (size_t i = 0; i < wants->trigger_count; i++) {
-        const struct gd_comparison_of *test = &wants->trigger[i];
-        if (excluded &&
-            (test->statistic == GD_STAT_NONFINITE || test->statistic == GD_STAT_UNPAIRED)) {
-            continue;
-        }
-        bool in_range = gd_statistic_needs(test->statistic) & GD_NEED_RANGE;
-        if (!add_draft_trigger(draft, test, in_range ? range : -1)) {
-            return false;
-        }
-    }
-    return true;
+    return add_draft_triggers(draft, wants, range, excluded);
 }
 
 /* Conditions that only look for NaN and Inf do nothing where those are normal. */

@@ -16,7 +16,7 @@ struct build {
     size_t tensor_count, tensor_cap;
     size_t memory_count, series_count;
     struct watch_plan *plans;
-    size_t plan_count;
+    size_t plan_count, plan_cap;
     uint32_t *covers; /* of one node */
     bool extends;     /* continues from the present state of the watching */
 };
@@ -26,12 +26,9 @@ struct build {
 static bool add_tensor(struct build *b, gd_node_id node, uint32_t slot, const char *scalar,
                        const struct watch_set *set)
 {
-    struct watch_tensor *grown =
-        gd_grow(b->tensors, b->tensor_count, &b->tensor_cap, sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&b->tensors, b->tensor_count, &b->tensor_cap, sizeof(*b->tensors))) {
         return false;
     }
-    b->tensors = grown;
     struct watch_tensor *tensor = &b->tensors[b->tensor_count++];
     *tensor = (struct watch_tensor){.node = node,
                                     .slot = slot,
@@ -234,16 +231,14 @@ static struct watch_plan *plan_for(struct build *b, const struct watch_part *par
         chunk = plan->chunk + 1;
         break;
     }
-    struct watch_plan *grown = realloc(b->plans, (b->plan_count + 1) * sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&b->plans, b->plan_count, &b->plan_cap, sizeof(*b->plans))) {
         return NULL;
     }
-    b->plans = grown;
-    grown[b->plan_count] = (struct watch_plan){
+    struct watch_plan *plan = &b->plans[b->plan_count++];
+    *plan = (struct watch_plan){
         .exact = part->exact, .hold = part->hold, .layer = part->layer, .chunk = chunk};
-    grown[b->plan_count].room =
-        b->extends ? WATCH_PLAN_ITEMS : room_of(b->w, &grown[b->plan_count]);
-    return &grown[b->plan_count++];
+    plan->room = b->extends ? WATCH_PLAN_ITEMS : room_of(b->w, plan);
+    return plan;
 }
 
 static bool add_item(struct build *b, size_t index, const struct watch_part *part)
@@ -253,11 +248,9 @@ static bool add_item(struct build *b, size_t index, const struct watch_part *par
     if (!plan) {
         return false;
     }
-    struct watch_item *grown = gd_grow(plan->items, plan->count, &plan->cap, sizeof(*grown));
-    if (!grown) {
+    if (!gd_grow_list(&plan->items, plan->count, &plan->cap, sizeof(*plan->items))) {
         return false;
     }
-    plan->items = grown;
     plan->sent = false;
     plan->items[plan->count++] = (struct watch_item){.node = tensor->node,
                                                      .slot = tensor->slot,
@@ -373,17 +366,15 @@ static bool keep_removed(struct build *b)
         if (lives || !old->known) {
             continue;
         }
-        struct watch_plan *grown = realloc(b->plans, (b->plan_count + 1) * sizeof(*grown));
-        if (!grown) {
+        if (!gd_grow_list(&b->plans, b->plan_count, &b->plan_cap, sizeof(*b->plans))) {
             return false;
         }
-        b->plans = grown;
-        grown[b->plan_count++] = (struct watch_plan){.id = old->id,
-                                                     .known = true,
-                                                     .exact = old->exact,
-                                                     .hold = old->hold,
-                                                     .layer = old->layer,
-                                                     .chunk = old->chunk};
+        b->plans[b->plan_count++] = (struct watch_plan){.id = old->id,
+                                                        .known = true,
+                                                        .exact = old->exact,
+                                                        .hold = old->hold,
+                                                        .layer = old->layer,
+                                                        .chunk = old->chunk};
     }
     return true;
 }

@@ -72,11 +72,9 @@ static bool node_takes_part(const struct watch_recheck *recheck, gd_node_id node
 
 static bool add_place(struct watch_recheck *recheck, size_t *cap, gd_node_id node, uint32_t slot)
 {
-    struct gd_tensor_ref *places = gd_grow(recheck->places, recheck->count, cap, sizeof(*places));
-    if (!places) {
+    if (!gd_grow_list(&recheck->places, recheck->count, cap, sizeof(*recheck->places))) {
         return false;
     }
-    recheck->places = places;
     recheck->places[recheck->count++] =
         (struct gd_tensor_ref){.node = node, .slot = slot, .iter = GD_CURRENT};
     return true;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/grow.h"
 #include "engine/graph/selector.h"
 #include "engine/ranks.h"
 #include "engine/watch/expected.h"
@@ -225,13 +226,13 @@ static const char *keep_name(struct gd_watching *w, const char *name)
             return w->names[i];
         }
     }
-    char **names = realloc(w->names, (w->name_count + 1) * sizeof(*names));
-    if (!names) {
+    char *copy = strdup(name);
+    if (!copy || !gd_grow_list(&w->names, w->name_count, &w->name_cap, sizeof(copy))) {
+        free(copy);
         return NULL;
     }
-    w->names = names;
-    names[w->name_count] = strdup(name);
-    return names[w->name_count] ? names[w->name_count++] : NULL;
+    w->names[w->name_count++] = copy;
+    return copy;
 }
 
 /* A name that is not a metric but a node means the node: a loss can be either. */

@@ -192,7 +192,7 @@ static void set_unknown(struct why_tensor *tensor, const char *why)
 }
 
 /* Handles a value that is not of the step in question. True: there is nothing to judge (yet). */
-static bool wrong_step(struct why_walk *walk, uint32_t number)
+static bool skip_wrong_step(struct why_walk *walk, uint32_t number)
 {
     struct why_tensor *tensor = &walk->tensors[number];
     int64_t has = tensor->value_step;
@@ -304,7 +304,7 @@ static void take_answer(void *ctx, enum gd_dtype dtype, const struct gd_shape *s
             !why_is_bad(walk->bad, stats)) {
             tensor->has_stats = false; /* not the value that the program reported */
             no_answer(walk, number, NULL);
-        } else if (!wrong_step(walk, number)) {
+        } else if (!skip_wrong_step(walk, number)) {
             judge_value(walk, number);
         }
     }

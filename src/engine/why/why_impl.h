@@ -123,7 +123,6 @@ const struct why_tensor *why_input(const struct why_walk *walk, const struct why
                                    uint32_t i);
 /* The step of the value that a node of *step reads there; false: there is no such value. */
 bool why_input_step(const struct why_walk *walk, const struct gd_edge *input, int64_t *step);
-bool why_has_data_input(const struct gd_node_info *info);
 
 /* Whether the value is bad in that sense, by its statistics alone; and that sense in words. */
 bool why_is_bad(enum gd_bad bad, const struct gd_stats *stats);

@@ -38,14 +38,11 @@ static uint32_t find_value(const struct why_walk *walk, gd_node_id node, uint32_
 /* Makes room for one more value, and indexes it; false if out of memory. */
 static bool reserve_value(struct why_walk *walk, uint64_t hash)
 {
-    struct why_tensor *tensors =
-        gd_grow(walk->tensors, walk->count, &walk->cap, sizeof(*walk->tensors));
-
-    walk->tensors = tensors ? tensors : walk->tensors;
-    return tensors && gd_hash_index_add(&walk->index, hash, (uint32_t)walk->count, NULL) == GD_OK;
+    return gd_grow_list(&walk->tensors, walk->count, &walk->cap, sizeof(*walk->tensors)) &&
+           gd_hash_index_add(&walk->index, hash, (uint32_t)walk->count, NULL) == GD_OK;
 }
 
-bool why_has_data_input(const struct gd_node_info *info)
+static bool has_data_input(const struct gd_node_info *info)
 {
     for (uint32_t i = 0; i < info->input_count; i++) {
         if (!info->inputs[i].control && info->inputs[i].node != GD_NO_NODE) {
@@ -67,7 +64,7 @@ void why_add(struct why_walk *walk, gd_node_id node, uint32_t slot, int64_t step
         walk->cut = true;
         return;
     }
-    bool leaf = !why_has_data_input(&info);
+    bool leaf = !has_data_input(&info);
     walk->tensors[walk->count] = (struct why_tensor){
         .node = node,
         .slot = slot,
@@ -116,7 +113,7 @@ bool why_input_step(const struct why_walk *walk, const struct gd_edge *input, in
         return false;
     }
     /* A step reads of a parameter what the previous step left there. */
-    *step -= !why_has_data_input(&from) && from.kind != GD_NODE_CONSTANT &&
+    *step -= !has_data_input(&from) && from.kind != GD_NODE_CONSTANT &&
              why_writer(graph, input->node) != GD_NO_NODE;
     return true;
 }

@@ -393,14 +393,12 @@ static bool add_line(struct tree *tree, const struct why_tensor *tensor, uint32_
     bool again = tree->listed[number / 8] & (1U << number % 8);
     bool here = tensor->parent == above && !again; /* an input may be read twice */
 
-    struct gd_why_node *node = tree->count < MAX_LINES
-                                   ? gd_grow(tree->nodes, tree->count, &tree->cap, sizeof(*node))
-                                   : NULL;
-    if (!node) {
+    struct gd_why_node *node;
+    if (tree->count >= MAX_LINES ||
+        !gd_grow_list(&tree->nodes, tree->count, &tree->cap, sizeof(*node))) {
         tree->failed = true;
         return false;
     }
-    tree->nodes = node;
     node = &tree->nodes[tree->count++];
     *node = (struct gd_why_node){
         .node = tensor->node,
@@ -423,13 +421,10 @@ static bool add_line(struct tree *tree, const struct why_tensor *tensor, uint32_
 
 static bool push_frame(struct tree *tree, uint32_t number)
 {
-    struct frame *stack = gd_grow(tree->stack, tree->depth, &tree->stack_cap, sizeof(*stack));
-
-    if (!stack) {
+    if (!gd_grow_list(&tree->stack, tree->depth, &tree->stack_cap, sizeof(*tree->stack))) {
         tree->failed = true;
         return false;
     }
-    tree->stack = stack;
     tree->stack[tree->depth++] = (struct frame){number, 0};
     return true;
 }
