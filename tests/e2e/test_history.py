@@ -103,7 +103,7 @@ class Recorder(unittest.TestCase):
             harness.wait_for("more steps", lambda: self.last_step(written=True) > 20)
             os.kill(pid, signal.SIGKILL)
             gradb.expect("process was lost")
-            gradb.run("info history head.bias", r"head\.bias:0: \d+ steps recorded")
+            gradb.run("info history head.bias", r"head\.bias:0: [\d,]+ steps recorded")
             last = int(gradb.run("info history", r"steps 1 to (\d+)").group(1))
             self.assertEqual(last, self.last_step())
         self.assertEqual(last, self.last_step())
