@@ -22,5 +22,7 @@ struct gd_detect_options {
  * why). */
 int gd_detect(const char *path, const struct gd_detect_options *options, struct gd_dump **ret,
               struct gd_err *err);
+/* By its ending, as files are chosen in a directory: "model.safetensors". */
+bool gd_is_tensor_file_name(const char *name);
 
 #endif

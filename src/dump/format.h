@@ -15,8 +15,8 @@
  *    file whose values are read in place, atb.c for one whose header is parsed. Never trust the
  *    input: read files through io/ (disk.h, csv.h, json.h, zip.h), which limits and checks sizes,
  *    and give values as sources (io/source.h), which read on demand.
- * 2. Declare it below and add it to its table in formats.c. Order matters: the first file format
- *    that claims a file gets it; a dump format that leaves files to another comes after that one.
+ * 2. Declare it below and add it to the table of its kind. Order matters: the first file format
+ * that claims a file gets it; a dump format that leaves files to another comes after that one.
  * 3. A file format: add its ending to files/tensor_files.c, or it is found only when it is opened
  *    by name, not in a folder.
  * 4. Describe it in docs/formats.md.

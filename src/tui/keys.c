@@ -244,21 +244,18 @@ static struct bound *same_bound(const struct tui_key *key)
 bool tui_key_only_shows(const char *line)
 {
     static const char *const groups[] = {"data", "graph", "status", "screen"};
-    static const char *const names[] = {"echo", "help", "info", "show", "why"};
     const struct command *command = NULL;
     struct gd_err err;
-    bool shows = false;
 
     if (command_find(NULL, line, strcspn(line, " /"), &command, &err) != GD_OK) {
         return false; /* a user-defined command: it may do anything */
     }
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-        shows = shows || strcmp(command->group, groups[i]) == 0;
+        if (strcmp(command->group, groups[i]) == 0) {
+            return true;
+        }
     }
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        shows = shows || strcmp(command->name, names[i]) == 0;
-    }
-    return shows;
+    return command->flags & CMD_SHOWS;
 }
 
 int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, struct gd_err *err)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "dump/detect.h"
 #include "dump/files/tensor_names.h"
 #include "dump/format.h"
 #include "engine/debugger.h"
@@ -42,7 +43,7 @@ struct reading {
 
 /* ---- candidate files ------------------------------------------------------------------------- */
 
-static const char *extension_of(const char *name)
+static const char *find_extension(const char *name)
 {
     size_t len = strlen(name);
 
@@ -60,6 +61,11 @@ static const char *extension_of(const char *name)
         }
     }
     return NULL;
+}
+
+bool gd_is_tensor_file_name(const char *name)
+{
+    return find_extension(name) != NULL;
 }
 
 /* Whether an index next to the file lists it: "model.safetensors.index.json", or MindSpore's
@@ -97,7 +103,7 @@ static const char *wanted_name(const struct gd_listing *listing, uint32_t index)
     if (entry->is_directory) {
         return NULL;
     }
-    extension = extension_of(entry->name);
+    extension = find_extension(entry->name);
     if (entry->parent == GD_NO_ENTRY) {
         return extension ? extension : "";
     }
@@ -201,7 +207,7 @@ static int add_file(struct reading *in, uint32_t index, const char *extension)
 
 static bool is_npy(const struct reading *in, const struct file *file)
 {
-    const char *extension = extension_of(in->listing->entry[file->entry].name);
+    const char *extension = find_extension(in->listing->entry[file->entry].name);
 
     return extension && strcmp(extension, ".npy") == 0;
 }

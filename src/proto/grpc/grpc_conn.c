@@ -521,8 +521,8 @@ int grpc_conn_create(struct gd_grpc_server *server, int fd, const struct gd_peer
     conn->fd = fd;
     gd_buf_init(&conn->out, GRPC_OUT_SIZE + (2 << 20));
     grpc_peer_name(fd, owner, conn->peer, sizeof(conn->peer));
-    conn->loopback = owner->kind == GD_OWNER_OURS || owner->kind == GD_OWNER_HIDDEN;
-    conn->trusted = conn->loopback || server->settings->ms_shared_allow_remote;
+    conn->is_local = owner->kind == GD_OWNER_OURS || owner->kind == GD_OWNER_HIDDEN;
+    conn->trusted = conn->is_local || server->settings->ms_shared_allow_remote;
     if (nghttp2_session_server_new2(&conn->session, server->callbacks, conn, server->options) ||
         submit_greeting(conn)) {
         nghttp2_session_del(conn->session);
@@ -655,9 +655,9 @@ const char *gd_grpc_conn_peer(const struct gd_grpc_conn *conn)
     return conn->peer;
 }
 
-bool gd_grpc_conn_is_loopback(const struct gd_grpc_conn *conn)
+bool gd_grpc_conn_is_local(const struct gd_grpc_conn *conn)
 {
-    return conn->loopback;
+    return conn->is_local;
 }
 
 uint64_t grpc_conn_max_message(const struct gd_grpc_conn *conn)

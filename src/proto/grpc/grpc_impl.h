@@ -102,7 +102,7 @@ struct gd_grpc_conn {
     bool deaf;           /* accepts no more bytes; what it sent is still read */
     bool ping_out;       /* a PING is unanswered */
     bool trusted;        /* may send large messages: local, or has proven a token */
-    bool loopback;       /* on this host and, where the system says so, of this user */
+    bool is_local;       /* on this host and, where the system says so, of this user */
     char peer[80];
     struct {
         const void *owner;

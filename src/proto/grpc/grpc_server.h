@@ -106,7 +106,7 @@ void gd_grpc_conn_set_data(struct gd_grpc_conn *conn, const void *owner,
 void *gd_grpc_conn_data(const struct gd_grpc_conn *conn, const void *owner);
 const char *gd_grpc_conn_peer(const struct gd_grpc_conn *conn); /* "127.0.0.1:41234" */
 /* On this host and, where the system says so, of this user. */
-bool gd_grpc_conn_is_loopback(const struct gd_grpc_conn *conn);
+bool gd_grpc_conn_is_local(const struct gd_grpc_conn *conn);
 /* The peer has authenticated: its messages may be large. Until then, those of other hosts and users
  * must be small. */
 void gd_grpc_conn_trust(struct gd_grpc_conn *conn);

@@ -198,7 +198,7 @@ void ms_call_open(struct gd_grpc_call *call, void *ctx)
     struct gd_ms_service *service = ctx;
     struct gd_grpc_conn *conn = gd_grpc_call_conn(call);
     struct ms_conn *mine = conn_of(service, conn);
-    if (!gd_grpc_conn_is_loopback(conn) && !service->debugger->settings.ms_shared_allow_remote) {
+    if (!gd_grpc_conn_is_local(conn) && !service->debugger->settings.ms_shared_allow_remote) {
         if (mine && !mine->refused) {
             ms_service_warn_once(
                 service, gd_grpc_conn_peer(conn),

@@ -65,7 +65,7 @@ struct v1_conn {
     const struct v1_wire *wire;
     void *wire_ctx;
     char peer[128];
-    bool loopback;
+    bool is_local; /* gd_grpc_conn_is_local */
     bool finished; /* nothing more is sent or accepted */
     bool holding;  /* incoming messages are queued: */
     struct v1_held *held, **held_end;
@@ -84,7 +84,7 @@ struct v1_conn {
 
 /* NULL: out of memory. */
 struct v1_conn *v1_conn_open(struct gd_v1_service *service, const struct v1_wire *wire,
-                             void *wire_ctx, const char *peer, bool loopback);
+                             void *wire_ctx, const char *peer, bool is_local);
 void v1_conn_message(struct v1_conn *conn, const uint8_t *data, size_t len);
 void v1_conn_closed(struct v1_conn *conn); /* frees it */
 /* Ends the call with a status. */

@@ -84,7 +84,7 @@ static enum gd_grpc_code require_proof(const struct v1_conn *conn, const Gradb__
         snprintf(text, size,
                  "the training process sent its token in plain text, as old agents do: update its "
                  "libgradb, and choose another token");
-    } else if (token[0] == '\0' && !conn->loopback) {
+    } else if (token[0] == '\0' && !conn->is_local) {
         snprintf(text, size,
                  "a training process on another host, or of another user, needs a token: `set "
                  "token` in gradb, GRADB_TOKEN in its environment");
@@ -398,7 +398,7 @@ static void start_timer(struct gd_v1_service *service)
 }
 
 struct v1_conn *v1_conn_open(struct gd_v1_service *service, const struct v1_wire *wire,
-                             void *wire_ctx, const char *peer, bool loopback)
+                             void *wire_ctx, const char *peer, bool is_local)
 {
     struct v1_conn *conn = calloc(1, sizeof(*conn));
     if (!conn) {
@@ -407,7 +407,7 @@ struct v1_conn *v1_conn_open(struct gd_v1_service *service, const struct v1_wire
     conn->service = service;
     conn->wire = wire;
     conn->wire_ctx = wire_ctx;
-    conn->loopback = loopback;
+    conn->is_local = is_local;
     snprintf(conn->peer, sizeof(conn->peer), "%s", peer ? peer : "");
     conn->since = conn->last_heard = conn->last_beat = ev_now(service->loop);
     conn->held_end = &conn->held;
@@ -474,8 +474,8 @@ static const struct v1_wire grpc_wire = {
 static void on_open(struct gd_grpc_call *call, void *ctx)
 {
     struct gd_grpc_conn *peer = gd_grpc_call_conn(call);
-    struct v1_conn *conn = v1_conn_open(ctx, &grpc_wire, call, gd_grpc_conn_peer(peer),
-                                        gd_grpc_conn_is_loopback(peer));
+    struct v1_conn *conn =
+        v1_conn_open(ctx, &grpc_wire, call, gd_grpc_conn_peer(peer), gd_grpc_conn_is_local(peer));
     gd_grpc_call_set_data(call, conn);
     if (!conn) {
         gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, "out of memory");

@@ -335,7 +335,7 @@ int v1_target_create(struct v1_conn *conn, const Gradb__V1__Hello *hello, struct
     t->base.capabilities = engine_capabilities(t);
     snprintf(t->agent, sizeof(t->agent), "%s", hello->agent);
     t->local_rank = hello->local_rank;
-    if (hello->shm_probe && conn->loopback && debugger->settings.shared_memory) {
+    if (hello->shm_probe && conn->is_local && debugger->settings.shared_memory) {
         t->shm = v1_shm_create(hello->shm_probe, NULL); /* if this fails, values use the socket */
     }
     struct gd_peer peer = {0};

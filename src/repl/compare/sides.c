@@ -44,17 +44,9 @@ static const char *entry_of(const char *word)
 /* If nothing exists, the error should be about a file. */
 static bool looks_like_file(const char *word)
 {
-    static const char *const ends[] = {"/", ".npy", ".npz", ".safetensors", ".pt", ".pth", ".ckpt"};
     size_t len = strlen(word);
 
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-        size_t end = strlen(ends[i]);
-
-        if (len > end && strcmp(word + len - end, ends[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return (len > 1 && word[len - 1] == '/') || gd_is_tensor_file_name(word);
 }
 
 bool side_is_meant(struct command_call *call, const char *word)

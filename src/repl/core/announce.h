@@ -4,8 +4,8 @@
  * silence is in announce.c.
  *
  * The engine decides before that what is an event at all: a stop that it resumes by itself (a
- * breakpoint that is ignored: see engine/session_stop.c), and that of
- * one rank while others of its job still run, is not reported to anybody.
+ * breakpoint that is ignored: see engine/session_stop.c), and that of one rank while others of its
+ * job still run, is not reported to anybody.
  */
 #ifndef GD_REPL_ANNOUNCE_H
 #define GD_REPL_ANNOUNCE_H

@@ -51,6 +51,7 @@ enum command_flags {
     CMD_CHANGES = 1 << 5,      /* changes the training: never repeated */
     CMD_IN_TUI = 1 << 6,       /* opens or closes panes */
     CMD_RAW = 1 << 7,          /* takes the rest of the line unsplit; no `> FILE` */
+    CMD_SHOWS = 1 << 8,        /* only shows, although its group (data, ...) does not say so */
 };
 
 struct command_call {

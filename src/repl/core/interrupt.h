@@ -8,7 +8,8 @@
  * 2. The loop: app.c on_interrupt calls repl_interrupt(). While a command waits, that sets
  *    debugger->interrupted and stops the work in progress. When none waits, the prompt clears its
  *    line (line/line.c line_interrupt), the panes theirs (tui/tui.c on_interrupt, which also
- *    answers a question with no), and a batch ends with STATUS_INTERRUPTED.
+ *    answers a question with no), and a batch ends with STATUS_INTERRUPTED. With commands from a
+ *    pipe there is no line to clear: a running training is asked to stop.
  * 3. The waiting command: repl_wait (wait.c), repl_work_at (work.c) and repl_out_wait (wait.c) see
  *    repl_is_interrupted() and end with GD_EINTR. After a resume, stops.c handle_interrupt asks the
  *    training to stop first; a second Ctrl-C gives the prompt back and the training runs on.

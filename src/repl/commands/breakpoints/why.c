@@ -262,6 +262,6 @@ const struct command cmd_why = {
                 "why loss\n"
                 "why model/loss/nll_loss -a",
     .args = {ARG_TENSOR},
-    .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_REPEATS,
+    .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_REPEATS | CMD_SHOWS,
     .run = run_why,
 };

@@ -35,6 +35,6 @@ const struct command cmd_echo = {
             "stands for that character.",
     .examples = "echo step done\\n",
     .args = {ARG_WORD},
-    .flags = CMD_RAW,
+    .flags = CMD_RAW | CMD_SHOWS,
     .run = run_echo,
 };

@@ -235,6 +235,7 @@ const struct command cmd_help = {
                 "help all\n"
                 "help keys\n"
                 "help conditions",
+    .flags = CMD_SHOWS,
     .args = {ARG_COMMAND, ARG_CHOICE},
     .run = run_help,
 };

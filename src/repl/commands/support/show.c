@@ -99,6 +99,7 @@ const struct command cmd_show = {
     .usage = "show [NAME | version]",
     .summary = "Show a setting and its meaning, or all settings",
     .examples = "show print precision",
+    .flags = CMD_SHOWS,
     .args = {ARG_SETTING},
     .run = run_show,
 };
