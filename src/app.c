@@ -17,7 +17,7 @@
 #include "repl/core/interrupt.h"
 #include "repl/core/repl.h"
 #include "repl/line/line.h"
-#include "repl/line/tty_out.h"
+#include "repl/out/tty_out.h"
 #include "resident/resident.h"
 #include "tui/guard.h"
 #include "tui/tui.h"

@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "repl/line/tty_out.h"
+#include "repl/out/tty_out.h"
 
 void resident_keep_console(struct resident *resident, const char *text, size_t len)
 {

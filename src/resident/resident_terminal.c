@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "repl/line/tty_out.h"
+#include "repl/out/tty_out.h"
 #include "resident/resident_shell.h"
 
 static void redirect_to_null(void)

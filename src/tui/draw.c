@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "repl/line/tty.h"
-#include "repl/line/tty_out.h"
+#include "repl/out/tty.h"
+#include "repl/out/tty_out.h"
 #include "tui/draw_out.h"
 #include "tui/mouse_read.h"
 #include "tui/style.h"

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "repl/line/tty.h"
+#include "repl/out/tty.h"
 
 struct draw_out {
     FILE *file; /* curses writes to it; its descriptor refers to the terminal or to `caught` */

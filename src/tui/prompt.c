@@ -12,7 +12,7 @@
 
 #include "repl/line/line.h"
 #include "repl/line/line_moves.h"
-#include "repl/line/tty_out.h"
+#include "repl/out/tty_out.h"
 #include "tui/text.h"
 
 /* readline keeps its state in globals, and its callbacks have no context argument. */

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "repl/core/repl.h"
-#include "repl/line/tty.h"
-#include "repl/line/tty_out.h"
+#include "repl/out/tty.h"
+#include "repl/out/tty_out.h"
 #include "tui/guard.h"
 
 /* ---- commands ------------------------------------------------------------------------------ */

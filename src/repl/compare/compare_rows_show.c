@@ -6,7 +6,7 @@
 #include "repl/compare/compare_probe.h"
 #include "repl/compare/compare_rows.h"
 #include "repl/core/command.h"
-#include "repl/core/newfile.h"
+#include "repl/out/newfile.h"
 #include "repl/values/inspect.h"
 
 #define ROWS_FOR_A_PERSON 50

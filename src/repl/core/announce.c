@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "engine/ranks.h"
-#include "repl/commands/files/dump_live.h"
 #include "repl/core/repl_impl.h"
 
 /* A command moves it, alone or with its job, and reports its stops itself. */
@@ -57,5 +56,5 @@ bool repl_stop_is_silent(struct repl *repl)
 bool repl_announces_stop(struct repl *repl, const struct gd_session *session)
 {
     return !repl_stop_is_silent(repl) && !repl_is_told_with_job(repl, session) &&
-           !repl_dump_is_passing(repl, session); /* it stopped to be dumped, and runs on */
+           !(repl->dump && repl->dump->is_passing(repl, session)); /* it runs on */
 }

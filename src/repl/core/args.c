@@ -48,7 +48,7 @@ static int find_node(struct command_call *call, const char *name, gd_node_id *re
 
 int arg_node(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err)
 {
-    int rc = inspect_session(call, err);
+    int rc = repl_need_session(call, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -250,7 +250,7 @@ int arg_tensor(struct command_call *call, const char *text, struct tensor_arg *r
 {
     struct tensor_arg arg = {.ref = {.node = GD_NO_NODE}};
     bool is_value = text[0] == '$' && text[1] != '_';
-    int rc = is_value ? parse_value(call, text, &arg, err) : inspect_session(call, err);
+    int rc = is_value ? parse_value(call, text, &arg, err) : repl_need_session(call, err);
 
     if (rc == GD_OK && !is_value) {
         rc = text[0] == '$' ? parse_last(call, text, &arg, err)

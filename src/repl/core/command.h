@@ -117,6 +117,8 @@ const char *repl_scalar_text(struct gd_arena *arena, double value, int digits);
 /* Runs the loop until done(ctx), the deadline (seconds from now; < 0: none) or Ctrl-C. GD_OK,
  * GD_ETIMEOUT, GD_EINTR. */
 int repl_wait(struct repl *repl, bool (*done)(void *ctx), void *ctx, double seconds);
+/* Sets call->session to the selected one, unless it is set. GD_ESTATE: there is none. */
+int repl_need_session(struct command_call *call, struct gd_err *err);
 /* Fetches and waits. The caller releases *ret. */
 int repl_fetch(struct command_call *call, const struct gd_tensor_ref *ref,
                const struct gd_slice *slice, struct gd_tensor **ret, int64_t *step,

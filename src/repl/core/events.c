@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "engine/ranks.h"
-#include "repl/commands/files/dump_live.h"
 #include "repl/core/announce.h"
 #include "repl/core/command.h"
 #include "repl/core/hits.h"
@@ -189,8 +188,8 @@ static void note_event(struct repl *repl, const struct gd_event *event)
     if (event->session && gd_ranks_of(event->session) && !ev_is_active(&repl->watchers.ranks)) {
         ev_timer_again(repl->loop, &repl->watchers.ranks);
     }
-    if (event->type == GD_EV_GRAPH) {
-        repl_dump_graph(repl, event->session);
+    if (event->type == GD_EV_GRAPH && repl->dump) {
+        repl->dump->graph_grew(repl, event->session);
     }
     if (over && event->session->failed && !repl_lost_runs(repl, event->session)) {
         repl_training_failed(repl);

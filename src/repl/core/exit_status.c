@@ -22,3 +22,18 @@ void repl_add_status(struct repl *repl, enum exit_status status)
 {
     repl->end.status = exit_status_after(repl->end.status, status);
 }
+
+void repl_set_failed(struct repl *repl, int rc)
+{
+    repl_add_status(repl, rc == GD_EINTR                       ? STATUS_INTERRUPTED
+                          : repl->end.fail_status != STATUS_OK ? repl->end.fail_status
+                                                               : STATUS_FAILED);
+    repl->end.fail_status = STATUS_OK;
+}
+
+void repl_training_failed(struct repl *repl)
+{
+    if (!repl->end.closing && !repl->job.muted) {
+        repl_add_status(repl, STATUS_TRAINING_FAILED);
+    }
+}

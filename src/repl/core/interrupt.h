@@ -2,7 +2,7 @@
 /*
  * Ctrl-C, from the key to what it stops.
  *
- * 1. The signal: app.c on_signal (handler) wakes output that waits for the terminal (line/tty_out.c
+ * 1. The signal: app.c on_signal (handler) wakes output that waits for the terminal (out/tty_out.c
  *    tty_out_interrupt) and feeds the loop. `gradb attach` forwards the key (resident/
  *    resident_attach.c), and the session raises SIGINT for itself (resident/resident_peers.c).
  * 2. The loop: app.c on_interrupt calls repl_interrupt(). While a command waits, that sets

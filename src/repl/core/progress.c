@@ -2,7 +2,7 @@
 /* The progress of long work, on one line below a waiting command, on a terminal without panes. */
 #include "engine/progress.h"
 #include "repl/core/repl_impl.h"
-#include "repl/line/tty_out.h"
+#include "repl/out/tty_out.h"
 
 #include <string.h>
 #include <unistd.h>

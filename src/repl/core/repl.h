@@ -66,6 +66,13 @@ bool repl_out_wait(struct repl *repl, size_t most);
 /* Asks a yes-or-no question. Without a function every answer is yes. */
 typedef bool (*repl_ask_fn)(void *ctx, const char *question);
 void repl_set_ask(struct repl *repl, repl_ask_fn fn, void *ctx);
+/* What the REPL asks of a prompt on a terminal, from the loop. */
+struct repl_prompt_ops {
+    /* The prompt is shown and nothing is typed. */
+    bool (*is_idle)(const struct repl *repl);
+    /* Asks there about the recommended watchpoints, if that question is open. */
+    void (*offer)(struct repl *repl);
+};
 /* A front end that owns the terminal lends it: fn(ctx, true) before a program of `shell` or `pipe`
  * uses it, fn(ctx, false) afterwards. It may run the loop. */
 typedef void (*repl_lend_fn)(void *ctx, bool lend);

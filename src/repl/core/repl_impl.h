@@ -47,7 +47,8 @@ struct repl {
         void *ask_ctx;
         bool ask_unprompted; /* `ask` is about something that was not typed: input typed ahead must
                                 not answer it */
-        bool ask_in_line;    /* `ask` asks at the prompt, not in panes */
+        const struct repl_prompt_ops *prompt; /* NULL: no prompt is shown */
+        bool ask_in_line;                     /* `ask` asks at the prompt, not in panes */
         repl_lend_fn lend;
         void *lend_ctx;
         const struct repl_screen_ops *screen; /* NULL: this program has no panes */
@@ -86,6 +87,7 @@ struct repl {
     struct repl_busy busy;
     struct repl_script script;
     struct repl_stop stop;
+    const struct repl_dump_ops *dump; /* NULL: `dump` was never used */
     struct repl_told told;
     struct repl_flood flood;
 
@@ -117,7 +119,7 @@ struct repl {
 /* lines that one user command runs, including those of commands that it calls */
 #define REPL_MAX_USER   100000
 
-/* ---- running lines (repl.c) ---- */
+/* ---- running lines (run.c) ---- */
 
 enum line_origin { LINE_TYPED, LINE_SCRIPT };
 int repl_run_line(struct repl *repl, const char *line, enum line_origin origin);
@@ -128,7 +130,7 @@ int repl_report_failure(struct repl *repl, const struct command *command, int rc
                         const struct gd_err *err);
 void repl_training_failed(struct repl *repl); /* ignored when gradb ended it */
 
-/* ---- the recommended watchpoints (commands/breakpoints/recommend.c) ---- */
+/* ---- the recommended watchpoints (offer.c) ---- */
 /* At a session's first stop: asks once about recommended watchpoints, or prints where to find
  * them. */
 void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask);

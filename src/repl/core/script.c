@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Bodies (commands, define, document ... end), user commands, aliases, command files. */
-#include "repl/core/parse.h"
+/* Bodies (commands, define, document ... end), user commands, aliases. */
 #include "repl/core/repl_impl.h"
 
 #include <stdlib.h>
@@ -28,6 +27,11 @@ int repl_body_open(struct repl *repl, enum repl_body_kind kind, const char *name
     *body = (struct repl_body){.kind = kind, .first = first, .last = last};
     snprintf(body->name, sizeof(body->name), "%s", name);
     return GD_OK;
+}
+
+const char *repl_body_name(const struct repl *repl)
+{
+    return body_names[repl->script.body.kind];
 }
 
 void repl_body_drop(struct repl *repl)
@@ -242,156 +246,6 @@ struct user_alias *repl_alias(struct repl *repl, const char *name)
         }
     }
     return NULL;
-}
-
-/* Replaces $argc, $arg0 ... $argN and $arg* by the user command's arguments. */
-static void substitute_arguments(const char *line, int argc, char *const *argv, const char *rest,
-                                 struct gd_buf *out)
-{
-    const char *p = line;
-
-    while (*p != '\0') {
-        if (strncmp(p, "$argc", 5) == 0) {
-            gd_buf_printf(out, "%d", argc);
-            p += 5;
-        } else if (strncmp(p, "$arg*", 5) == 0) {
-            gd_buf_puts(out, rest);
-            p += 5;
-        } else if (strncmp(p, "$arg", 4) == 0 && p[4] >= '0' && p[4] <= '9') {
-            char *end = NULL;
-            long number = strtol(p + 4, &end, 10);
-            if (number < argc) {
-                gd_buf_puts(out, argv[number]);
-            }
-            p = end;
-        } else {
-            gd_buf_putc(out, *p++);
-        }
-    }
-}
-
-int repl_run_user(struct repl *repl, const struct user_command *user, const char *rest,
-                  struct gd_err *err)
-{
-    struct gd_arena arena;
-    struct parsed_args args;
-    struct repl_lines lines = {.line = NULL}; /* the command may redefine itself */
-    struct gd_buf text = GD_BUF_INIT(PARSE_MAX_LINE);
-
-    gd_arena_init(&arena, (size_t)64 << 20);
-    int rc = parse_args(rest, &arena, &args, err);
-    for (size_t i = 0; rc == GD_OK && i < user->lines.count; i++) {
-        gd_buf_clear(&text);
-        substitute_arguments(user->lines.line[i], args.argc, args.argv, args.line, &text);
-        if (text.failed || repl_lines_add(&lines, gd_buf_text(&text)) != GD_OK) {
-            rc = gd_fail(err, GD_ELIMIT, "%s: with its arguments, line %zu is too long", user->name,
-                         i + 1);
-        }
-    }
-    gd_buf_deinit(&text);
-    gd_arena_deinit(&arena);
-    if (rc == GD_OK) {
-        repl->script.user_lines = repl->script.user_depth == 0 ? 0 : repl->script.user_lines;
-        repl->script.user_depth++;
-        rc = repl_run_lines(repl, &lines);
-        repl->script.user_depth--;
-        if (rc != GD_OK && err) {
-            *err = (struct gd_err){.code = rc}; /* already reported by the line */
-        }
-    }
-    if (rc == GD_OK && repl->script.body.kind != BODY_NONE) {
-        const char *kind = body_names[repl->script.body.kind];
-        repl_body_drop(repl);
-        rc = gd_fail(err, GD_EINVAL, "\"%s\" has no \"end\"", kind);
-    }
-    repl_lines_clear(&lines);
-    return rc;
-}
-
-/* ---- files ---- */
-
-/* One line without its end, at most PARSE_MAX_LINE bytes. 1: a line; 0: the end; negative: an
- * error. */
-static int read_line(FILE *file, struct gd_buf *line, struct gd_err *err)
-{
-    int c;
-
-    gd_buf_clear(line);
-    while ((c = getc(file)) != EOF && c != '\n') {
-        if (c == '\0') { /* the rest would be lost silently */
-            return gd_fail(err, GD_EINVAL,
-                           "the line contains a NUL byte: this is not a command file");
-        }
-        if (gd_buf_putc(line, (char)c) != GD_OK) {
-            return gd_fail(err, GD_ELIMIT, "the line is longer than %d bytes", PARSE_MAX_LINE);
-        }
-    }
-    return c == EOF && line->len == 0 ? 0 : 1;
-}
-
-static int source_lines(struct repl *repl, FILE *file, struct gd_err *err)
-{
-    struct gd_buf line = GD_BUF_INIT(PARSE_MAX_LINE);
-    int rc = GD_OK;
-
-    while (rc == GD_OK && !repl->end.quit && !repl->front.left) {
-        rc = read_line(file, &line, err);
-        if (rc == 0) {
-            break;
-        }
-        repl->script.source_line++;
-        if (rc < 0) {
-            break;
-        }
-        rc = repl_run_line(repl, gd_buf_text(&line), LINE_SCRIPT);
-        rc = repl_goes_on_after(repl, rc) ? GD_OK : rc;
-    }
-    gd_buf_deinit(&line);
-    return rc;
-}
-
-int repl_source(struct repl *repl, const char *path)
-{
-    const char *outer_path = repl->script.source_path;
-    int outer_line = repl->script.source_line;
-    struct gd_err err = {.code = GD_OK};
-    int rc = repl_check_seal(repl, &err);
-    FILE *file = rc == GD_OK ? fopen(path, "re") : NULL;
-
-    if (rc != GD_OK) {
-        /* reported below */
-    } else if (!file) {
-        rc = gd_fail_errno(&err, GD_EIO, "cannot read the command file %s", path);
-    } else if (repl->busy.depth >= REPL_MAX_DEPTH) {
-        rc = gd_fail(&err, GD_ELIMIT, "command files are nested more than %d deep", REPL_MAX_DEPTH);
-    } else {
-        bool had_body = repl->script.body.kind != BODY_NONE;
-        repl->script.source_path = path;
-        repl->script.source_line = 0;
-        repl->busy.depth++;
-        rc = source_lines(repl, file, &err);
-        repl->busy.depth--;
-        if (rc == GD_OK && ferror(file) != 0) { /* a directory can be opened, but not read */
-            repl->script.source_path = outer_path;
-            rc = gd_fail_errno(&err, GD_EIO, "cannot read the command file %s", path);
-        }
-        if (!had_body && repl->script.body.kind != BODY_NONE) {
-            int open_rc =
-                gd_fail(&err, GD_EINVAL, "the file ends inside \"%s\": \"end\" is missing",
-                        body_names[repl->script.body.kind]);
-            rc = rc == GD_OK ? open_rc : rc;
-            repl_body_drop(repl);
-        }
-    }
-    if (err.code != GD_OK) {
-        repl_report_failure(repl, NULL, rc, &err);
-    }
-    repl->script.source_path = outer_path;
-    repl->script.source_line = outer_line;
-    if (file) {
-        fclose(file);
-    }
-    return rc;
 }
 
 void repl_script_free(struct repl *repl)

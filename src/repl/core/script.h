@@ -68,6 +68,8 @@ void repl_lines_clear(struct repl_lines *lines);
 int repl_body_open(struct repl *repl, enum repl_body_kind kind, const char *name, int first,
                    int last, struct gd_err *err);
 int repl_body_feed(struct repl *repl, const char *line, struct gd_err *err);
+/* The command whose body is open; "" if none is. */
+const char *repl_body_name(const struct repl *repl);
 void repl_body_drop(struct repl *repl);
 struct user_command *repl_user_command(struct repl *repl, const char *name, bool prefix);
 struct user_alias *repl_alias(struct repl *repl, const char *name);

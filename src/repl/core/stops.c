@@ -2,12 +2,10 @@
 /* Waiting for the training to stop, Ctrl-C meanwhile, and what follows a stop. */
 #include "engine/ranks.h"
 #include "engine/watch/watchpoint.h"
-#include "repl/commands/files/dump_live.h"
 #include "repl/core/announce.h"
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"
-#include "repl/line/line.h"
 
 #include <string.h>
 
@@ -128,6 +126,11 @@ static void count_stops(struct repl *repl, const int *numbers, int count)
     }
 }
 
+static bool prompt_is_idle(const struct repl *repl)
+{
+    return repl->front.prompt && repl->front.prompt->is_idle(repl);
+}
+
 /* Displays, then bodies. `waited`: a command waited for the stop. True: a body resumed the
  * training. */
 static bool follow_up(struct repl *repl, bool waited)
@@ -144,7 +147,7 @@ static bool follow_up(struct repl *repl, bool waited)
         return false;
     }
     repl->busy.depth++;
-    if (repl_dump_at_stop(repl, session)) { /* it stopped only to be dumped, and was resumed */
+    if (repl->dump && repl->dump->at_stop(repl, session)) { /* stopped for the dump, and resumed */
         repl->busy.depth--;
         return true;
     }
@@ -155,7 +158,7 @@ static bool follow_up(struct repl *repl, bool waited)
     if (!silent) {
         run_stop_hook(repl, session);
     }
-    if (waited || !line_is_idle(repl) || repl_offers(repl) == 0) {
+    if (waited || !prompt_is_idle(repl) || repl_offers(repl) == 0) {
         repl_offer(repl, session, waited);
     } /* otherwise the prompt asks later */
     repl->stop.in_body = true;
@@ -174,8 +177,8 @@ static bool follow_up(struct repl *repl, bool waited)
 void repl_follow_up(struct repl *repl)
 {
     if (repl->stop.session != 0 && repl->busy.depth == 0 && !repl->busy.pumping) {
-        if (!follow_up(repl, false) && line_is_idle(repl)) {
-            line_offer(repl);
+        if (!follow_up(repl, false) && prompt_is_idle(repl)) {
+            repl->front.prompt->offer(repl);
         }
     }
 }
@@ -305,7 +308,9 @@ static int handle_interrupt(struct command_call *call, struct stop_wait *wait, s
         return gd_fail(err, GD_EINTR, "interrupted");
     }
     bool again = wait->interrupted;
-    repl_dump_interrupted(repl);
+    if (repl->dump) {
+        repl->dump->interrupted(repl);
+    }
     wait->interrupted = true;
     int rc = GD_OK;
     if (!again) {

@@ -25,6 +25,21 @@ struct repl_stop {
     void *fn_ctx;
 };
 
+/* What `dump` makes of runs and stops: an armed dump ends runs at the steps that it has to write,
+ * writes them, and resumes what the user had asked for. */
+struct repl_dump_ops {
+    /* Before a run: makes it end at the next step to be dumped. */
+    void (*aim)(struct repl *repl, struct gd_session *session, struct gd_run *run);
+    /* The stop was caused only by the dump: it is not reported. */
+    bool (*is_passing)(struct repl *repl, const struct gd_session *session);
+    /* After a stop was reported: writes what is due. true: the training runs again. */
+    bool (*at_stop)(struct repl *repl, struct gd_session *session);
+    /* The graph grew while the training runs: the new nodes may have to be dumped. */
+    void (*graph_grew)(struct repl *repl, struct gd_session *session);
+    /* Ctrl-C while the training ran: it stays stopped at its next stop. */
+    void (*interrupted)(struct repl *repl);
+};
+
 /* After a resume: waits for a stop later than number `before` or the end of call->session, then
  * follows it up. Returns at once in the background and inside a stop's body. GD_EINTR in batch;
  * GD_ELOST (already reported: no text). */

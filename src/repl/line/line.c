@@ -6,8 +6,8 @@
 #include "repl/core/parse.h"
 #include "repl/core/repl_impl.h"
 #include "repl/line/line_moves.h"
-#include "repl/line/tty.h"
-#include "repl/line/tty_out.h"
+#include "repl/out/tty.h"
+#include "repl/out/tty_out.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -515,14 +515,14 @@ void line_interrupt(struct repl *repl)
     show_prompt(line);
 }
 
-bool line_is_idle(const struct repl *repl)
+static bool is_idle(const struct repl *repl)
 {
     return active && active->repl == repl && active->terminal && active->at_prompt &&
            !active->executing && !line_is_pasting() && rl_end == 0 && active->ahead.len == 0 &&
            repl->script.body.kind == BODY_NONE;
 }
 
-void line_offer(struct repl *repl)
+static void offer_at_prompt(struct repl *repl)
 {
     struct line *line = active;
 
@@ -684,6 +684,8 @@ static void end_terminal(struct line *line)
     line->repl->front.ask_in_line = false;
 }
 
+static const struct repl_prompt_ops prompt_ops = {.is_idle = is_idle, .offer = offer_at_prompt};
+
 int repl_run_prompt(struct repl *repl)
 {
     struct line line = {.repl = repl, .terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)};
@@ -695,6 +697,7 @@ int repl_run_prompt(struct repl *repl)
     active = &line;
     repl->front.pause_input = pause_input;
     repl->front.pause_ctx = &line;
+    repl->front.prompt = &prompt_ops;
     repl_set_writer(repl, line_write, &line);
     if (line.terminal) {
         start_terminal(&line);
@@ -709,6 +712,7 @@ int repl_run_prompt(struct repl *repl)
         end_terminal(&line);
     }
     repl->front.pause_input = NULL;
+    repl->front.prompt = NULL;
     repl_set_writer(repl, NULL, NULL);
     active = NULL;
     gd_buf_deinit(&line.pending);

@@ -14,11 +14,6 @@
  * loop. */
 void line_interrupt(struct repl *repl);
 
-/* line_is_idle: the prompt is shown and nothing is typed. line_offer: asks there about the
- * recommended watchpoints, if that question is open. From the loop. */
-bool line_is_idle(const struct repl *repl);
-void line_offer(struct repl *repl);
-
 /* Ends repl_run_prompt but not the session. Called from a readline key. */
 void line_leave(struct repl *repl);
 

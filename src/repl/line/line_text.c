@@ -14,7 +14,7 @@
 
 #include <readline/readline.h>
 
-#include "repl/line/tty_out.h"
+#include "repl/out/tty_out.h"
 
 void line_mend(void)
 {

@@ -11,11 +11,13 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
-#include "repl/core/newfile.h"
+#include "repl/out/newfile.h"
 #include "repl/out/out.h"
 
 struct command;
 struct repl;
+
+#define OUT_MAX_TEXT ((size_t)256 << 20) /* bytes written at once */
 
 struct repl_out {
     struct repl *repl;

@@ -116,14 +116,6 @@ const char *inspect_join(struct command_call *call, int first, int last)
     return text;
 }
 
-int inspect_session(struct command_call *call, struct gd_err *err)
-{
-    if (call->session) {
-        return GD_OK;
-    }
-    return gd_debugger_need_session(call->debugger, &call->session, err);
-}
-
 int inspect_node(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err)
 {
     if (text && strcmp(text, ".") != 0) {

@@ -30,8 +30,6 @@ const char *inspect_join(struct command_call *call, int first, int last);
 /* The path with "~/" replaced by the home directory. */
 const char *inspect_home_path(struct command_call *call, const char *path);
 
-/* Sets call->session to the selected one; GD_ESTATE: there is none. */
-int inspect_session(struct command_call *call, struct gd_err *err);
 /* The node named `text`; NULL: the current node. */
 int inspect_node(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/core/watch.h"
 #include "repl/values/inspect.h"
+#include "repl/values/watch.h"
 
 #define LINES_SHOWN 200 /* unless all are asked for */
 

@@ -43,7 +43,7 @@ int value_parse(struct command_call *call, const char *text, struct value *ret, 
 {
     struct value value = {.step = -1, .prev_step = -1};
     bool history = text && text[0] == '$' && text[1] != '_';
-    int rc = history ? GD_OK : inspect_session(call, err);
+    int rc = history ? GD_OK : repl_need_session(call, err);
     if (rc != GD_OK) {
         return rc;
     }

@@ -5,7 +5,7 @@
 #include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/commands/breakpoints/hit.h"
 #include "repl/core/hits.h"
-#include "repl/core/watch.h"
+#include "repl/values/watch.h"
 
 void watch_fold_to(struct command_call *call, const char *text, int indent, int width)
 {

@@ -8,10 +8,10 @@
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/core/repl_impl.h"
-#include "repl/core/watch.h"
 #include "repl/core/watch_args.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
+#include "repl/values/watch.h"
 
 enum variant { ALWAYS, ONCE };
 

@@ -6,9 +6,9 @@
 #include "engine/ranks.h"
 #include "repl/commands/breakpoints/overflow.h"
 #include "repl/core/everyone.h"
-#include "repl/core/watch.h"
 #include "repl/core/watch_args.h"
 #include "repl/values/inspect.h"
+#include "repl/values/watch.h"
 
 enum variant { ALWAYS, ONCE };
 
@@ -144,7 +144,7 @@ static int catch_exception(struct command_call *call, struct gd_err *err)
     if (!chosen) {
         return gd_fail(err, GD_EUSAGE, "catch exception: expected \"uncaught\" or \"off\"");
     }
-    int rc = inspect_session(call, err);
+    int rc = repl_need_session(call, err);
     const struct gd_target *target = rc == GD_OK ? call->session->target : NULL;
     if (rc == GD_OK && !(target && target->capabilities & GD_CAN_COMMAND)) {
         return gd_fail(err, GD_EUNSUPPORTED,

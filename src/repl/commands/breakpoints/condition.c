@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: condition */
-#include "repl/core/watch.h"
 #include "repl/core/watch_args.h"
+#include "repl/values/watch.h"
 
 static int run_condition(struct command_call *call, struct gd_err *err)
 {

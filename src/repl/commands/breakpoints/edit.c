@@ -2,8 +2,8 @@
 /* Commands: edit */
 #include <string.h>
 
-#include "repl/core/watch.h"
 #include "repl/core/watch_args.h"
+#include "repl/values/watch.h"
 
 struct values {
     struct gd_condition_value value[GD_MAX_CONDITION_PARAMS];

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "engine/graph/selector.h"
-#include "repl/core/watch.h"
 #include "repl/core/watch_args.h"
 #include "repl/values/inspect.h"
+#include "repl/values/watch.h"
 
 static size_t excluded_nodes(struct command_call *call, const char *where)
 {

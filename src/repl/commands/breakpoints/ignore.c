@@ -2,8 +2,8 @@
 /* Commands: ignore */
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/breakpoints/breakpoints.h"
-#include "repl/core/watch.h"
 #include "repl/values/inspect.h"
+#include "repl/values/watch.h"
 
 static int run_ignore(struct command_call *call, struct gd_err *err)
 {

@@ -35,7 +35,7 @@ int catch_overflow(struct command_call *call, bool temporary, struct gd_err *err
 {
     const char *rest = call->line;
     int64_t count = temporary ? 1 : 0;
-    int rc = inspect_session(call, err);
+    int rc = repl_need_session(call, err);
     if (rc != GD_OK) {
         return rc;
     }

@@ -4,8 +4,8 @@
 
 #include "engine/watch/expected.h"
 #include "repl/core/repl_impl.h"
-#include "repl/core/watch.h"
 #include "repl/values/inspect.h"
+#include "repl/values/watch.h"
 
 #define LABEL "recommended"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: unwatch */
 #include "repl/core/repl_impl.h"
-#include "repl/core/watch.h"
+#include "repl/values/watch.h"
 
 static int run_unwatch(struct command_call *call, struct gd_err *err)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: watch, trace, twatch */
-#include "repl/core/watch.h"
+#include "repl/values/watch.h"
 #include "repl/core/watch_args.h"
 
 enum variant { WATCH, WATCH_ONCE, TRACE };

@@ -376,7 +376,7 @@ static int run_nonfinite(struct command_call *call, struct gd_err *err)
     int rc = compare_options_take(call, &options, err);
 
     if (rc == GD_OK && call->argc == 0) {
-        rc = inspect_session(call, err);
+        rc = repl_need_session(call, err);
         ranks = rc == GD_OK ? gd_ranks_of(call->session) : NULL;
         if (rc == GD_OK) {
             rc = ranks ? open_job(&l, ranks, err)

@@ -8,8 +8,8 @@
 
 #include "dump/files/tensor_writer.h"
 #include "repl/core/command.h"
-#include "repl/core/newfile.h"
 #include "repl/core/work.h"
+#include "repl/out/newfile.h"
 #include "repl/values/value.h"
 
 /* A file name made from what is saved (call->argv), for a `save` without one. NULL: out of memory.

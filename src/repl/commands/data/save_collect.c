@@ -77,7 +77,7 @@ static int add_selected(struct saving *s, const char *text, struct gd_err *err)
     struct gd_selector *selector = NULL;
     gd_node_id *nodes = NULL;
     size_t count = 0;
-    int rc = inspect_session(s->call, err);
+    int rc = repl_need_session(s->call, err);
     rc = rc != GD_OK ? rc : gd_selector_parse(text, &selector, err);
     rc = rc != GD_OK ? rc
                      : gd_selector_resolve(selector, s->call->session->graph, &nodes, &count, err);

@@ -10,7 +10,7 @@ int save_overflow(struct command_call *call, const char *which, const char *fold
 {
     cJSON *reply = NULL;
     struct gd_buf words = GD_BUF_INIT(OVERFLOW_MAX_WORDS);
-    int rc = inspect_session(call, err);
+    int rc = repl_need_session(call, err);
     if (rc != GD_OK) {
         return rc;
     }

@@ -5,8 +5,8 @@
 
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/data/save.h"
-#include "repl/core/newfile.h"
 #include "repl/core/repl_impl.h"
+#include "repl/out/newfile.h"
 #include "repl/values/inspect.h"
 
 #define MAX_BYTES ((size_t)64 << 20)

@@ -6,8 +6,8 @@
 #include "dump/dump_target.h"
 #include "dump/files/tensor_writer.h"
 #include "repl/commands/data/save.h"
-#include "repl/core/newfile.h"
 #include "repl/core/work.h"
+#include "repl/out/newfile.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 

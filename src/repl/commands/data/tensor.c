@@ -95,7 +95,7 @@ static int run_tensor(struct command_call *call, struct gd_err *err)
     if (!panes || history) {
         return cmd_print.run(call, err);
     }
-    int rc = inspect_session(call, err);
+    int rc = repl_need_session(call, err);
     if (rc != GD_OK) {
         return rc;
     }

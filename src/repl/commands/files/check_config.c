@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: check-config */
-#include "repl/commands/files/dump_live_impl.h"
+#include "repl/commands/files/dump_live.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/commands/files/dump_live_impl.h"
+#include "repl/commands/files/dump_live.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/ranks.h"
-#include "repl/commands/files/dump_live_impl.h"
+#include "repl/commands/files/dump_live.h"
 #include "repl/core/repl_impl.h"
 
 /* All nodes are dumped, also those still unknown. */
@@ -92,7 +92,7 @@ void dump_live_capture(struct repl *repl, struct gd_session *session, struct liv
     }
 }
 
-void repl_dump_graph(struct repl *repl, struct gd_session *session)
+void dump_live_graph_grew(struct repl *repl, struct gd_session *session)
 {
     struct live_dump *d = dump_live_find(repl);
 

@@ -6,7 +6,7 @@
 
 #include "engine/graph/selector.h"
 #include "engine/ranks.h"
-#include "repl/commands/files/dump_live_impl.h"
+#include "repl/commands/files/dump_live.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 

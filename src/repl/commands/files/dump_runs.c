@@ -4,7 +4,6 @@
 
 #include "engine/ranks.h"
 #include "repl/commands/files/dump_live.h"
-#include "repl/commands/files/dump_live_impl.h"
 #include "repl/core/repl_impl.h"
 
 /* ---- before a run ---------------------------------------------------------------------------- */
@@ -62,7 +61,7 @@ static void remember_run(struct live_dump *d, const struct gd_session *session,
     d->interrupted = false;
 }
 
-void repl_dump_aim(struct repl *repl, struct gd_session *session, struct gd_run *run)
+static void aim_run(struct repl *repl, struct gd_session *session, struct gd_run *run)
 {
     struct live_dump *d = dump_live_find(repl);
 
@@ -104,7 +103,7 @@ void repl_dump_aim(struct repl *repl, struct gd_session *session, struct gd_run 
     d->cut = next;
 }
 
-bool repl_dump_is_passing(struct repl *repl, const struct gd_session *session)
+static bool is_passing(struct repl *repl, const struct gd_session *session)
 {
     const struct live_dump *d = dump_live_find(repl);
     const struct gd_stop *at = &session->stop;
@@ -118,7 +117,7 @@ bool repl_dump_is_passing(struct repl *repl, const struct gd_session *session)
     return moved == session || (ranks && moved && gd_ranks_of(moved) == ranks);
 }
 
-void repl_dump_interrupted(struct repl *repl)
+static void take_interrupt(struct repl *repl)
 {
     struct live_dump *d = dump_live_find(repl);
 
@@ -194,7 +193,7 @@ static bool run_on(struct repl *repl, struct live_dump *d, const struct gd_run *
     if (run.kind == GD_RUN_STEP) {
         run.count = end - session->stop.step;
     }
-    repl_dump_aim(repl, session, &run);
+    aim_run(repl, session, &run);
     if (d->armed && asked->kind == GD_RUN_STEP) {
         d->asked_end = end;
     }
@@ -227,7 +226,7 @@ static void warn_of_passed(struct repl *repl, struct live_dump *d, const struct 
     d->behind = dump_live_ended(at);
 }
 
-bool repl_dump_at_stop(struct repl *repl, struct gd_session *session)
+static bool dump_at_stop(struct repl *repl, struct gd_session *session)
 {
     struct live_dump *d = dump_live_find(repl);
 
@@ -235,7 +234,7 @@ bool repl_dump_at_stop(struct repl *repl, struct gd_session *session)
         return false;
     }
     warn_of_passed(repl, d, session);
-    bool passing = repl_dump_is_passing(repl, session);
+    bool passing = is_passing(repl, session);
     d->held = false; /* a stop that is reported cancels it */
     if (!session->stop.at_step_end || !gd_steps_have(&d->steps, session->stop.step) ||
         (d->done_session == session->number && d->done_sequence == session->stop.sequence)) {
@@ -256,3 +255,9 @@ bool repl_dump_at_stop(struct repl *repl, struct gd_session *session)
     }
     return run_on(repl, d, &asked, end, session);
 }
+
+const struct repl_dump_ops dump_live_ops = {.aim = aim_run,
+                                            .is_passing = is_passing,
+                                            .at_stop = dump_at_stop,
+                                            .graph_grew = dump_live_graph_grew,
+                                            .interrupted = take_interrupt};

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/graph/selector.h"
-#include "repl/commands/files/dump_live_impl.h"
+#include "repl/commands/files/dump_live.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 
@@ -43,16 +43,13 @@ struct live_dump *dump_live_find(struct repl *repl)
 
 struct live_dump *dump_live_make(struct repl *repl, struct gd_err *err)
 {
-    struct live_dump *d = dump_live_find(repl);
+    struct live_dump *d = repl_make_slot(repl, REPL_SLOT_DUMP, sizeof(*d), free_state);
 
     if (!d) {
-        d = calloc(1, sizeof(*d));
-        if (!d) {
-            gd_fail_nomem(err);
-            return NULL;
-        }
-        repl_set_slot(repl, REPL_SLOT_DUMP, d, free_state);
+        gd_fail_nomem(err);
+        return NULL;
     }
+    repl->dump = &dump_live_ops;
     return d;
 }
 

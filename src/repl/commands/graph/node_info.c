@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "repl/commands/status/info.h"
-#include "repl/core/watch.h"
 #include "repl/values/dump_notes.h"
 #include "repl/values/inspect.h"
+#include "repl/values/watch.h"
 
 #define EDGES_SHOWN 12
 

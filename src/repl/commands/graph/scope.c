@@ -2,9 +2,9 @@
 /* Commands: scope */
 #include <string.h>
 
-#include "repl/core/watch.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
+#include "repl/values/watch.h"
 
 /* Lines left for the text, and how many did not get one; records have everything. */
 struct line_limit {

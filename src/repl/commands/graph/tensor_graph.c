@@ -2,9 +2,9 @@
 /* Commands: tensor-graph */
 #include <string.h>
 
-#include "repl/core/watch.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
+#include "repl/values/watch.h"
 #include "repl/values/why.h"
 
 #define MAX_DEPTH   10

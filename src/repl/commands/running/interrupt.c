@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: interrupt */
 #include "engine/ranks.h"
-#include "repl/commands/files/dump_live.h"
 #include "repl/core/repl_impl.h"
 
 static int run_interrupt(struct command_call *call, struct gd_err *err)
@@ -15,7 +14,9 @@ static int run_interrupt(struct command_call *call, struct gd_err *err)
     }
     uint64_t before = call->session->stop.sequence;
     uint64_t settled = together ? gd_ranks_settled(ranks) : 0;
-    repl_dump_interrupted(call->repl);
+    if (call->repl->dump) {
+        call->repl->dump->interrupted(call->repl);
+    }
     int rc = gd_ranks_interrupt(call->session, err);
     /* a script continues once the training is stopped */
     if (rc == GD_OK && !call->repl->options.interactive) {

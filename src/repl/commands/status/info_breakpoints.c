@@ -4,7 +4,7 @@
 #include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/commands/status/info.h"
 #include "repl/core/repl_impl.h"
-#include "repl/core/watch.h"
+#include "repl/values/watch.h"
 
 static void show_breakpoint(struct command_call *call, const struct gd_breakpoint *at, cJSON *list)
 {

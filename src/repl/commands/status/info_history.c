@@ -102,7 +102,7 @@ static const char *spark_text(struct command_call *call, const struct track *tra
 static int need_history(struct command_call *call, const struct gd_history **ret,
                         struct gd_err *err)
 {
-    int rc = inspect_session(call, err);
+    int rc = repl_need_session(call, err);
 
     if (rc != GD_OK) {
         return rc;

@@ -7,8 +7,8 @@
 #include "repl/commands/breakpoints/hit.h"
 #include "repl/commands/status/info.h"
 #include "repl/core/hits.h"
-#include "repl/core/watch.h"
 #include "repl/values/inspect.h"
+#include "repl/values/watch.h"
 
 #define HITS_SHOWN 40
 

@@ -8,7 +8,7 @@
 
 int info_need_catalog(struct command_call *call, const struct gd_catalog **ret, struct gd_err *err)
 {
-    int rc = inspect_session(call, err);
+    int rc = repl_need_session(call, err);
 
     if (rc == GD_OK) {
         *ret = gd_catalog_of(call->session);

@@ -5,8 +5,8 @@
 #include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/commands/status/info.h"
 #include "repl/core/repl_impl.h"
-#include "repl/core/watch.h"
 #include "repl/values/inspect.h"
+#include "repl/values/watch.h"
 
 #define NODES_LISTED 10
 

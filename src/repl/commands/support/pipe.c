@@ -9,7 +9,7 @@
 
 #include "repl/commands/support/child.h"
 #include "repl/core/repl_impl.h"
-#include "repl/line/tty_out.h"
+#include "repl/out/tty_out.h"
 
 /* Collects what the command prints. */
 struct capture {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "repl/core/watch.h"
+#include "repl/values/watch.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define _GNU_SOURCE 1
-#include "repl/line/tty_out.h"
+#include "repl/out/tty_out.h"
 
 #include <errno.h>
 #include <ev.h>
@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "repl/line/tty.h"
+#include "repl/out/tty.h"
 
 #define MOST          ((size_t)4 << 20)  /* bytes that wait before text is left out */
 #define TIDY          ((size_t)64 << 10) /* sent bytes kept before those that wait */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "repl/line/tty.h"
+#include "repl/out/tty.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -2,8 +2,6 @@
 /* Resuming a session, or all ranks of its job, and waiting for the stop. */
 #include "engine/ranks.h"
 #include "engine/watch/watchpoint.h"
-#include "repl/commands/files/dump_live.h"
-#include "repl/commands/running/running.h"
 #include "repl/core/repl_impl.h"
 
 void repl_state_record(struct command_call *call)
@@ -54,7 +52,9 @@ int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_e
         gd_ranks_move_together(call->session, run->kind) ? gd_ranks_of(call->session) : NULL;
     uint64_t settled = ranks ? gd_ranks_settled(ranks) : 0;
     struct gd_run aimed = *run;
-    repl_dump_aim(call->repl, call->session, &aimed);
+    if (call->repl->dump) {
+        call->repl->dump->aim(call->repl, call->session, &aimed);
+    }
     int rc = gd_ranks_resume(call->session, &aimed, err);
 
     bool whole_job = call->repl->options.batch && run->kind == GD_RUN_CONTINUE &&
@@ -70,21 +70,4 @@ int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_e
         repl_state_record(call);
     }
     return rc;
-}
-
-int run_take_count(struct command_call *call, int64_t *ret, struct gd_err *err)
-{
-    *ret = 1;
-    if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "%s: unexpected argument \"%.60s\"", call->command->name,
-                       call->argv[1]);
-    }
-    return call->argc == 1 ? arg_count(call->argv[0], 1, INT64_MAX, ret, err) : GD_OK;
-}
-
-int run_by_count(struct command_call *call, struct gd_err *err)
-{
-    struct gd_run run = {.kind = (enum gd_run_kind)call->command->variant, .node = GD_NO_NODE};
-    int rc = run_take_count(call, &run.count, err);
-    return rc == GD_OK ? repl_resume(call, &run, err) : rc;
 }

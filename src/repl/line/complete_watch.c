@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Completes the words of watch commands: parameters, statistics, selectors. */
 #include "engine/watch/watchpoint.h"
-#include "repl/core/complete.h"
+#include "repl/line/complete.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "repl/core/newfile.h"
+#include "repl/out/newfile.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Tab completion: candidates from the tables, the graph and the file system. */
-#include "repl/core/complete.h"
+#include "repl/line/complete.h"
 #include "base/grow.h"
 #include "engine/ranks.h"
 #include "engine/utf8.h"
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/screen/panes.h"
-#include "repl/core/agent.h"
 #include "repl/core/settings_table.h"
+#include "repl/line/complete_agent.h"
 
 #include <dirent.h>
 #include <stdlib.h>
