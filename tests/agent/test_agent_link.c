@@ -249,8 +249,6 @@ static void graph_that_is_too_large_does_not_come_again(void **state)
     toy_join(&b->toy);
 }
 
-/* ---- forks --------------------------------------------------------------------------- */
-
 /* As programs do that start processes without the C library: no handler runs. */
 static pid_t bare_fork(void)
 {
@@ -310,8 +308,6 @@ static void child_that_runs_no_handler_is_left_alone(void **state)
 {
     leave_child_alone(*state, true);
 }
-
-/* ---- what stays behind --------------------------------------------------------------- */
 
 static int count_segments(pid_t pid)
 {

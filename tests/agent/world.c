@@ -14,8 +14,6 @@ static double clock_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* ---- the debugger -------------------------------------------------------------------- */
-
 static void observe_event(void *ctx, const struct gd_event *event)
 {
     struct world *w = ctx;
@@ -136,8 +134,6 @@ void world_run(struct world *w, enum gd_run_kind kind, int64_t count, const char
     world_until_stops(w, stops + 1);
 }
 
-/* ---- values -------------------------------------------------------------------------- */
-
 static struct answer {
     bool here;
     struct gd_tensor *tensor;
@@ -215,8 +211,6 @@ int world_stats(struct world *w, const char *node, enum gd_iter iter, struct gd_
     *err = answer.err;
     return answer.err.code;
 }
-
-/* ---- the toy ------------------------------------------------------------------------- */
 
 double toy_value(int64_t step, enum toy_node node, int64_t i)
 {

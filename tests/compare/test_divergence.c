@@ -223,8 +223,6 @@ static void test_common_names(void **state)
     check_common("layer_2_1", "layer_2_1");
 }
 
-/* ---- matching -------------------------------------------------------------------------------- */
-
 #define MANY 20000
 
 static void add_many(struct gd_table *table, int first)
@@ -262,8 +260,6 @@ static void test_same_names(void **state)
     gd_table_deinit(&a);
     gd_table_deinit(&b);
 }
-
-/* ---- layers ---------------------------------------------------------------------------------- */
 
 struct op {
     const char *name, *type;

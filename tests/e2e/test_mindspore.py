@@ -51,6 +51,10 @@ class Session(unittest.TestCase):
             self.gradb.expect("Stopped before the first step")
         return trainer
 
+    def connect(self, **options):
+        """A new gradb, and a training process that has stopped before its first step."""
+        return self.gradb_with(), self.trainer(**options)
+
     def finish(self, trainer, command="continue"):
         self.gradb.run(command, r"training ended")
         trainer.wait_note("done")
@@ -64,8 +68,7 @@ class Session(unittest.TestCase):
 
 class SingleGraph(Session):
     def whole_session(self, version, backend):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version=version, backend=backend, steps=4)
+        gradb, trainer = self.connect(version=version, backend=backend, steps=4)
         self.assertTrue(trainer.matched)
         gradb.run("info graph", "11 nodes, 11 edges")
         gradb.run("step", "Stopped at the end of step 1")
@@ -85,8 +88,7 @@ class SingleGraph(Session):
                     self.gradb.__exit__()
 
     def test_values_are_those_of_the_step(self):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", backend="Ascend")
+        gradb, trainer = self.connect(version="1.9.0", backend="Ascend")
         gradb.run("print conv1.weight", r"^\[\[-1.25 -0.75 -0.25\]")
         gradb.run("step", "end of step 1")
         gradb.run("print conv1.weight", r"^\[\[-1.35 -0.85 -0.35\]")
@@ -102,16 +104,14 @@ class SingleGraph(Session):
         self.finish(trainer)
 
     def test_old_clients_are_not_asked_for_levels(self):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.3.0", backend="Ascend")
+        gradb, trainer = self.connect(version="1.3.0", backend="Ascend")
         gradb.run("print conv1.weight", r"^\[\[-1.25 -0.75 -0.25\]")
         self.assertEqual([view[0] for kind, view in trainer.log if kind == "view"],
                          [fake.pb.ViewCMD.value])
         self.finish(trainer)
 
     def test_names_stacks_and_kinds(self):
-        gradb = self.gradb_with()
-        self.trainer(version="1.5.0")
+        gradb, _ = self.connect(version="1.5.0")
         gradb.run(f"node {RELU}", "ReLU")
         gradb.run(f"backtrace {CONV}", r"lenet.py.*42|42.*lenet.py")
         gradb.run("info graph", "2 weights, 1 gradient, 1 activation")
@@ -164,8 +164,7 @@ class Nodes(Session):
     def test_gpu_node_stepping_in_every_release(self):
         for version in ("1.1.0", "1.2.0", "1.3.0", "1.5.0", "1.6.0", "2.0.0"):
             with self.subTest(version=version):
-                gradb = self.gradb_with()
-                trainer = self.trainer(version=version, steps=6)
+                gradb, trainer = self.connect(version=version, steps=6)
                 gradb.run("next", "step 1, .*Conv2D-op1")
                 gradb.run("next 2", "step 1, .*BiasAdd-op3")
                 gradb.run(f"print {BIAS}", r"^\[1. 2. 3. 4.\]")
@@ -178,8 +177,7 @@ class Nodes(Session):
                 gradb.__exit__()
 
     def test_breakpoints(self):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", steps=3)
+        gradb, trainer = self.connect(version="1.9.0", steps=3)
         gradb.run(f"break {RELU}", "Breakpoint 1")
         gradb.run("continue", "Breakpoint 1.*step 1, .*ReLU-op2")
         self.assertEqual(trainer.wait_note("run"), ("node", RELU))
@@ -194,22 +192,19 @@ class Nodes(Session):
     def test_kernels_that_the_graph_lacks(self):
         extra = [Kernel("Default/hidden/Hidden-op9", "Hidden", (), lambda step: [np.ones(1, np.float32)],
                         in_graph=False)]
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", graphs=[small_graph(extra=extra)])
+        gradb, trainer = self.connect(version="1.9.0", graphs=[small_graph(extra=extra)])
         gradb.run("next 5", "Default/hidden/Hidden-op9")
         self.finish(trainer)
 
     def test_ascend_has_steps_only(self):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", backend="Ascend")
+        gradb, trainer = self.connect(version="1.9.0", backend="Ascend")
         gradb.run("next", "error: ")
         gradb.run("step", "end of step 1")
         self.finish(trainer)
 
     def test_gpu_without_the_actor_runtime(self):
         """Such a process of 1.6 and later counts its steps as the older ones do."""
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", mindrt=False, steps=4)
+        gradb, trainer = self.connect(version="1.9.0", mindrt=False, steps=4)
         for step in (1, 2, 3):
             gradb.run("step", f"Stopped at the end of step {step}")
         self.finish(trainer)
@@ -232,8 +227,7 @@ class MultiGraph(Session):
         for version in ("1.1.0", "1.2.0", "1.3.0", "1.9.0", "2.0.0"):
             for padding in (0, 4_000_000, 7_000_000):
                 with self.subTest(version=version, padding=padding):
-                    gradb = self.gradb_with()
-                    trainer = self.trainer(version=version, backend="Ascend", graphs=self.graphs(padding))
+                    gradb, trainer = self.connect(version=version, backend="Ascend", graphs=self.graphs(padding))
                     gradb.run("info graph", "33 nodes")
                     gradb.expect("kernel_graph_0.*kernel_graph_1.*kernel_graph_2")
                     gradb.run("step", "end of step 1")
@@ -243,9 +237,8 @@ class MultiGraph(Session):
 
     def test_one_large_graph(self):
         for version in ("1.1.0", "2.0.0"):
-            gradb = self.gradb_with()
-            trainer = self.trainer(version=version, backend="Ascend",
-                                   graphs=[small_graph(padding=7_000_000)])
+            gradb, trainer = self.connect(version=version, backend="Ascend",
+                                          graphs=[small_graph(padding=7_000_000)])
             gradb.run("info graph", "11 nodes")
             self.finish(trainer)
             gradb.__exit__()
@@ -253,8 +246,7 @@ class MultiGraph(Session):
 
 class Watchpoints(Session):
     def test_hit_stops_and_is_explained(self):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="2.0.0", backend="Ascend", graphs=[small_graph(nan_step=2)])
+        gradb, trainer = self.connect(version="2.0.0", backend="Ascend", graphs=[small_graph(nan_step=2)])
         gradb.run("watch TO on all", "Watchpoint 1: TO on all: 10 nodes")
         gradb.run("step 3", f"^  {RELU}:0")
         gradb.expect("1 of 3 steps left")
@@ -267,8 +259,7 @@ class Watchpoints(Session):
 
     def test_gpu_hit_in_the_middle_of_a_step(self):
         for version in ("1.3.0", "1.9.0"):
-            gradb = self.gradb_with()
-            trainer = self.trainer(version=version, graphs=[small_graph(nan_step=2)])
+            gradb, trainer = self.connect(version=version, graphs=[small_graph(nan_step=2)])
             gradb.run(f"watch TO on {RELU}", "Watchpoint 1: .*1 node")
             gradb.run("continue", "step 2, .*ReLU-op2")
             gradb.run(f"print {RELU}", r"nan")
@@ -277,8 +268,7 @@ class Watchpoints(Session):
             gradb.__exit__()
 
     def test_parameters_and_actual_values(self):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", backend="Ascend")
+        gradb, trainer = self.connect(version="1.9.0", backend="Ascend")
         gradb.run("watch WL max_gt=1 on conv1.weight", "Watchpoint 1: WL max_gt=1")
         gradb.run("step", r"conv1.weight:0 max_gt=1 \(1.14999998\)")
         command = trainer.wait_note("set")
@@ -292,8 +282,7 @@ class Watchpoints(Session):
         """rtol must act as rtol: these weights change by 0.1, the larger ones by less than 20 %."""
         for version, names in (("1.5.0", ["atol", "rtol", "equal_nan"]),
                                ("1.6.0", ["rtol", "atol", "equal_nan"])):
-            gradb = self.gradb_with()
-            trainer = self.trainer(version=version, backend="Ascend")
+            gradb, trainer = self.connect(version=version, backend="Ascend")
             gradb.run("watch WNC rtol=0.5 on conv1.weight", "Watchpoint 1")
             gradb.run("step", "^  .*conv1.weight:0")
             command = trainer.wait_note("set")
@@ -301,8 +290,7 @@ class Watchpoints(Session):
             gradb.__exit__()
 
     def test_initial_weights(self):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", backend="Ascend")
+        gradb, trainer = self.connect(version="1.9.0", backend="Ascend")
         gradb.run("watch WI max_gt=1 on conv1.weight", "Watchpoint 1")
         gradb.run("continue", r"conv1.weight:0 max_gt=1 \(1.25\)")
         gradb.expect("stopped before the first step")
@@ -312,8 +300,7 @@ class Watchpoints(Session):
         self.finish(trainer)
 
     def test_recheck(self):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", backend="Ascend")
+        gradb, trainer = self.connect(version="1.9.0", backend="Ascend")
         gradb.run("recheck", "error: .*no watchpoints")
         gradb.run("step", "end of step 1")
         gradb.run("watch WL max_gt=1 on conv1.weight", "Watchpoint 1")
@@ -323,9 +310,8 @@ class Watchpoints(Session):
 
     def test_what_the_process_cannot_evaluate(self):
         """GPU since 1.6.1 keeps no previous values: gradb compares for itself."""
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", steps=6,
-                               graphs=[small_graph()])
+        gradb, trainer = self.connect(version="1.9.0", steps=6,
+                                      graphs=[small_graph()])
         gradb.run("watch WCS abs_mean_update_ratio_lt=0.5 on conv1.weight", "Watchpoint 1")
         gradb.run("continue", "cannot evaluate watchpoint 1 itself: gradb does")
         gradb.expect("conv1.weight:0 could not be checked: no value of the previous step")
@@ -403,8 +389,7 @@ class Watchpoints(Session):
         trainer.wait_note("done")
 
     def test_wrong_conditions(self):
-        gradb = self.gradb_with()
-        self.trainer(version="1.9.0")
+        gradb, _ = self.connect(version="1.9.0")
         gradb.run("watch", "error: ")
         gradb.run("watch XY", "error: .*no condition")
         gradb.run("watch TL", "error: .*abs_mean_gt")
@@ -460,16 +445,14 @@ class Lives(Session):
         self.finish(trainer)
 
     def test_kill(self):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", backend="Ascend", steps=50)
+        gradb, trainer = self.connect(version="1.9.0", backend="Ascend", steps=50)
         gradb.run("step", "end of step 1")
         gradb.run("kill", "ended")
         trainer.wait_note("exit")
         trainer.wait_note("done")
 
     def test_interrupt(self):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", backend="Ascend", steps=10**9)
+        gradb, trainer = self.connect(version="1.9.0", backend="Ascend", steps=10**9)
         gradb.send("continue &")
         trainer.wait_note("step", count=5)
         gradb.run("interrupt", "will stop at the end of step")
@@ -478,8 +461,7 @@ class Lives(Session):
         trainer.wait_note("exit")
 
     def test_detach(self):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", backend="Ascend", steps=40, graphs=[small_graph(nan_step=2)])
+        gradb, trainer = self.connect(version="1.9.0", backend="Ascend", steps=40, graphs=[small_graph(nan_step=2)])
         gradb.run("watch TO on all", "Watchpoint 1")
         trainer.wait_note("set")
         gradb.run("detach", "[Dd]etached")
@@ -525,8 +507,7 @@ class Lives(Session):
         self.assertTrue(all(trainer.error is None for trainer in self.trainers))
 
     def test_vanishes(self):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", backend="Ascend")
+        gradb, trainer = self.connect(version="1.9.0", backend="Ascend")
         gradb.run("step", "end of step 1")
         gradb.run(f"print {CONV}", r"^\[\[1. 1. 1.\]")
         trainer.vanish()
@@ -549,8 +530,7 @@ class Lives(Session):
 
     def test_tensor_bytes_that_do_not_fit(self):
         for how, pattern in (("short", "21 bytes, but float32"), ("long", "28 bytes, but float32")):
-            gradb = self.gradb_with()
-            trainer = self.trainer(version="1.9.0", backend="Ascend", break_tensor=how)
+            gradb, trainer = self.connect(version="1.9.0", backend="Ascend", break_tensor=how)
             gradb.run("print conv1.weight", f"error: .*{pattern}")
             trainer.break_tensor = None
             gradb.run("print conv1.weight", r"^\[\[-1.25 -0.75 -0.25\]")
@@ -568,8 +548,7 @@ class Lives(Session):
     def test_a_process_that_reuses_memory(self):
         """With MS_DEBUGGER_PARTIAL_MEM=1 it keeps what was watched before its first step, and gradb says so."""
         self.assertIn("MS_DEBUGGER_PARTIAL_MEM", (harness.SOURCE / "docs" / "mindspore.md").read_text(encoding="utf-8"))
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", backend="Ascend", partial=True)
+        gradb, trainer = self.connect(version="1.9.0", backend="Ascend", partial=True)
         gradb.run("step", "end of step 1")
         gradb.run(f"print {RELU}", r"error: .*MS_DEBUGGER_PARTIAL_MEM=1 keeps only what was watched before")
         self.finish(trainer)
@@ -609,8 +588,7 @@ class BadInput(Session):
                     response_deserializer=lambda data: data)(iter(requests) if stream else requests)
 
     def test_garbage_in_every_call(self):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", backend="Ascend")
+        gradb, trainer = self.connect(version="1.9.0", backend="Ascend")
         with grpc.insecure_channel(f"127.0.0.1:{gradb.port}") as channel:
             for method in ("WaitCMD", "SendMetadata", "SendHeartbeat"):
                 with self.assertRaises(grpc.RpcError) as caught:
@@ -626,8 +604,7 @@ class BadInput(Session):
         self.finish(trainer)
 
     def test_one_connection_cannot_make_processes_without_end(self):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", backend="Ascend")
+        gradb, trainer = self.connect(version="1.9.0", backend="Ascend")
         codes = []
         with grpc.insecure_channel(f"127.0.0.1:{gradb.port}") as channel:
             for device in range(200):
@@ -777,8 +754,7 @@ class Steps(Session):
         trainer.through.set()
 
     def test_facts_have_names_of_their_own(self):
-        gradb = self.gradb_with()
-        self.trainer(version="1.9.0", backend="GPU")
+        gradb, _ = self.connect(version="1.9.0", backend="GPU")
         gradb.run("step", "end of step 1")
         gradb.send("info target")
         gradb.run("echo END\\n", "END")
@@ -787,8 +763,7 @@ class Steps(Session):
         self.assertEqual(len(names), len(set(names)), names)
 
     def test_order_of_the_nodes(self):
-        gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", backend="GPU")
+        gradb, trainer = self.connect(version="1.9.0", backend="GPU")
         rows = {}
         gradb.send("info nodes -a")
         gradb.run("echo END\\n", "END")
@@ -802,16 +777,14 @@ class Steps(Session):
 
     def test_source_that_is_elsewhere(self):
         """The stacks have the text of their lines; the file itself is on another machine."""
-        gradb = self.gradb_with()
-        self.trainer(version="1.9.0", backend="GPU")
+        gradb, _ = self.connect(version="1.9.0", backend="GPU")
         gradb.run("annotate lenet.py", "^cannot read /src/lenet.py; these lines were sent with the stacks:")
         gradb.expect(r"^    1 \|   42  x = self\.conv1\(x\)$")
         gradb.expect(r"^    1 \|   43  x = self\.relu\(x\)$")
         gradb.run("list lenet.py:42", "^error: cannot read /src/lenet.py: .*copy it below the current directory")
 
     def test_rank_of_a_process_alone(self):
-        gradb = self.gradb_with()
-        self.trainer(version="1.9.0", backend="GPU")
+        gradb, _ = self.connect(version="1.9.0", backend="GPU")
         gradb.run("rank 0", r"^\[Training process 1, rank 0")
         self.trainer(version="1.9.0", backend="GPU", device=1)
         gradb.run("session 2", r"^\[Training process 2, rank 1")

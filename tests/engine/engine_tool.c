@@ -4,13 +4,15 @@
  * One command a line on the standard input, fields separated by single blanks; every answer ends
  * with a line that is "." alone. DIMS is 2,3,4 or - for a scalar; HEX the elements' bytes or -.
  *
- *     slice DIMS SLICE                       view of int32 elements: DIMS, strides, offset
- *     take DTYPE DIMS SLICE HEX              the elements it selects, copied, in hexadecimal
- *     print DTYPE DIMS OPTIONS SLICE HEX     OPTIONS:
- * precision,threshold,edge,width,suppress,all,LETTER npy DTYPE DIMS                         the
- * header in hexadecimal stats DTYPE DIMS SLICE HEX [HEX]       the record, one name=value a line;
- * against the second hist DTYPE DIMS LO HI BINS HEX         the counts line DTYPE DIMS UTF8 BINS
- * HEX          the one-line summary The slice "[...]" is the whole tensor.
+ *     slice DIMS SLICE                    view of int32 elements: DIMS, strides, offset
+ *     take DTYPE DIMS SLICE HEX           the elements it selects, copied, in hexadecimal
+ *     print DTYPE DIMS OPTIONS SLICE HEX  precision,threshold,edge,width,suppress,all,LETTER
+ *     npy DTYPE DIMS                      the header in hexadecimal
+ *     stats DTYPE DIMS SLICE HEX [HEX]    the record, one name=value a line; against the second
+ *     hist DTYPE DIMS LO HI BINS HEX      the counts
+ *     line DTYPE DIMS UTF8 BINS HEX       the one-line summary
+ *
+ * The slice "[...]" is the whole tensor.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -312,25 +314,10 @@ static int do_line(char *line, struct gd_err *err)
     return rc;
 }
 
-static const struct {
-    const char *name;
-    int (*run)(char *line, struct gd_err *err);
-} commands[] = {
+static const struct tool_command commands[] = {
     {"slice", do_slice}, {"take", do_take}, {"print", do_print}, {"npy", do_npy},
     {"stats", do_stats}, {"hist", do_hist}, {"line", do_line},
 };
-
-static int run_line(char *line, struct gd_err *err)
-{
-    const char *name = next_word(&line);
-
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (line && strcmp(name, commands[i].name) == 0) {
-            return commands[i].run(line, err);
-        }
-    }
-    return gd_fail(err, GD_EUSAGE, "no such command: %s", name);
-}
 
 int main(void)
 {
@@ -339,7 +326,7 @@ int main(void)
 
     while (read_line(&line, &cap)) {
         struct gd_err err;
-        int rc = run_line(line, &err);
+        int rc = run_command(commands, sizeof(commands) / sizeof(commands[0]), line, &err);
         if (rc != GD_OK) {
             printf("error %s: %s\n", gd_status_name(rc), err.text);
         }

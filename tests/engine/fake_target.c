@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "fake_target.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "../unit.h"
 
 static int fake_resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err)
 {
@@ -27,8 +25,6 @@ static int fake_resume(struct gd_target *target, const struct gd_run *run, struc
 
 static int fake_interrupt(struct gd_target *target, struct gd_err *err)
 {
-    (void)target;
-    (void)err;
     return GD_OK;
 }
 
@@ -37,7 +33,6 @@ static int set_breakpoints(struct gd_target *target, const gd_node_id *nodes, si
 {
     struct fake_target *fake = (struct fake_target *)target;
 
-    (void)err;
     for (size_t i = 0; i < count && i < 16; i++) {
         fake->breakpoints[i] = nodes[i];
     }
@@ -51,7 +46,6 @@ static int keep_previous(struct gd_target *target, const gd_node_id *nodes, size
 {
     struct fake_target *fake = (struct fake_target *)target;
 
-    (void)err;
     for (size_t i = 0; i < count && i < 16; i++) {
         fake->kept[i] = nodes[i];
     }
@@ -65,8 +59,6 @@ static int fake_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
 {
     struct fake_target *fake = (struct fake_target *)target;
 
-    (void)slice;
-    (void)err;
     fake->fetches++;
     if (fake->on_fetch) {
         fake->on_fetch(fake, ref, fn, ctx);
@@ -86,7 +78,6 @@ static int fake_stats(struct gd_target *target, const struct gd_tensor_ref *ref,
 {
     struct fake_target *fake = (struct fake_target *)target;
 
-    (void)err;
     fake->stats_asked++;
     if (fake->on_stats) {
         fake->on_stats(fake, ref, fn, ctx);
@@ -120,7 +111,6 @@ static int watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx
 {
     struct fake_target *fake = (struct fake_target *)target;
 
-    (void)err;
     fake->costs_fn = fn;
     fake->costs_ctx = ctx;
     return GD_OK;
@@ -144,7 +134,6 @@ static int fake_unwatch(struct gd_target *target, int32_t id, struct gd_err *err
 {
     struct fake_target *fake = (struct fake_target *)target;
 
-    (void)err;
     fake->unwatches++;
     fake->last_unwatch = id;
     return GD_OK;
@@ -152,8 +141,6 @@ static int fake_unwatch(struct gd_target *target, int32_t id, struct gd_err *err
 
 static int succeed_always(struct gd_target *target, struct gd_err *err)
 {
-    (void)target;
-    (void)err;
     return GD_OK;
 }
 

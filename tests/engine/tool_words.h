@@ -40,6 +40,24 @@ static inline char *next_word(char **line)
     return start;
 }
 
+struct tool_command {
+    const char *name;
+    int (*run)(char *line, struct gd_err *err);
+};
+
+static inline int run_command(const struct tool_command *commands, size_t count, char *line,
+                              struct gd_err *err)
+{
+    const char *name = next_word(&line);
+
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(name, commands[i].name) == 0) {
+            return commands[i].run(line, err);
+        }
+    }
+    return gd_fail(err, GD_EUSAGE, "no such command: %s", name);
+}
+
 /* 2,3,4 or, for a scalar, -. */
 static inline bool parse_dims(const char *text, struct gd_shape *shape)
 {

@@ -5,11 +5,15 @@
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Callbacks get more than they need. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -74,7 +74,6 @@ static void check_container(const uint8_t *data, size_t size)
 
 static int on_row(void *ctx, const struct gd_cann_stats_row *row)
 {
-    (void)ctx;
     FUZZ_CHECK(row->index <= 65535 && (!row->has_shape || gd_shape_count(&row->shape) >= 0));
     return 0;
 }

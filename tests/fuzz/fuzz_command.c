@@ -8,8 +8,6 @@
 #include "fuzz.h"
 
 #include <ev.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "repl/core/repl.h"
 

@@ -3,8 +3,6 @@
  * selection can be queried for any name. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "dump/mindspore/dump_config.h"
 
 static void count_problem(void *ctx, unsigned long line, const char *text)

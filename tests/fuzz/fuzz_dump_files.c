@@ -4,7 +4,6 @@
  * first byte of the input says which file the rest is: tables of results and of gradients, files of
  * MindSpore's recorder, lines of ptdbg_ascend, names that were too long, ...
  */
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

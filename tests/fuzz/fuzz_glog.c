@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A line of a log: its parts point into it. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "dump/mindspore/glog.h"
 #include "fuzz.h"

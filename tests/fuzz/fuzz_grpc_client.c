@@ -36,7 +36,6 @@ static void on_closed(struct gd_grpc_client_call *call, void *ctx, enum gd_grpc_
 {
     struct heard *heard = ctx;
 
-    (void)code;
     FUZZ_CHECK(call == heard->call && text);
     heard->closed++;
 }

@@ -5,8 +5,6 @@
  */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "proto/grpc/grpc_frame.h"
 
 #define LIMIT 2000

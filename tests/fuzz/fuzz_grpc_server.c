@@ -7,7 +7,6 @@
 
 #include <ev.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,7 +19,6 @@ struct count {
 
 static void on_opened(struct gd_grpc_call *call, void *service)
 {
-    (void)call;
     ((struct count *)service)->open++;
 }
 
@@ -51,7 +49,6 @@ static void chat_message(struct gd_grpc_call *call, const uint8_t *data, size_t 
 static void count_chunk(struct gd_grpc_call *call, const uint8_t *data, size_t len, size_t offset,
                         size_t total)
 {
-    (void)data;
     FUZZ_CHECK(offset <= total && len <= total - offset);
     if (total == 13) {
         gd_grpc_finish(call, GD_GRPC_INTERNAL, "unlucky");
@@ -67,7 +64,6 @@ static void conn_closed(struct gd_grpc_conn *conn, void *ctx)
 {
     struct count *count = ctx;
 
-    (void)conn;
     FUZZ_CHECK(count->open == 0);
     count->conns_closed++;
 }

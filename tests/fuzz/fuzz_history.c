@@ -8,7 +8,6 @@
 #include "fuzz.h"
 
 #include <math.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -167,7 +166,6 @@ static void check_history(const struct gd_history *history)
 static void note_answer(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
                         const struct gd_stats *stats, int64_t step, const struct gd_err *err)
 {
-    (void)dtype;
     FUZZ_CHECK(err || (shape->rank <= GD_MAX_RANK && step >= 0 && stats->nan <= stats->count));
     ++*(int *)ctx;
 }

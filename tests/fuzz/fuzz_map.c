@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Name maps from outside: JSON or lines; and the common spelling of any name. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "compare/losslog.h"
 #include "compare/match.h"

@@ -5,8 +5,6 @@
  */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "mindspore/ms_graph.h"
 
 static void check_node(struct gd_graph *graph, gd_node_id node)

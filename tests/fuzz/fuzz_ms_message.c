@@ -5,30 +5,23 @@
  */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "proto/ms/ms_target.h"
 
 static int waiting;
 
 static void take_reply(void *call, const void *data, size_t len)
 {
-    (void)data;
     FUZZ_CHECK(call == &waiting && len <= GD_MS_MAX_REPLY);
 }
 
 static void on_gone(void *owner, bool detached, int32_t last_id)
 {
-    (void)owner;
-    (void)detached;
-    (void)last_id;
 }
 
 static const struct gd_ms_io io = {.reply = take_reply, .gone = on_gone};
 
 static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const struct gd_err *err)
 {
-    (void)step;
     FUZZ_CHECK(!tensor != !err);
     --*(int *)ctx;
 }

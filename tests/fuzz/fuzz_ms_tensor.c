@@ -6,8 +6,6 @@
  */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "proto/ms/ms_tensor.h"
 
 #define MAX_TENSOR 4096u

@@ -6,7 +6,6 @@
 #include "fuzz.h"
 
 #include <endian.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "dump/scan/scan_file.h"

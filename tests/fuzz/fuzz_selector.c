@@ -7,8 +7,6 @@
 
 #include "engine/graph/selector.h"
 
-#include <string.h>
-
 static struct gd_graph *make_graph(void)
 {
     static const char *const names[] = {"Default/net/conv1/Conv2D-op1", "Default/net/ReLU-op2",

@@ -8,8 +8,6 @@
 
 #include "base/slice.h"
 
-#include <string.h>
-
 static void check_text(const struct gd_slice *slice)
 {
     struct gd_buf text = GD_BUF_INIT(1 << 16);

@@ -7,8 +7,6 @@
 
 #include "engine/stack.h"
 
-#include <string.h>
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct gd_arena arena;

@@ -7,20 +7,15 @@
  */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "proto/v1/v1_impl.h"
 
 static int drop_data(void *ctx, const void *data, size_t len)
 {
-    (void)data;
-    (void)len;
     return *(bool *)ctx ? GD_ELOST : GD_OK;
 }
 
 static void check_end(void *ctx, enum gd_grpc_code code, const char *text)
 {
-    (void)code;
     FUZZ_CHECK(text && !strchr(text, '\n'));
     *(bool *)ctx = true;
 }
@@ -31,7 +26,6 @@ static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const s
 {
     unsigned *answers = ctx;
 
-    (void)step;
     FUZZ_CHECK((tensor == NULL) == (err != NULL));
     FUZZ_CHECK(!tensor || gd_tensor_count(tensor) >= 0);
     ++*answers;
@@ -42,8 +36,6 @@ static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shap
 {
     unsigned *answers = ctx;
 
-    (void)dtype;
-    (void)step;
     FUZZ_CHECK((stats == NULL) == (err != NULL) && (shape == NULL) == (err != NULL));
     ++*answers;
 }

@@ -113,8 +113,8 @@ class Programs(torches.Folder):
         return done
 
     def told(self, program):
-        """What the agent told about a program, without a fault."""
-        done = self.run_program(program)
+        """What the agent told about a program, without a fault. It ends with finish(), which need not be written."""
+        done = self.run_program(program if "\nfinish(" in program else program + "finish()\n")
         told = Told(done.stdout)
         self.assertTrue(told.answer["alive"], done.stderr)
         return told

@@ -23,7 +23,6 @@ class Net(nn.Module):
 net = Net()
 x = torch.ones(2, 4)
 train(net, lambda step: net(x).sum(), 3)
-finish()
 """)
         for name, kind in (("net/fc/0/linear", "linear"), ("net/fc/1/linear", "linear"), ("net/relu", "relu"),
                            ("net/relu_1", "relu"), ("net/matmul_1", "matmul"), ("net/add", "add"),
@@ -50,7 +49,6 @@ def loss(step):
         found.append(torch.exp(found[0]))
     return torch.cat(found).sum()
 train(net, loss, 4)
-finish()
 """)
         real, fake = ["net/linear", "relu"], ["net/linear_1", "relu_1"]
         for name in real + fake:
@@ -72,7 +70,6 @@ y = (w @ x.T).data
 z = torch.empty(3).fill_(1)
 y.shape, y.dtype, y.size(), y.dim(), len(y), repr(y), y.tolist(), y.is_contiguous(), y.device
 agent.reporter.flush()
-finish()
 """)
         self.assertNotIn("zeros", told.nodes)
         self.assertNotIn("empty", told.nodes)
@@ -101,7 +98,6 @@ Trainer().run()
 lit = Lit()
 lit.training_step()
 agent.reporter.flush()
-finish()
 """)
         for name in ("model/linear", "critics/0/linear", "critics/1/linear", "lit/net/linear", "lit/scale"):
             self.assertIn(name, told.nodes)
@@ -125,7 +121,6 @@ model, agents = Net(), [Agent()]
 optimizer = model.configure_optimizers()
 (model(torch.ones(1, 2)) + agents[0](torch.ones(1, 2))).sum().backward()
 agent.reporter.flush()
-finish()
 """)
         for name in ("model/body/0/weight", "model/body/0/linear", "model/head/linear", "Agent/head/linear"):
             self.assertIn(name, told.nodes)
@@ -148,7 +143,6 @@ net.eval()
 with torch.no_grad():
     net(torch.ones(1, 2))
 agent.reporter.flush()
-finish()
 """)
         said = {name for name, node in told.nodes.items() if node["attrs"].get("grad") == "off"}
         self.assertEqual(said, {"net/table/linear"})
@@ -163,7 +157,6 @@ model(torch.ones(1, 2))
 averaged = torch.optim.swa_utils.AveragedModel(nn.Linear(2, 2))
 averaged(torch.ones(1, 2))
 agent.reporter.flush()
-finish()
 """)
         self.assertIn("model/0/linear", told.nodes)
         self.assertIn("model/0/weight", told.nodes)
@@ -183,7 +176,6 @@ def loss(step):
         evaluate()
     return F.mse_loss(net(torch.ones(1, 2)), torch.zeros(1, 2))
 train(net, loss, 4)
-finish()
 """)
         trained = [name for name in told.ran(2) if not name.startswith("eval/")]
         self.assertEqual(trained, told.ran(1))
@@ -215,7 +207,6 @@ def loss(step):
             net(held_out + 1)
     return net(batches.pop() + 1).sum()
 train(net, loss, 4)
-finish()
 """)
         made = {name for name in told.nodes if name.split("/")[-1].split("_")[0] in ("ones", "mul", "stack")}
         self.assertLessEqual({"data/mul", "data/mul_3", "data/stack", "data/stack_1", "eval/data/mul_3"}, made)
@@ -236,7 +227,6 @@ def loss(step):
         net.to("cpu")
     return net(torch.ones(3)).sum()
 train(net, loss, 3)
-finish()
 """)
         self.assertEqual(sorted(name for name in told.nodes if told.nodes[name]["type"] == "to"),
                          ["net/to", "net/to_1"])
@@ -253,7 +243,6 @@ for step in range(2):
     optimizer.step()
     optimizer.zero_grad(set_to_none=False)
 agent.reporter.flush()
-finish()
 """)
         self.assertTrue([name for name in told.nodes if name.startswith("clip_grad_norm_/")])
         self.assertFalse([name for name in told.nodes if "zero_" in name])
@@ -362,7 +351,6 @@ class Net(nn.Module):
         return self.b(out) + late.sum() + y.exp().sum()
 net = Net()
 train(net, lambda step: net(torch.ones(2, 2)).sum())
-finish()
 """)
         nodes = told.nodes
         self.assertEqual(nodes["net/add"]["inputs"], ["net/mul_"])          # written through its base
@@ -380,7 +368,6 @@ def loss(step):
     hidden = cell(torch.ones(1, 2), hidden.detach())
     return hidden.sum()
 train(cell, loss, 3)
-finish()
 """)
         cell = [node for node in told.nodes.values() if node["name"].startswith("net/rnn")][0]
         self.assertIn("detach", cell["inputs"])
@@ -397,7 +384,6 @@ def loss(step):
     batch = batches[step]
     return F.mse_loss(net(batch["x"]), batch["y"]) + net(data).sum()
 train(net, loss, 3)
-finish()
 """)
         inputs = sorted(name for name in told.nodes if told.nodes[name]["type"] == "Input")
         self.assertEqual(len(inputs), 3, inputs)
@@ -415,7 +401,6 @@ pair = Pair(*torch.split(out, [1, 2], dim=2))
 values, indices = pair.second.max(dim=2)
 (values + h.sum() + c.sum()).sum().backward()
 agent.reporter.flush()
-finish()
 """)
         self.assertEqual(len(told.nodes["lstm/lstm"]["dtypes"]), 3)
         self.assertEqual(told.nodes["max"]["inputs"], ["split"])
@@ -428,7 +413,6 @@ class Backward(programs.Programs):
         told = self.told("""
 net = nn.Linear(2, 2)
 train(net, lambda step: net(torch.ones(1, 2)).sum())
-finish()
 """)
         self.assertEqual([bool(dtype) for dtype in told.nodes["backward/net/linear"]["dtypes"]], [True, False, True])
 
@@ -449,7 +433,6 @@ class Net(nn.Module):
         return self.b(Twice.apply(self.a(x)))
 net = Net()
 train(net, lambda step: net(torch.ones(1, 2)).sum(), 2)
-finish()
 """)
         self.assertEqual(told.nodes["net/b/linear"]["inputs"][0], "net/Twice")
         self.assertEqual(told.nodes["net/Twice"]["inputs"], ["net/a/linear"])
@@ -469,7 +452,6 @@ net = Net()
 x = torch.ones(1, 2, requires_grad=True)
 for reentrant in (True, False):
     train(net, lambda step: net(x, reentrant).sum(), 2)
-finish()
 """)
         forward = [name for name in told.nodes if name.startswith("net/block")
                    and told.nodes[name]["phase"] == 1]
@@ -490,7 +472,6 @@ def loss(step):
     penalty.backward(retain_graph=True)
     return penalty
 train(net, loss, 3)
-finish()
 """)
         self.assertEqual(told.nodes["norm"]["inputs"], ["backward/net/linear"])
         self.assertTrue([name for name in told.nodes if name.startswith("backward/backward/")])
@@ -545,7 +526,6 @@ try:
     outer(torch.ones(2, 2))
 except RuntimeError as error:
     kept = error
-finish()
 """)
         stops = told.answer["stops"]
         self.assertEqual(len(stops), 3, stops)
@@ -563,7 +543,6 @@ def loss(step):
     y = net(torch.ones(1, 2))
     return (y.exp() if step in (3, 5) else y).sum()
 train(net, loss, 8)
-finish()
 """)
         events = [text for kind, text in told.answer["events"] if kind == "graph-changed"]
         self.assertEqual(len(events), 1, events)

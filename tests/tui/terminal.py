@@ -108,8 +108,12 @@ class Terminal:
     def expect_raw(self, data, start=0):
         self.wait(repr(data), lambda: data in self.raw[start:])
 
-    def send(self, text):
+    def send(self, text, then=None):
+        """Types; with `then`, also waits until the terminal receives these bytes."""
+        mark = len(self.raw)
         os.write(self.master, text.encode())
+        if then:
+            self.expect_raw(then, mark)
 
     def command(self, line, pattern):
         self.send(line + "\r")

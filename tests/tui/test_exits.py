@@ -84,12 +84,8 @@ class Ends(Case):
         def interrupt(t):
             t.send("half a line\x12half")  # a search of the history is open, too
             t.expect_raw(b"i-search")
-            mark = len(t.raw)
-            t.send("\x03")
-            t.expect_raw(b"gradb)", mark)
-            mark = len(t.raw)
-            t.send("echo all of $(it)\r")
-            t.expect_raw(b"all of", mark)
+            t.send("\x03", then=b"gradb)")
+            t.send("echo all of $(it)\r", then=b"all of")
             t.send("quit\r")
 
         self.check(interrupt, (0,))
@@ -153,9 +149,7 @@ class Stops(Case):
                 t.wait("the status in row 31", lambda: "gradb" in t.screen.display[30])
             t.send("\x15echo again\r")
             t.expect_raw(b"again", mark)
-            mark = len(t.raw)
-            t.send("quit\r")
-            t.expect_raw(b"shell 0", mark)
+            t.send("quit\r", then=b"shell 0")
             self.check_restored(t)
 
     def test_panes(self):
@@ -179,18 +173,12 @@ class PlainQuestion(Case):
             t.send("kill\r")
             t.expect_raw(b"(y or n) ")
             for typed, answer in (("\x0c", b"(y or n) "), ("y\x0c", b"(y or n) "), ("\x0cn\r", b"gradb)")):
-                mark = len(t.raw)
-                t.send(typed)
-                t.expect_raw(answer, mark)
+                t.send(typed, then=answer)
             self.assertNotIn(b"Please answer", t.raw)
-            mark = len(t.raw)
-            t.send("info target\r")
-            t.expect_raw(b"stopped", mark)
+            t.send("info target\r", then=b"stopped")
             more = b"-- Enter: more"
             for typed, answer in (("help all\r", more), ("\x0c", more), ("q\r", b"gradb)")):
-                mark = len(t.raw)
-                t.send(typed)
-                t.expect_raw(answer, mark)
+                t.send(typed, then=answer)
 
 
 class Paste(Case):
@@ -199,15 +187,11 @@ class Paste(Case):
             t.expect_raw(b"gradb)")
             t.expect_raw(b"stopped")
             t.send(NEXT_PANE)
-            mark = len(t.raw)
-            t.send(PASTE % "csdq?\x18aecho one\recho two")
-            t.expect_raw(b"csdq?aecho one", mark)  # all of it is in the prompt, and nothing ran
+            t.send(PASTE % "csdq?\x18aecho one\recho two", then=b"csdq?aecho one")  # all of it is in the prompt, and nothing ran
             self.assertNotIn(b"Continuing", t.raw)
             t.send("\x03")
             t.expect_not("csdq")  # the signal may come behind what is typed next
-            mark = len(t.raw)
-            t.send(PASTE % "echo wo\u00e4rd\recho and more")
-            t.expect_raw("echo wo\u00e4rd".encode(), mark)
+            t.send(PASTE % "echo wo\u00e4rd\recho and more", then="echo wo\u00e4rd".encode())
             mark = len(t.raw)
             t.send("\r")
             t.expect(r"^and more")  # pyte leaves some of the row below behind it
@@ -223,18 +207,14 @@ class Paste(Case):
             t.send("\x1b[200~quit\r")
             t.send("\x03")
             t.expect_not("half a line")  # nor is it gone by a quit: what follows is answered
-            mark = len(t.raw)
-            t.send("echo keys again\r")
-            t.expect_raw(b"keys again", mark)
+            t.send("echo keys again\r", then=b"keys again")
             self.assertEqual(t.quit(asks=False), 0)
 
     def test_prompt(self):
         with self.open(False) as t:
             self.ready(t, False)
             t.expect_raw(b"\x1b[?2004h")
-            mark = len(t.raw)
-            t.send(PASTE % "echo o\\\\ne\necho two" + "\r")
-            t.expect_raw(b"\r\ntwo", mark)
+            t.send(PASTE % "echo o\\\\ne\necho two" + "\r", then=b"\r\ntwo")
             self.assertEqual(t.quit(asks=False), 0)
             self.check_restored(t)
 
@@ -269,9 +249,7 @@ class Prompt(Case):
                     for last in ("\x07", "\x18\x07", "\x1b\x07", "\x03", PLAIN + PLAIN):
                         t.send(first + last)
                 t.send("\x03\x07\x15")
-                mark = len(t.raw)
-                t.send("echo sti" + "ll here\r")
-                t.expect_raw(b"still here", mark)
+                t.send("echo sti" + "ll here\r", then=b"still here")
                 t.send("\x15quit\r")
                 self.assertEqual(t.wait_exit(), 0)
                 self.check_restored(t)
@@ -291,9 +269,7 @@ class Prompt(Case):
     def still_here(self, t):
         t.send("\x03")
         t.send("\x07\x15")
-        mark = len(t.raw)
-        t.send("echo sti" + "ll here\r")
-        t.expect_raw(b"still here", mark)
+        t.send("echo sti" + "ll here\r", then=b"still here")
         t.send("\x15quit\r")
         self.assertEqual(t.wait_exit(), 0)
         self.check_restored(t)
@@ -335,9 +311,7 @@ class Prompt(Case):
             self.ready(t, False)
             os.write(t.master, b"\x1b[200~a ?8\xf6\xa3\x1b[201~")
             t.expect_raw(b"a ?8??")
-            mark = len(t.raw)
-            t.send("\x1b")
-            t.expect_raw(b"\b", mark)  # a key of its own
+            t.send("\x1b", then=b"\b")  # a key of its own
             t.send("w0www0eeedda")
             self.still_here(t)
 

@@ -103,9 +103,7 @@ class Shell(unittest.TestCase):
                     self.is_back(t, mark)
                     pids = [session["pid"] for session in self.sessions(t)]
                     self.assertEqual([os.getsid(pid) for pid in pids], pids)  # one, and not the shell's job
-                    mark = len(t.raw)
-                    t.send(f"{harness.GRADB} attach\r")
-                    t.expect_raw(b"\x1b[", mark)
+                    t.send(f"{harness.GRADB} attach\r", then=b"\x1b[")
                     t.expect(r"^\(gradb\)")
                     t.expect(r"graph: \d+ nodes")
             finally:

@@ -262,9 +262,7 @@ class Off(unittest.TestCase):
         with MouseTerminal() as t:
             t.send(PLAIN)
             t.expect_raw(SGR_OFF)
-            mark = len(t.raw)
-            t.send(PLAIN)
-            t.expect_raw(SGR_ON, mark)
+            t.send(PLAIN, then=SGR_ON)
 
     def test_a_terminal_without_one(self):
         with Terminal.ready(term="vt100") as t:

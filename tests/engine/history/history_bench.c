@@ -6,8 +6,6 @@
 #include "../../unit.h"
 #include "history_bench.h"
 
-/* ---- a directory of our own ------------------------------------------------------------------ */
-
 char hist_home[SCRATCH_PATH];
 char hist_path[256];
 
@@ -45,8 +43,6 @@ int hist_drop_home(void **state)
     empty_directory(hist_home);
     return rmdir(hist_home);
 }
-
-/* ---- values ---------------------------------------------------------------------------------- */
 
 struct gd_history_tensor hist_tensor(const char *name)
 {

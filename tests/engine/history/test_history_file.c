@@ -9,8 +9,6 @@
 #include "../../unit.h"
 #include "history_bench.h"
 
-/* ---- damage ---------------------------------------------------------------------------------- */
-
 static void fill_file(int64_t steps)
 {
     struct gd_history *history = hist_create(64 * KIB);
@@ -137,8 +135,6 @@ static void test_other_files(void **state)
     hist_expect_no_file(64 * KIB, GD_EIO, hist_path);
     unlink(hist_path);
 }
-/* ---- others look on -------------------------------------------------------------------------- */
-
 static void test_open_while_written(void **state)
 {
     struct gd_history *history = hist_create(64 * KIB), *reader;
@@ -234,8 +230,6 @@ static void test_no_room(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_int_not_equal(access(hist_path, F_OK), 0);
 }
-/* ---- the state directory --------------------------------------------------------------------- */
-
 static int count_histories(void)
 {
     char name[300];

@@ -4,12 +4,15 @@
  * One command a line on the standard input, fields separated by single blanks. What is set stays
  * set until it is set again. Only judge, expr and command errors answer: with one line each.
  *
- *     cur DTYPE DIMS DATA     the tensor; DIMS 2,3 or - for a scalar; DATA hexadecimal or @FILE or
- * - prev DTYPE DIMS DATA    that of the step before; "prev" alone: none absent ERROR            no
- * tensor, for that reason (a number) at STEP VALUE_STEP      when it is judged, and which step
- * computed it look                    counts the dead units of the tensor once more past [STEP] the
- * tensor joins the past of its kind; "past" alone: no past scalar VALUE            the number of
- * the training called "loss" judge CONDITION [PARAM=VALUE]... expr TEXT
+ *     cur DTYPE DIMS DATA     the tensor; DIMS 2,3 or - for a scalar; DATA hexadecimal, @FILE or -
+ *     prev DTYPE DIMS DATA    that of the step before; "prev" alone: none
+ *     absent ERROR            no tensor, for that reason (a number)
+ *     at STEP VALUE_STEP      when it is judged, and which step computed it
+ *     look                    counts the dead units of the tensor once more
+ *     past [STEP]             the tensor joins the past of its kind; "past" alone: no past
+ *     scalar VALUE            the number of the training called "loss"
+ *     judge CONDITION [PARAM=VALUE]...
+ *     expr TEXT
  *
  * The answer: hit | none | unchecked, the error bits, then NAME=SET:ACTUAL:{hit|no|off} for each
  * parameter, floating point numbers in C's %a; or "error" and the sentence.
@@ -305,26 +308,11 @@ static int do_table(char *line, struct gd_err *err)
     return GD_OK;
 }
 
-static const struct {
-    const char *name;
-    int (*run)(char *line, struct gd_err *err);
-} commands[] = {
+static const struct tool_command commands[] = {
     {"cur", do_cur},   {"prev", do_prev},   {"absent", do_absent}, {"at", do_at},
     {"look", do_look}, {"past", do_past},   {"scalar", do_scalar}, {"judge", do_judge},
     {"expr", do_expr}, {"table", do_table},
 };
-
-static int run_line(char *line, struct gd_err *err)
-{
-    const char *name = next_word(&line);
-
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (strcmp(name, commands[i].name) == 0) {
-            return commands[i].run(line, err);
-        }
-    }
-    return gd_fail(err, GD_EUSAGE, "no such command: %s", name);
-}
 
 int main(void)
 {
@@ -334,7 +322,7 @@ int main(void)
     while (read_line(&line, &cap)) {
         struct gd_err err;
 
-        if (run_line(line, &err) != GD_OK) {
+        if (run_command(commands, sizeof(commands) / sizeof(commands[0]), line, &err) != GD_OK) {
             printf("error %s\n", err.text);
         }
     }

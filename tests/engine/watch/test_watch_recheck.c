@@ -191,8 +191,6 @@ static void test_debugger_ends(void **state)
     assert_int_equal(outcome.calls, 1);
 }
 
-/* ---- before the first step ----------------------------------------------------------------- */
-
 static void test_initial(void **state)
 {
     struct watch_bench *bench = stopped_bench(BENCH_PLANS);

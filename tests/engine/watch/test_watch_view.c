@@ -3,8 +3,6 @@
 #include "base/buf.h"
 #include "watch_bench.h"
 
-/* ---- states -------------------------------------------------------------------------------- */
-
 static enum gd_watch_state scope_state(struct watch_bench *bench, const char *path)
 {
     gd_scope_id scope = gd_graph_find_scope(bench->session->graph, path, strlen(path));
@@ -45,8 +43,6 @@ static void test_states(void **state)
     assert_ok(gd_watchpoint_enable(bench->debugger, second, false, NULL));
     assert_int_equal(scope_state(bench, "net"), GD_WATCHED_PART);
 }
-
-/* ---- costs --------------------------------------------------------------------------------- */
 
 static void take_total(void *ctx, const struct gd_watch_total *total)
 {
@@ -151,8 +147,6 @@ static void test_costs_fail(void **state)
     assert_int_equal(total.report_bytes, 0);
 }
 
-/* ---- texts --------------------------------------------------------------------------------- */
-
 static void test_commands(void **state)
 {
     static const char *const lines[][2] = {
@@ -214,8 +208,6 @@ static void test_refused(void **state)
     assert_int_equal(gd_watchpoint_add(bench->debugger, &(struct gd_watch_spec){0}, NULL, &err),
                      GD_EINVAL);
 }
-
-/* ---- recommended --------------------------------------------------------------------------- */
 
 static void test_recommended(void **state)
 {

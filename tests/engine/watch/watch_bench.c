@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-/* ---- making -------------------------------------------------------------------------------- */
-
 static void observe_event(void *ctx, const struct gd_event *event)
 {
     struct watch_bench *bench = ctx;
@@ -99,8 +97,6 @@ void bench_run(struct watch_bench *bench)
     gd_session_on_running(bench->session);
 }
 
-/* ---- the form that `save watchpoints` writes ----------------------------------------------- */
-
 struct words {
     char text[512];
     char *next;
@@ -181,8 +177,6 @@ int bench_must_watch(struct watch_bench *bench, const char *line)
     }
     return rc;
 }
-
-/* ---- plans --------------------------------------------------------------------------------- */
 
 const struct fake_plan *bench_plan(const struct watch_bench *bench, gd_node_id node, uint32_t slot,
                                    bool exact, const struct gd_watch_item **item)

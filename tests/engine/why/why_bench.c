@@ -9,8 +9,6 @@
 #include "engine/history/history.h"
 #include "engine/watch/watch_report.h"
 
-/* ---- the target ------------------------------------------------------------------------------ */
-
 static const struct bench_value *find_value(const struct bench_target *target,
                                             const struct gd_tensor_ref *ref)
 {
@@ -70,8 +68,6 @@ static void bench_destroy(struct gd_target *base)
 
 static const struct gd_target_ops ops = {
     .kind = "bench", .resume = bench_resume, .stats = bench_fetch_stats, .destroy = bench_destroy};
-
-/* ---- the bench ------------------------------------------------------------------------------- */
 
 struct bench *bench_make(void)
 {
@@ -233,8 +229,6 @@ void bench_record(struct bench *bench, gd_node_id node, struct gd_stats stats, i
 
     gd_session_history_add(bench->session, &value, step);
 }
-
-/* ---- asking ---------------------------------------------------------------------------------- */
 
 static void take_answer(void *ctx, const struct gd_why *why, const struct gd_err *err)
 {

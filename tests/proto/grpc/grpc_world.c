@@ -4,8 +4,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* --- the server under test --- */
-
 static struct world *world_of(struct gd_grpc_call *call)
 {
     return gd_grpc_call_service(call);
@@ -213,8 +211,6 @@ void world_on_watchdog(struct ev_loop *loop, ev_timer *timer, int revents)
     ((struct world *)timer->data)->late = true;
     ev_break(loop, EVBREAK_ALL);
 }
-
-/* --- a client on the same loop --- */
 
 static unsigned answers; /* events of calls so far */
 

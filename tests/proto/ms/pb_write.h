@@ -56,8 +56,6 @@ static inline void pb_float(struct gd_buf *out, unsigned field, float value)
     gd_buf_add(out, &value, sizeof(value));
 }
 
-/* ---- pieces of GraphProto ------------------------------------------------------------------ */
-
 static inline struct gd_buf pb_tensor_type(int elem, const int64_t *dims, int rank)
 {
     struct gd_buf shape = GD_BUF_INIT(4096), tensor = GD_BUF_INIT(4096), type = GD_BUF_INIT(4096);

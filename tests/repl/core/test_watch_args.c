@@ -37,8 +37,6 @@ static struct watch_args parse_good(const char *text)
     return args;
 }
 
-/* ---- what is right ------------------------------------------------------------------------- */
-
 static void parts_are_told_apart(void **state)
 {
     static const struct {
@@ -116,8 +114,6 @@ static void values_keep_their_type(void **state)
     }
 }
 
-/* ---- what is wrong ------------------------------------------------------------------------- */
-
 static void errors_point_at_the_column(void **state)
 {
     static const struct {
@@ -157,8 +153,6 @@ static void errors_point_at_the_column(void **state)
         assert_int_equal(watch_args_parse(&arena, rows[i].text, 6, &args, NULL), rc);
     }
 }
-
-/* ---- edit ---------------------------------------------------------------------------------- */
 
 static void edit_takes_parts(void **state)
 {

@@ -115,8 +115,6 @@ static void tables_become_csv(void **state)
     out_end(&out, false, NULL);
 }
 
-/* ---- templates ---- */
-
 static void say_fields(const char *template, const char *expected)
 {
     struct gd_buf text = GD_BUF_INIT(4096);
