@@ -70,8 +70,7 @@ struct agent_watch_plan {
     int64_t since;   /* the first step that begins while it is set */
     struct agent_watch_item *items;
     size_t item_count;
-    struct gd_buf record; /* values of this step, packed as WatchReport.values */
-    size_t record_count;
+    struct gd_buf record;      /* values of this step, packed as WatchReport.values */
     int64_t step;              /* the step of step_ns */
     uint64_t step_ns, last_ns; /* time spent in that step, and in the previous one */
     uint64_t wait_ns, reports, report_bytes;

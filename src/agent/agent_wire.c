@@ -122,11 +122,11 @@ static int say_goodbye(struct agent_io *io, Gradb__V1__Goodbye__Reason reason, c
     return rc != GD_OK ? rc : gd_grpc_client_half_close(io->call);
 }
 
-static int send_running(struct agent_io *io)
+static void send_running(struct agent_io *io)
 {
     Gradb__V1__Running m = GRADB__V1__RUNNING__INIT;
     m.step = PEEK(io->agent->step);
-    return agent_wire_send(io, &m.base);
+    agent_wire_send(io, &m.base);
 }
 
 static int send_stopped(struct agent_io *io)
@@ -576,7 +576,7 @@ static void on_cancel(struct agent_io *io, uint64_t id)
     io->requests_end = p;
 }
 
-static int on_cost_request(struct agent_io *io, uint64_t request)
+static void on_cost_request(struct agent_io *io, uint64_t request)
 {
     struct agent *a = io->agent;
     Gradb__V1__WatchCosts m = GRADB__V1__WATCH_COSTS__INIT;
@@ -585,18 +585,16 @@ static int on_cost_request(struct agent_io *io, uint64_t request)
     bool ok = agent_watch_costs(a, &m);
     pthread_mutex_unlock(&a->lock);
     if (!ok) {
-        return agent_values_refuse(io, request, CODE(NO_MEMORY),
-                                   "out of memory in the training process");
+        agent_values_refuse(io, request, CODE(NO_MEMORY), "out of memory in the training process");
+        return;
     }
-    int rc;
     if (gradb__v1__watch_costs__get_packed_size(&m) > MAX_COSTS) {
-        rc = agent_values_refuse(io, request, CODE(TOO_LARGE),
-                                 "the costs of this many items do not fit into one message");
+        agent_values_refuse(io, request, CODE(TOO_LARGE),
+                            "the costs of this many items do not fit into one message");
     } else {
-        rc = agent_wire_send(io, &m.base);
+        agent_wire_send(io, &m.base);
     }
     agent_watch_costs_free(&m);
-    return rc;
 }
 
 static void on_stop_training(struct agent_io *io)

@@ -62,17 +62,15 @@ static int control_focus(void *ctx, const char *name, struct gd_err *err)
     return GD_OK;
 }
 
-static int control_height(void *ctx, int rows, struct gd_err *err)
+static void control_height(void *ctx, int rows)
 {
     struct tui *tui = ctx;
 
-    (void)err;
     wish.console_rows = rows;
     if (tui) {
         tui->console_rows = rows;
         tui_redraw(tui);
     }
-    return GD_OK;
 }
 
 /* As drawn, if the layout chose it. */

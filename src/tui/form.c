@@ -63,13 +63,11 @@ void tui_form_clear(struct tui_form *form)
     form->count = 0;
 }
 
-int tui_form_add(struct tui_form *form, const struct form_field *field)
+void tui_form_add(struct tui_form *form, const struct form_field *field)
 {
-    if (form->count == MAX_FIELDS) {
-        return GD_ELIMIT;
+    if (form->count < MAX_FIELDS) {
+        form->field[form->count++] = *field;
     }
-    form->field[form->count++] = *field;
-    return GD_OK;
 }
 
 size_t tui_form_count(const struct tui_form *form)
@@ -305,13 +303,10 @@ static void submit_form(struct tui *tui)
     gd_buf_deinit(&line);
 }
 
-bool tui_form_key(struct tui *tui, int key)
+void tui_form_key(struct tui *tui, int key)
 {
     struct tui_form *form = tui->form;
 
-    if (!form) {
-        return false;
-    }
     bool choice = form->field[form->cursor].choices != NULL;
     if (key == ESCAPE) {
         tui_form_close(tui);
@@ -327,7 +322,6 @@ bool tui_form_key(struct tui *tui, int key)
         type_key(form, key);
     }
     tui_changed(tui);
-    return true;
 }
 
 /* ---- the mouse ---- */

@@ -41,13 +41,13 @@ struct form_ops {
 int tui_form_open(struct tui *tui, const struct form_ops *ops, void *ctx, struct gd_err *err);
 void tui_form_close(struct tui *tui);
 void tui_form_draw(struct tui *tui);
-bool tui_form_key(struct tui *tui, int key); /* gets every key while the form is open */
+void tui_form_key(struct tui *tui, int key); /* gets every key while the form is open */
 /* A click moves to a field; a click on the current field selects its next choice; a click on Enter
  * or Esc in the bottom line does that. The wheel moves between fields. */
 struct draw_mouse;
 void tui_form_mouse(struct tui *tui, const struct draw_mouse *mouse);
-void tui_form_clear(struct tui_form *form); /* removes all fields */
-int tui_form_add(struct tui_form *form, const struct form_field *field);
+void tui_form_clear(struct tui_form *form);                               /* removes all fields */
+void tui_form_add(struct tui_form *form, const struct form_field *field); /* at most 32 */
 size_t tui_form_count(const struct tui_form *form);
 struct form_field *tui_form_field(struct tui_form *form, size_t index);
 

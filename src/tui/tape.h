@@ -44,8 +44,8 @@ void tape_add(enum tape_what what, int row, int col, int cells, enum draw_style 
 void tape_end(void);
 void tape_close(void);
 
-/* Replays a picture between draw_begin and draw_end. The bytes are untrusted: returns false when
- * they are not a picture; part of it may have been drawn by then. */
-bool tape_play(struct draw *draw, const char *bytes, size_t len);
+/* Replays a picture between draw_begin and draw_end. The bytes are untrusted: it
+ * ends at the first that are not of a picture. */
+void tape_play(struct draw *draw, const char *bytes, size_t len);
 
 #endif

@@ -28,7 +28,7 @@ static void play_entry(struct draw *draw, const struct tape_entry *entry, const 
     }
 }
 
-bool tape_play(struct draw *draw, const char *bytes, size_t len)
+void tape_play(struct draw *draw, const char *bytes, size_t len)
 {
     int rows, cols;
 
@@ -36,19 +36,18 @@ bool tape_play(struct draw *draw, const char *bytes, size_t len)
     for (size_t at = 0; at < len;) {
         struct tape_entry entry;
         if (len - at < sizeof(entry)) {
-            return false;
+            return;
         }
         memcpy(&entry, bytes + at, sizeof(entry));
         at += sizeof(entry);
         if (entry.what >= TAPE_WHAT_COUNT || entry.style >= DRAW_STYLE_COUNT ||
             !tape_is_cell(entry.row) || !tape_is_cell(entry.col) || !tape_is_cell(entry.cells) ||
             entry.len > len - at) {
-            return false;
+            return;
         }
         if (entry.row < rows && entry.col < cols) {
             play_entry(draw, &entry, bytes + at, rows, cols);
         }
         at += entry.len;
     }
-    return true;
 }

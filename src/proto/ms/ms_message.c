@@ -102,7 +102,6 @@ static bool read_statistics(const uint8_t *data, size_t len, struct gd_ms_summar
     struct gd_pb_field field;
     while (gd_pb_next(&reader, &field)) {
         switch (field.number) {
-        case 1: ret->is_bool = field.value != 0; break;
         case 2: ret->max = gd_pb_float(&field); break;
         case 3: ret->min = gd_pb_float(&field); break;
         case 4: ret->avg = gd_pb_float(&field); break;

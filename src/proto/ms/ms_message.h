@@ -41,7 +41,6 @@ struct gd_ms_base {
 
 struct gd_ms_summary {
     struct gd_ms_base base;
-    bool is_bool;
     float max, min, avg;
     uint64_t count, negative, positive, nan, neg_inf, pos_inf, zero;
 };

@@ -49,7 +49,6 @@ void gd_ms_version_parse(const char *text, struct gd_ms_version *ret)
         take_number(&at, &ret->patch); /* in "0a0", "0rc1" the leading number counts */
     }
     ret->has_levels = at_least(ret, 1, 5, 0);
-    ret->has_heartbeat = at_least(ret, 1, 5, 0);
     ret->stops_twice = !at_least(ret, 1, 3, 0);
     ret->stops_at_next_step = at_least(ret, 1, 3, 0) && !at_least(ret, 1, 6, 0);
     ret->counts_after_wait = at_least(ret, 1, 6, 0);

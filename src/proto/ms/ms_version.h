@@ -14,7 +14,6 @@ struct gd_ms_version {
     int major, minor, patch;
 
     bool has_levels;         /* 1.5: a ViewCMD can request the base or statistics */
-    bool has_heartbeat;      /* 1.5 */
     bool stops_at_next_step; /* 1.3 to 1.5, GPU: a `step` stops before the first kernel of the next
                               */
     bool stops_twice;        /* 1.1, 1.2: node stepping also stops at the end of the step */

@@ -252,8 +252,8 @@ int v1_watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx, st
 /* GD_EPROTO: a malformed shape. */
 int v1_watch_report(struct v1_target *target, const Gradb__V1__WatchReport *m, struct gd_err *err);
 void v1_watch_costs_told(struct v1_target *target, const Gradb__V1__WatchCosts *m);
-/* Handles a RequestError; false: it does not answer a request for costs. */
-bool v1_watch_error(struct v1_target *target, uint64_t request, const struct gd_err *why);
+/* Handles a RequestError, if it answers a request for costs. */
+void v1_watch_error(struct v1_target *target, uint64_t request, const struct gd_err *why);
 /* Removes all plans and answers all requests for costs. */
 void v1_watch_drop_all(struct v1_target *target, int code, const char *why);
 

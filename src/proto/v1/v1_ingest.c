@@ -46,10 +46,10 @@ static int connect_session(struct v1_target *t, size_t first, size_t last, struc
     return rc;
 }
 
-static int connect_some(struct v1_target *t, unsigned nodes, struct gd_err *err)
+static int connect_some(struct v1_target *t, struct gd_err *err)
 {
     int rc = GD_OK;
-    for (; nodes > 0 && rc == GD_OK && t->edges_done < t->edge_count; nodes--) {
+    for (int i = 0; i < NODES && rc == GD_OK && t->edges_done < t->edge_count; i++) {
         size_t first = t->edges_done, last = first + 1;
         while (last < t->edge_count && t->edges[last].node == t->edges[first].node) {
             last++;
@@ -64,7 +64,7 @@ static int connect_all(struct v1_target *t, struct gd_err *err)
 {
     int rc = GD_OK;
     while (rc == GD_OK && t->edges_done < t->edge_count) {
-        rc = connect_some(t, NODES, err);
+        rc = connect_some(t, err);
     }
     return rc;
 }
@@ -141,7 +141,7 @@ static void on_turn(struct ev_loop *loop, ev_timer *timer, int events)
     t->unwanted = gd_progress_is_stopped(t->graph_progress);
     while (rc == GD_OK && !t->unwanted && t->edges_done < t->edge_count &&
            gd_clock_seconds() < end) {
-        rc = connect_some(t, NODES, &err);
+        rc = connect_some(t, &err);
     }
     gd_progress_at(t->graph_progress, t->edges_done);
     if (rc == GD_OK && !t->unwanted && t->edges_done < t->edge_count) {

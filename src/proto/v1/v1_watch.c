@@ -537,14 +537,13 @@ void v1_watch_costs_told(struct v1_target *t, const Gradb__V1__WatchCosts *m)
     free(request);
 }
 
-bool v1_watch_error(struct v1_target *t, uint64_t id, const struct gd_err *why)
+void v1_watch_error(struct v1_target *t, uint64_t id, const struct gd_err *why)
 {
     struct v1_cost_request *request = cost_take(t, id);
     if (request) {
         request->fn(request->ctx, NULL, 0, why);
         free(request);
     }
-    return request != NULL;
 }
 
 void v1_watch_drop_all(struct v1_target *t, int code, const char *why)

@@ -119,7 +119,7 @@ struct repl_screen_ops {
     int (*layout)(void *ctx, const char *name, struct gd_err *err);
     const char *(*layout_name)(void *ctx);
     int (*focus)(void *ctx, const char *pane, struct gd_err *err); /* "next", "prev", a name */
-    int (*height)(void *ctx, int rows, struct gd_err *err); /* of the console; 0: the default */
+    void (*height)(void *ctx, int rows); /* of the console; 0: the default */
     void (*refresh)(void *ctx);
     int (*bind)(void *ctx, const char *pane, const char *key, const char *command,
                 struct gd_err *err);

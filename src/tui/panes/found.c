@@ -75,8 +75,8 @@ static int mark_node(void *ctx, gd_node_id node)
 
 /* Marks the nodes of every type, or of every subgraph, whose name contains `part`. There are few of
  * them, and a node refers to the name by the same pointer each time, which is compared first. */
-static int mark_named(const struct gd_graph *graph, bool types, const char *part,
-                      struct marking *marking)
+static void mark_named(const struct gd_graph *graph, bool types, const char *part,
+                       struct marking *marking)
 {
     struct gd_node_info info;
     const char *last = NULL;
@@ -95,7 +95,6 @@ static int mark_named(const struct gd_graph *graph, bool types, const char *part
             mark_node(marking, n);
         }
     }
-    return GD_OK;
 }
 
 /* By a prefix of the kind's name, or its plural. */
@@ -129,16 +128,18 @@ static int mark_kinds(const struct gd_graph *graph, const char *text, struct mar
 static int mark_word(const struct gd_graph *graph, const char *word, struct marking *marking,
                      struct gd_err *err)
 {
-    if (strncasecmp(word, "type:", 5) == 0) {
-        return mark_named(graph, true, word + 5, marking);
-    }
-    if (strncasecmp(word, "graph:", 6) == 0) {
-        return mark_named(graph, false, word + 6, marking);
-    }
+    int rc = GD_OK;
+
     if (strncasecmp(word, "kind:", 5) == 0) {
         return mark_kinds(graph, word + 5, marking, err);
     }
-    int rc = gd_graph_search_name(graph, word, mark_node, marking);
+    if (strncasecmp(word, "type:", 5) == 0) {
+        mark_named(graph, true, word + 5, marking);
+    } else if (strncasecmp(word, "graph:", 6) == 0) {
+        mark_named(graph, false, word + 6, marking);
+    } else {
+        rc = gd_graph_search_name(graph, word, mark_node, marking);
+    }
     return rc == GD_OK ? GD_OK : gd_fail(err, rc, "out of memory for a search");
 }
 

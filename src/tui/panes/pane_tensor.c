@@ -233,7 +233,7 @@ static void go_back(struct tensor_pane *pane)
     }
 }
 
-static bool move_request(struct tensor_pane *pane, enum tui_request request)
+static void move_request(struct tensor_pane *pane, enum tui_request request)
 {
     int64_t page = pane->rows > 1 ? pane->rows - 1 : 1;
 
@@ -256,9 +256,8 @@ static bool move_request(struct tensor_pane *pane, enum tui_request request)
     case TUI_AXIS_COLS: next_axis(pane, false); break;
     case TUI_NEXT_MATCH: tensor_search_start(pane, false); break;
     case TUI_PREVIOUS_MATCH: tensor_search_start(pane, true); break;
-    default: return false;
+    default: break;
     }
-    return true;
 }
 
 static void tensor_request(struct tui *tui, enum tui_request request)

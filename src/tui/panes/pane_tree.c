@@ -48,8 +48,8 @@ static void open_outer(struct tree_pane *pane)
         }
     }
     for (int i = 0; i < count; i++) {
-        if (tui_tree_reveal_scope(pane->tree, outer[i], &pos, NULL) == GD_OK) {
-            tui_tree_open(pane->tree, &pos, true, NULL);
+        if (tui_tree_reveal_scope(pane->tree, outer[i], &pos) == GD_OK) {
+            tui_tree_open(pane->tree, &pos, true);
         }
     }
 }
@@ -79,8 +79,8 @@ static void center_cursor(struct tree_pane *pane)
 bool tree_go_to_row(struct tree_pane *pane, const struct tui_tree_row *row)
 {
     struct tui_tree_pos pos;
-    int rc = row->is_scope ? tui_tree_reveal_scope(pane->tree, row->scope, &pos, NULL)
-                           : tui_tree_reveal(pane->tree, row->node, &pos, NULL);
+    int rc = row->is_scope ? tui_tree_reveal_scope(pane->tree, row->scope, &pos)
+                           : tui_tree_reveal(pane->tree, row->node, &pos);
     if (rc == GD_OK) {
         pane->cursor = pos;
         pos = pane->top;
@@ -118,7 +118,7 @@ static void take_graph(struct tui *tui, struct gd_session *session)
     bool same = session == pane->session;
     bool had = same && tui_cursor_row(tui, &row);
 
-    tui_tree_set_graph(pane->tree, session ? session->graph : NULL, same, NULL);
+    tui_tree_set_graph(pane->tree, session ? session->graph : NULL, same);
     tree_find_again(pane);
     pane->session = session;
     pane->generation = session ? session->graph_generation : 0;
@@ -170,7 +170,7 @@ static void fold_scope(struct tree_pane *pane)
     struct tui_tree_row row;
 
     if (tui_tree_get(pane->tree, &pane->cursor, &row) && row.is_scope && row.open) {
-        tui_tree_open(pane->tree, &pane->cursor, false, NULL);
+        tui_tree_open(pane->tree, &pane->cursor, false);
     } else {
         tui_tree_up(pane->tree, &pane->cursor);
     }
@@ -183,7 +183,7 @@ static void toggle_row(struct tui *tui, const struct tui_tree_row *row)
     struct gd_buf line = GD_BUF_INIT(1 << 16);
 
     if (row->is_scope) {
-        tui_tree_open(pane->tree, &pane->cursor, !row->open, NULL);
+        tui_tree_open(pane->tree, &pane->cursor, !row->open);
         return;
     }
     gd_buf_puts(&line, "node ");
@@ -223,7 +223,7 @@ static void tree_request(struct tui *tui, enum tui_request request)
     case TUI_TOP: tui_tree_first(pane->tree, &pane->cursor); break;
     case TUI_BOTTOM: tui_tree_last(pane->tree, &pane->cursor); break;
     case TUI_FOLD: fold_scope(pane); break;
-    case TUI_UNFOLD: tui_tree_open(pane->tree, &pane->cursor, true, NULL); break;
+    case TUI_UNFOLD: tui_tree_open(pane->tree, &pane->cursor, true); break;
     case TUI_OPEN:
     case TUI_MARK: toggle_row(tui, &row); break;
     default: break;

@@ -78,7 +78,7 @@ static void show_filtered(struct tui *tui, struct tui_found *found)
         row = pane->from;
         had = true;
     }
-    tui_tree_filter(pane->tree, found, NULL);
+    tui_tree_filter(pane->tree, found);
     tui_found_free(line->in);
     line->in = found;
     pane->search.stale = true;
@@ -214,7 +214,7 @@ void tree_find_again(struct tree_pane *pane)
 
 void tree_find_free(struct tree_pane *pane)
 {
-    tui_tree_filter(pane->tree, NULL, NULL);
+    tui_tree_filter(pane->tree, NULL);
     tree_find_again(pane);
 }
 

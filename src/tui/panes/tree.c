@@ -22,7 +22,7 @@ struct tui_tree {
     struct opened **unfiltered; /* the layout without the filter, kept while the filter is active */
 };
 
-static int lay_out(const struct tui_tree *tree, gd_scope_id scope, bool open, struct gd_err *err);
+static int lay_out(const struct tui_tree *tree, gd_scope_id scope, bool open);
 
 /* With a filter, every scope that contains a match is open from the start. It is laid out when it
  * is first shown, so that a filter with very many matches costs only what is visible. */
@@ -32,7 +32,7 @@ static const struct opened *opened_at(const struct tui_tree *tree, gd_scope_id s
         return NULL;
     }
     if (!tree->by_scope[scope] && tree->found && tui_found_below(tree->found, scope) > 0) {
-        lay_out(tree, scope, true, NULL);
+        lay_out(tree, scope, true);
     }
     return tree->by_scope[scope];
 }
@@ -73,7 +73,7 @@ static void layout_free(struct opened **by_scope, uint32_t limit)
 
 static void forget_all(struct tui_tree *tree)
 {
-    tui_tree_filter(tree, NULL, NULL);
+    tui_tree_filter(tree, NULL);
     layout_free(tree->by_scope, tree->scope_limit);
     tree->by_scope = NULL;
     tree->scope_limit = 0;
@@ -131,17 +131,17 @@ static uint32_t index_in(const struct opened *parent, gd_scope_id scope)
 }
 
 /* Lays out a scope whose parent has already been laid out. */
-static int lay_out(const struct tui_tree *tree, gd_scope_id scope, bool open, struct gd_err *err)
+static int lay_out(const struct tui_tree *tree, gd_scope_id scope, bool open)
 {
     struct gd_scope_info info;
 
     if (scope >= tree->scope_limit || !gd_graph_scope(tree->graph, scope, &info)) {
-        return gd_fail(err, GD_ENOTFOUND, "no such scope");
+        return GD_ENOTFOUND;
     }
     struct opened *opened = calloc(1, sizeof(*opened));
     if (!opened || lists_fill(tree, &info, opened) != GD_OK) {
         opened_free(opened);
-        return gd_fail_nomem(err);
+        return GD_ENOMEM;
     }
     const struct opened *parent = opened_at(tree, info.parent);
     opened->open = open;
@@ -153,7 +153,7 @@ static int lay_out(const struct tui_tree *tree, gd_scope_id scope, bool open, st
     return GD_OK;
 }
 
-static int grow_tree(struct tui_tree *tree, struct gd_err *err)
+static int grow_tree(struct tui_tree *tree)
 {
     struct gd_graph_counts counts;
     struct gd_scope_info info;
@@ -167,7 +167,7 @@ static int grow_tree(struct tui_tree *tree, struct gd_err *err)
     if (limit > tree->scope_limit) {
         struct opened **more = realloc(tree->by_scope, limit * sizeof(struct opened *));
         if (!more) {
-            return gd_fail_nomem(err);
+            return GD_ENOMEM;
         }
         memset(more + tree->scope_limit, 0, (limit - tree->scope_limit) * sizeof(struct opened *));
         tree->by_scope = more;
@@ -177,25 +177,24 @@ static int grow_tree(struct tui_tree *tree, struct gd_err *err)
 }
 
 /* Lays out again everything below `scope` that was laid out before, in the same order. */
-static int lay_out_again(struct tui_tree *tree, gd_scope_id scope, struct gd_err *err)
+static int lay_out_again(struct tui_tree *tree, gd_scope_id scope)
 {
-    int rc = lay_out(tree, scope, tree->by_scope[scope]->open, err);
+    int rc = lay_out(tree, scope, tree->by_scope[scope]->open);
     if (rc != GD_OK) {
         return rc;
     }
     for (uint32_t i = 0; rc == GD_OK && i < tree->by_scope[scope]->scope_count; i++) {
         gd_scope_id child = tree->by_scope[scope]->scopes[i];
         if (child < tree->scope_limit && tree->by_scope[child]) {
-            rc = lay_out_again(tree, child, err);
+            rc = lay_out_again(tree, child);
         }
     }
     return rc;
 }
 
-int tui_tree_set_graph(struct tui_tree *tree, const struct gd_graph *graph, bool same,
-                       struct gd_err *err)
+int tui_tree_set_graph(struct tui_tree *tree, const struct gd_graph *graph, bool same)
 {
-    tui_tree_filter(tree, NULL, NULL);
+    tui_tree_filter(tree, NULL);
     if (!same) {
         forget_all(tree);
     }
@@ -203,14 +202,14 @@ int tui_tree_set_graph(struct tui_tree *tree, const struct gd_graph *graph, bool
     if (!graph) {
         return GD_OK;
     }
-    int rc = grow_tree(tree, err);
-    if (rc == GD_OK && tree->by_scope[0]) {
-        return lay_out_again(tree, 0, err);
+    int rc = grow_tree(tree);
+    if (rc != GD_OK) {
+        return rc;
     }
-    return rc == GD_OK ? lay_out(tree, 0, true, err) : rc;
+    return tree->by_scope[0] ? lay_out_again(tree, 0) : lay_out(tree, 0, true);
 }
 
-int tui_tree_filter(struct tui_tree *tree, const struct tui_found *found, struct gd_err *err)
+int tui_tree_filter(struct tui_tree *tree, const struct tui_found *found)
 {
     if (tree->unfiltered) {
         layout_free(tree->by_scope, tree->scope_limit);
@@ -223,7 +222,7 @@ int tui_tree_filter(struct tui_tree *tree, const struct tui_found *found, struct
     }
     struct opened **layout = calloc((size_t)tree->scope_limit + 1, sizeof(struct opened *));
     if (!layout) {
-        return gd_fail_nomem(err);
+        return GD_ENOMEM;
     }
     tree->unfiltered = tree->by_scope;
     tree->by_scope = layout;
@@ -365,8 +364,7 @@ bool tui_tree_get(const struct tui_tree *tree, const struct tui_tree_pos *pos,
 
 /* ---- opening ---- */
 
-int tui_tree_open(struct tui_tree *tree, const struct tui_tree_pos *pos, bool open,
-                  struct gd_err *err)
+int tui_tree_open(struct tui_tree *tree, const struct tui_tree_pos *pos, bool open)
 {
     struct tui_tree_row row;
 
@@ -377,11 +375,11 @@ int tui_tree_open(struct tui_tree *tree, const struct tui_tree_pos *pos, bool op
         tree->by_scope[row.scope]->open = open;
         return GD_OK;
     }
-    return open ? lay_out(tree, row.scope, true, err) : GD_OK;
+    return open ? lay_out(tree, row.scope, true) : GD_OK;
 }
 
 /* Opens `scope` and its ancestors, outermost first. */
-static int open_path(struct tui_tree *tree, gd_scope_id scope, struct gd_err *err)
+static int open_path(struct tui_tree *tree, gd_scope_id scope)
 {
     struct gd_scope_info info;
 
@@ -389,9 +387,9 @@ static int open_path(struct tui_tree *tree, gd_scope_id scope, struct gd_err *er
         return GD_OK;
     }
     if (!gd_graph_scope(tree->graph, scope, &info) || scope >= tree->scope_limit) {
-        return gd_fail(err, GD_ENOTFOUND, "no such scope");
+        return GD_ENOTFOUND;
     }
-    int rc = open_path(tree, info.parent, err);
+    int rc = open_path(tree, info.parent);
     if (rc != GD_OK) {
         return rc;
     }
@@ -399,19 +397,18 @@ static int open_path(struct tui_tree *tree, gd_scope_id scope, struct gd_err *er
         tree->by_scope[scope]->open = true;
         return GD_OK;
     }
-    return lay_out(tree, scope, true, err);
+    return lay_out(tree, scope, true);
 }
 
-int tui_tree_reveal(struct tui_tree *tree, gd_node_id node, struct tui_tree_pos *ret,
-                    struct gd_err *err)
+int tui_tree_reveal(struct tui_tree *tree, gd_node_id node, struct tui_tree_pos *ret)
 {
     struct gd_node_info info;
 
     if (!tree->graph || !gd_graph_node(tree->graph, node, &info) ||
         (tree->found && !tui_found_node(tree->found, node))) {
-        return gd_fail(err, GD_ENOTFOUND, "no such node");
+        return GD_ENOTFOUND;
     }
-    int rc = open_path(tree, info.scope, err);
+    int rc = open_path(tree, info.scope);
     if (rc != GD_OK) {
         return rc;
     }
@@ -422,19 +419,18 @@ int tui_tree_reveal(struct tui_tree *tree, gd_node_id node, struct tui_tree_pos 
             return GD_OK;
         }
     }
-    return gd_fail(err, GD_ENOTFOUND, "the node is not in its scope");
+    return GD_ENOTFOUND;
 }
 
-int tui_tree_reveal_scope(struct tui_tree *tree, gd_scope_id scope, struct tui_tree_pos *ret,
-                          struct gd_err *err)
+int tui_tree_reveal_scope(struct tui_tree *tree, gd_scope_id scope, struct tui_tree_pos *ret)
 {
     struct gd_scope_info info;
 
     if (!tree->graph || scope == 0 || !gd_graph_scope(tree->graph, scope, &info) ||
         (tree->found && tui_found_below(tree->found, scope) == 0)) {
-        return gd_fail(err, GD_ENOTFOUND, "no such scope");
+        return GD_ENOTFOUND;
     }
-    int rc = open_path(tree, info.parent, err);
+    int rc = open_path(tree, info.parent);
     if (rc == GD_OK) {
         *ret = (struct tui_tree_pos){info.parent, index_in(opened_at(tree, info.parent), scope)};
     }

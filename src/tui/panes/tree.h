@@ -34,13 +34,12 @@ void tui_tree_destroy(struct tui_tree *tree);
 
 /* Shows another graph, or the same one after it has grown (`same`: open scopes stay open). The
  * caller's positions become invalid; find them again with tui_tree_reveal. GD_ENOMEM. */
-int tui_tree_set_graph(struct tui_tree *tree, const struct gd_graph *graph, bool same,
-                       struct gd_err *err);
+int tui_tree_set_graph(struct tui_tree *tree, const struct gd_graph *graph, bool same);
 
 /* Shows only the matches and the scopes around them, open (borrowed; NULL: all rows, opened and
  * folded as before). The caller's positions become invalid. tui_tree_set_graph also ends the
  * filter. GD_ENOMEM: all rows are shown. */
-int tui_tree_filter(struct tui_tree *tree, const struct tui_found *found, struct gd_err *err);
+int tui_tree_filter(struct tui_tree *tree, const struct tui_found *found);
 
 bool tui_tree_first(const struct tui_tree *tree, struct tui_tree_pos *pos);
 bool tui_tree_last(const struct tui_tree *tree, struct tui_tree_pos *pos);
@@ -54,13 +53,10 @@ bool tui_tree_get(const struct tui_tree *tree, const struct tui_tree_pos *pos,
                   struct tui_tree_row *ret);
 
 /* Opens or folds the scope at pos; does nothing on a node. */
-int tui_tree_open(struct tui_tree *tree, const struct tui_tree_pos *pos, bool open,
-                  struct gd_err *err);
+int tui_tree_open(struct tui_tree *tree, const struct tui_tree_pos *pos, bool open);
 /* Opens the scopes around a node (or scope) and returns its row. GD_ENOTFOUND: no such node, or a
  * filter hides it; GD_ENOMEM. */
-int tui_tree_reveal(struct tui_tree *tree, gd_node_id node, struct tui_tree_pos *ret,
-                    struct gd_err *err);
-int tui_tree_reveal_scope(struct tui_tree *tree, gd_scope_id scope, struct tui_tree_pos *ret,
-                          struct gd_err *err);
+int tui_tree_reveal(struct tui_tree *tree, gd_node_id node, struct tui_tree_pos *ret);
+int tui_tree_reveal_scope(struct tui_tree *tree, gd_scope_id scope, struct tui_tree_pos *ret);
 
 #endif

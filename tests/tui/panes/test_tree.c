@@ -35,7 +35,7 @@ static struct tui_tree *tree_of(const struct gd_graph *graph)
 {
     struct tui_tree *tree;
     assert_int_equal(tui_tree_create(&tree, NULL), GD_OK);
-    assert_int_equal(tui_tree_set_graph(tree, graph, false, NULL), GD_OK);
+    assert_int_equal(tui_tree_set_graph(tree, graph, false), GD_OK);
     return tree;
 }
 
@@ -95,7 +95,7 @@ static struct tui_tree_pos find_row(const struct tui_tree *tree, const char *lab
 static void open_row(struct tui_tree *tree, const char *label, bool open)
 {
     struct tui_tree_pos pos = find_row(tree, label);
-    assert_int_equal(tui_tree_open(tree, &pos, open, NULL), GD_OK);
+    assert_int_equal(tui_tree_open(tree, &pos, open), GD_OK);
 }
 
 static const char *const small[] = {"a/b/x", "a/b/y", "a/z", "c/d/e/f", "top", "a/b2/w", NULL};
@@ -138,14 +138,13 @@ static void test_revealing(void **state)
 
     gd_node_id node = gd_graph_lookup(graph, "c/d/e/f", 7);
     assert_int_not_equal(node, GD_NO_NODE);
-    assert_int_equal(tui_tree_reveal(tree, node, &pos, NULL), GD_OK);
+    assert_int_equal(tui_tree_reveal(tree, node, &pos), GD_OK);
     assert_true(tui_tree_get(tree, &pos, &row));
     assert_int_equal(row.node, node);
     assert_string_equal(row.label, "f");
     assert_string_equal(print_rows(tree), "+a\n-c\n  -d\n    -e\n      f\ntop\n");
-    struct gd_err err;
-    assert_int_equal(tui_tree_reveal(tree, 12345, &pos, &err), GD_ENOTFOUND);
-    assert_int_equal(tui_tree_reveal(tree, GD_NO_NODE, &pos, &err), GD_ENOTFOUND);
+    assert_int_equal(tui_tree_reveal(tree, 12345, &pos), GD_ENOTFOUND);
+    assert_int_equal(tui_tree_reveal(tree, GD_NO_NODE, &pos), GD_ENOTFOUND);
     tui_tree_destroy(tree);
     gd_graph_destroy(graph);
 }
@@ -160,7 +159,7 @@ static void test_settling(void **state)
     struct tui_tree_row row;
 
     gd_node_id node = gd_graph_lookup(graph, "c/d/e/f", 7);
-    assert_int_equal(tui_tree_reveal(tree, node, &pos, NULL), GD_OK);
+    assert_int_equal(tui_tree_reveal(tree, node, &pos), GD_OK);
     tui_tree_settle(tree, &pos);
     assert_true(tui_tree_get(tree, &pos, &row) && row.node == node);
     open_row(tree, "e", false);
@@ -190,7 +189,7 @@ static void test_growing(void **state)
     add_node(graph, "a/b/new", "Add");
     add_node(graph, "n/o", "Add");
     assert_int_equal(gd_graph_commit(graph, NULL), GD_OK);
-    assert_int_equal(tui_tree_set_graph(tree, graph, true, NULL), GD_OK);
+    assert_int_equal(tui_tree_set_graph(tree, graph, true), GD_OK);
     assert_string_equal(print_rows(tree),
                         "-a\n  -b\n    x\n    y\n    new\n  +b2\n  z\n+c\n+n\ntop\n");
     check_backwards(tree);
@@ -222,16 +221,15 @@ static void test_filtering(void **state)
 
     open_row(tree, "c", true);
     assert_int_equal(tui_found_count(found), 3);
-    assert_int_equal(tui_tree_filter(tree, found, NULL), GD_OK);
+    assert_int_equal(tui_tree_filter(tree, found), GD_OK);
     assert_string_equal(print_rows(tree), "-a\n  -b\n    x\n    y\n  -b2\n    w\n");
     check_backwards(tree);
     open_row(tree, "b", false);
     assert_string_equal(print_rows(tree), "-a\n  +b\n  -b2\n    w\n");
-    assert_int_equal(tui_tree_reveal(tree, gd_graph_lookup(graph, "top", 3), &pos, &err),
-                     GD_ENOTFOUND);
-    assert_int_equal(tui_tree_filter(tree, none, NULL), GD_OK);
+    assert_int_equal(tui_tree_reveal(tree, gd_graph_lookup(graph, "top", 3), &pos), GD_ENOTFOUND);
+    assert_int_equal(tui_tree_filter(tree, none), GD_OK);
     assert_string_equal(print_rows(tree), "");
-    assert_int_equal(tui_tree_filter(tree, NULL, NULL), GD_OK);
+    assert_int_equal(tui_tree_filter(tree, NULL), GD_OK);
     assert_string_equal(print_rows(tree), "+a\n-c\n  +d\ntop\n");
     assert_int_equal(tui_found_words(graph, "kind:nothing", NULL, &other, &err), GD_EINVAL);
     tui_found_free(found);
@@ -278,9 +276,9 @@ static void no_graph(void **state)
     assert_false(tui_tree_first(tree, &pos));
     assert_false(tui_tree_last(tree, &pos));
     assert_false(tui_tree_get(tree, &pos, &row));
-    assert_int_equal(tui_tree_set_graph(tree, NULL, false, NULL), GD_OK);
+    assert_int_equal(tui_tree_set_graph(tree, NULL, false), GD_OK);
     assert_false(tui_tree_first(tree, &pos));
-    assert_int_equal(tui_tree_reveal(tree, 0, &pos, NULL), GD_ENOTFOUND);
+    assert_int_equal(tui_tree_reveal(tree, 0, &pos), GD_ENOTFOUND);
     tui_tree_destroy(tree);
     gd_graph_destroy(graph);
 }

@@ -16,7 +16,7 @@ static int run_winheight(struct command_call *call, struct gd_err *err)
                                  strcasecmp(call->argv[0], "cmd") == 0)
                  ? 1
                  : 0;
-    int64_t rows = 0;
+    int64_t rows = 0; /* the usual height */
 
     if (call->argc != at + 1) {
         return gd_fail(err, GD_EUSAGE, "winheight: specify the number of rows of the console");
@@ -27,11 +27,9 @@ static int run_winheight(struct command_call *call, struct gd_err *err)
     }
     const char *word = call->argv[at];
     char sign = word[0];
-    if (strcmp(word, "usual") == 0) {
-        return screen->height(call->repl->front.screen_ctx, 0, err);
-    }
     bool by = sign == '+' || sign == '-';
-    if (arg_count(by ? word + 1 : word, 0, MAX_HEIGHT, &rows, NULL) != GD_OK) {
+    if (strcmp(word, "usual") != 0 &&
+        arg_count(by ? word + 1 : word, 0, MAX_HEIGHT, &rows, NULL) != GD_OK) {
         return gd_fail(err, GD_EINVAL,
                        "\"%.40s\" is not a height: use a number up to %d, +N, -N or usual", word,
                        MAX_HEIGHT);
@@ -41,7 +39,8 @@ static int run_winheight(struct command_call *call, struct gd_err *err)
         rows = sign == '+' ? now + rows : now - rows;
         rows = rows < 1 ? 1 : rows;
     }
-    return screen->height(call->repl->front.screen_ctx, (int)rows, err);
+    screen->height(call->repl->front.screen_ctx, (int)rows);
+    return GD_OK;
 }
 
 const struct command cmd_winheight = {
