@@ -23,7 +23,7 @@ static void run_key_command(struct tui *tui, const struct tui_key *key)
     gd_buf_deinit(&line);
 }
 
-void tui_request(struct tui *tui, const struct tui_key *key)
+static void run_request(struct tui *tui, const struct tui_key *key)
 {
     switch (key->request) {
     case TUI_OTHER_PANE: tui_focus_next(tui, 1); break;
@@ -127,7 +127,7 @@ static void on_table_key(struct tui *tui, int key)
         if (typed) {
             note_taken(tui, found, key);
         }
-        tui_request(tui, found);
+        run_request(tui, found);
     } else if (typed && (tui->focus != TUI_CONSOLE || tui->single_key)) {
         type_at_prompt(tui, key);
     } else if (tui->focus == TUI_CONSOLE) {

@@ -235,23 +235,20 @@ static int total_of(struct tui *tui, const struct status *status)
     return total;
 }
 
-static int find_lowest(const struct status *status)
-{
-    int least = status->part[0].priority;
-
-    for (int i = 1; i < status->count; i++) {
-        least = status->part[i].priority < least ? status->part[i].priority : least;
-    }
-    return least;
-}
-
-static void drop_least(struct status *status)
+static int find_least(const struct status *status)
 {
     int least = status->count - 1;
 
     for (int i = status->count; i-- > 0;) {
         least = status->part[i].priority < status->part[least].priority ? i : least;
     }
+    return least;
+}
+
+static void drop_least(struct status *status)
+{
+    int least = find_least(status);
+
     status->count--;
     memmove(&status->part[least], &status->part[least + 1],
             (size_t)(status->count - least) * sizeof(status->part[0]));
@@ -311,7 +308,7 @@ void tui_status_draw(struct tui *tui, int row, int cols)
     draw_fill(tui->draw, row, 0, cols, DRAW_REVERSE);
     int col = tui_status_mode(tui, row, cols) + 1;
     while (status.count > 1 && (col + total_of(tui, &status) > cols ||
-                                (find_lowest(&status) < least &&
+                                (status.part[find_least(&status)].priority < least &&
                                  col + total_of(tui, &status) + hints_width(tui, &hints) > cols))) {
         drop_least(&status);
     }

@@ -169,7 +169,6 @@ void tui_to_prompt(struct tui *tui);
 
 /* input.c */
 void tui_key(struct tui *tui, int key);
-void tui_request(struct tui *tui, const struct tui_key *key);
 
 /* control.c: the commands about the panes, and what they set before the panes open. */
 void tui_control_start(struct tui *tui);

@@ -10,7 +10,8 @@
 #define LEAST_ROWS 8 /* of a list pane with a detail area */
 #define MOST_ROWS  5
 
-struct draw_rect tui_detail_take(struct draw_rect *rect)
+/* Takes rows from the bottom of `rect` and returns them. */
+static struct draw_rect take_detail(struct draw_rect *rect)
 {
     struct draw_rect detail = {rect->row + rect->rows, rect->col, 0, rect->cols};
 
@@ -20,6 +21,24 @@ struct draw_rect tui_detail_take(struct draw_rect *rect)
         detail.row -= detail.rows;
         rect->rows -= detail.rows;
     }
+    return detail;
+}
+
+struct draw_rect tui_list_and_detail(struct tui *tui, struct tui_list *list,
+                                     const struct tui_list_ops *ops, const struct draw_rect *rect,
+                                     void (*heading)(struct tui *tui, const struct draw_rect *rect),
+                                     bool focused)
+{
+    struct draw_rect rows = *rect;
+    struct draw_rect detail = take_detail(&rows);
+
+    list->above = rows.rows > 2 ? 1 : 0;
+    if (list->above > 0) {
+        heading(tui, &rows);
+        rows.row++;
+        rows.rows--;
+    }
+    tui_list_draw(tui, list, ops, tui, &rows, focused);
     return detail;
 }
 

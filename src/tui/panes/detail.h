@@ -5,12 +5,16 @@
 #ifndef GD_TUI_DETAIL_H
 #define GD_TUI_DETAIL_H
 
-#include "tui/draw.h"
+#include "tui/list.h"
 
 struct tui;
 
-/* Takes rows from the bottom of `rect` and returns them; none if the list needs all of them. */
-struct draw_rect tui_detail_take(struct draw_rect *rect);
+/* Draws a list (tui is the ctx of its rows) below a heading, if there is room for one. Returns the
+ * place of the detail area below it, which is empty if the list needs all rows. */
+struct draw_rect tui_list_and_detail(struct tui *tui, struct tui_list *list,
+                                     const struct tui_list_ops *ops, const struct draw_rect *rect,
+                                     void (*heading)(struct tui *tui, const struct draw_rect *rect),
+                                     bool focused);
 /* Draws lines of text, each wrapped at blanks; clips what does not fit. */
 void tui_detail_draw(struct tui *tui, const struct draw_rect *rect, const char *text);
 

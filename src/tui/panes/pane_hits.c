@@ -453,20 +453,13 @@ static void draw_none(struct tui *tui, const struct draw_rect *rect)
 static void draw_hits(struct tui *tui, const struct draw_rect *rect, bool focused)
 {
     struct hits_pane *pane = hits_state(tui);
-    struct draw_rect rows = *rect;
 
     if (pane->list.count == 0) {
         draw_none(tui, rect);
         return;
     }
-    struct draw_rect foot = tui_detail_take(&rows);
-    pane->list.above = rows.rows > 2 ? 1 : 0;
-    if (pane->list.above > 0) {
-        draw_heading(tui, &rows);
-        rows.row++;
-        rows.rows--;
-    }
-    tui_list_draw(tui, &pane->list, &list_ops, tui, &rows, focused);
+    struct draw_rect foot =
+        tui_list_and_detail(tui, &pane->list, &list_ops, rect, draw_heading, focused);
     const struct gd_hit *hit = hit_of_row(tui, pane->list.cursor);
     if (hit && foot.rows > 0) {
         struct gd_buf text = GD_BUF_INIT(8192);

@@ -448,20 +448,13 @@ static void draw_none(struct tui *tui, const struct draw_rect *rect)
 static void draw_pane(struct tui *tui, const struct draw_rect *rect, bool focused)
 {
     struct watch_pane *pane = watch_state(tui);
-    struct draw_rect rows = *rect;
 
     if (pane->list.count == 0) {
         draw_none(tui, rect);
         return;
     }
-    struct draw_rect foot = tui_detail_take(&rows);
-    pane->list.above = rows.rows > 2 ? 1 : 0;
-    if (pane->list.above > 0) {
-        draw_header(tui, &rows);
-        rows.row++;
-        rows.rows--;
-    }
-    tui_list_draw(tui, &pane->list, &list_ops, tui, &rows, focused);
+    struct draw_rect foot =
+        tui_list_and_detail(tui, &pane->list, &list_ops, rect, draw_header, focused);
     const struct gd_watchpoint *watch = watch_of_row(tui, pane->list.cursor);
     if (foot.rows > 0) {
         struct gd_buf text = GD_BUF_INIT(16384);
