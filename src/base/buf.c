@@ -90,6 +90,18 @@ int gd_buf_putc(struct gd_buf *buf, char c)
     return gd_buf_add(buf, &c, 1);
 }
 
+int gd_buf_put_quoted(struct gd_buf *buf, const char *text)
+{
+    gd_buf_putc(buf, '"');
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') {
+            gd_buf_putc(buf, '\\');
+        }
+        gd_buf_putc(buf, *text);
+    }
+    return gd_buf_putc(buf, '"');
+}
+
 int gd_buf_fill(struct gd_buf *buf, char c, size_t times)
 {
     int rc = gd_buf_reserve(buf, times);

@@ -34,6 +34,7 @@ int gd_buf_reserve(struct gd_buf *buf, size_t more);
 int gd_buf_add(struct gd_buf *buf, const void *bytes, size_t len);
 int gd_buf_puts(struct gd_buf *buf, const char *text);
 int gd_buf_putc(struct gd_buf *buf, char c);
+int gd_buf_put_quoted(struct gd_buf *buf, const char *text); /* in ""; \ before " and \ */
 int gd_buf_fill(struct gd_buf *buf, char c, size_t times);
 int gd_buf_printf(struct gd_buf *buf, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -43,16 +43,9 @@ void tui_add_name(struct gd_buf *out, const char *name)
 {
     if (name[strcspn(name, " \t\"'\\&>|")] == '\0') {
         gd_buf_puts(out, name);
-        return;
+    } else {
+        gd_buf_put_quoted(out, name);
     }
-    gd_buf_putc(out, '"');
-    for (; *name != '\0'; name++) {
-        if (*name == '"' || *name == '\\') {
-            gd_buf_putc(out, '\\');
-        }
-        gd_buf_putc(out, *name);
-    }
-    gd_buf_putc(out, '"');
 }
 
 gd_node_id tui_node(struct tui *tui, struct gd_session **session)

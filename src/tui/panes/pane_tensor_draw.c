@@ -57,8 +57,7 @@ static void grid_cursor(const struct tensor_pane *pane, int64_t *row, int64_t *c
 
 static int digits_of(int64_t number)
 {
-    char text[32];
-    return snprintf(text, sizeof(text), "%lld", (long long)(number > 0 ? number : 0));
+    return snprintf(NULL, 0, "%lld", (long long)(number > 0 ? number : 0));
 }
 
 static int label_cols(const struct tensor_pane *pane)

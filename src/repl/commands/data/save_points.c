@@ -36,24 +36,12 @@ static void add_details(struct command_call *call, int number, uint64_t ignore, 
     }
 }
 
-static void add_quoted(const char *text, struct gd_buf *out)
-{
-    gd_buf_putc(out, '"');
-    for (const char *p = text; *p != '\0'; p++) {
-        if (*p == '"' || *p == '\\') {
-            gd_buf_putc(out, '\\');
-        }
-        gd_buf_putc(out, *p);
-    }
-    gd_buf_putc(out, '"');
-}
-
 static void add_breakpoint(struct command_call *call, const struct gd_breakpoint *at,
                            struct gd_buf *out)
 {
     gd_buf_puts(out, at->temporary ? "tbreak " : "break ");
     if (strpbrk(at->where, " \t\"'\\>&()[]#")) {
-        add_quoted(at->where, out);
+        gd_buf_put_quoted(out, at->where);
     } else {
         gd_buf_puts(out, at->where);
     }

@@ -118,19 +118,6 @@ static int run_run(struct command_call *call, struct gd_err *err)
     return start_program(call, launch_argv(call->repl), err);
 }
 
-/* Appends the word as parse_words reads it back. */
-static void add_quoted(struct gd_buf *line, const char *word)
-{
-    gd_buf_puts(line, " \"");
-    for (const char *p = word; *p != '\0'; p++) {
-        if (*p == '"' || *p == '\\') {
-            gd_buf_putc(line, '\\');
-        }
-        gd_buf_putc(line, *p);
-    }
-    gd_buf_putc(line, '"');
-}
-
 /* Runs and frees the line. GD_ELIMIT: it is too long. */
 static int execute_line(struct repl *repl, struct gd_buf *line, const char *what)
 {
@@ -152,7 +139,8 @@ static int execute_words(struct repl *repl, const char *command, char *const arg
 
     gd_buf_puts(&line, command);
     for (size_t i = 0; argv[i]; i++) {
-        add_quoted(&line, argv[i]);
+        gd_buf_putc(&line, ' ');
+        gd_buf_put_quoted(&line, argv[i]);
     }
     return execute_line(repl, &line, what);
 }
