@@ -17,6 +17,16 @@ uint64_t hits_number(const struct gd_session *session, const struct gd_hit *hit)
     return session->hits_dropped + (uint64_t)(hit - session->hits) + 1;
 }
 
+size_t hits_first_of_stop(const struct gd_session *session)
+{
+    size_t first = session->hit_count;
+
+    while (first > 0 && session->hits[first - 1].stop_sequence == session->stop.sequence) {
+        first--;
+    }
+    return first;
+}
+
 int hits_find(struct gd_session *session, uint64_t number, const struct gd_hit **ret,
               struct gd_err *err)
 {

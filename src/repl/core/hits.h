@@ -13,6 +13,8 @@ uint64_t hits_number(const struct gd_session *session, const struct gd_hit *hit)
 /* GD_ENOTFOUND: no such hit, or it was dropped. */
 int hits_find(struct gd_session *session, uint64_t number, const struct gd_hit **ret,
               struct gd_err *err);
+/* Index into session->hits of the first hit of this stop; hit_count: it has none. */
+size_t hits_first_of_stop(const struct gd_session *session);
 /* Indexes into session->hits by step, execution order, slot and watchpoint; for one watchpoint, or
  * for all if it is 0. The caller frees it. NULL: no hits, or out of memory. */
 size_t *hits_in_order(const struct gd_session *session, int watchpoint, size_t *count);

@@ -7,6 +7,7 @@
 #include "repl/core/announce.h"
 #include "repl/core/command.h"
 #include "repl/core/events.h"
+#include "repl/core/hits.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/srcfile.h"
 
@@ -111,11 +112,9 @@ static void say_scalars(struct repl_out *out, const struct gd_session *session)
 /* The event of a catchpoint that fired at this stop, or "". */
 static const char *caught_event(const struct gd_session *session, int number)
 {
-    for (size_t i = session->hit_count; i-- > 0;) {
+    size_t first = hits_first_of_stop(session);
+    for (size_t i = session->hit_count; i-- > first;) {
         const struct gd_hit *hit = &session->hits[i];
-        if (hit->stop_sequence != session->stop.sequence) {
-            break;
-        }
         if (hit->watchpoint == number) {
             return hit->event;
         }

@@ -4,6 +4,7 @@
 #include "engine/watch/watchpoint.h"
 #include "repl/core/announce.h"
 #include "repl/core/command.h"
+#include "repl/core/hits.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"
 
@@ -38,12 +39,8 @@ void repl_note_stop(struct repl *repl, struct gd_session *session)
             add_number(repl, b->number);
         }
     }
-    size_t first = session->hit_count;
-    while (first > 0 && session->hits[first - 1].stop_sequence == session->stop.sequence) {
-        first--;
-    }
     /* traces and unchecked hits do not stop it */
-    for (size_t i = first; i < session->hit_count; i++) {
+    for (size_t i = hits_first_of_stop(session); i < session->hit_count; i++) {
         const struct gd_hit *hit = &session->hits[i];
         if (!hit->traced && !hit->error && hit->step == session->stop.step) {
             add_number(repl, hit->watchpoint);

@@ -2,7 +2,6 @@
 #include "repl/values/tree.h"
 #include "repl/core/command.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "repl/values/inspect.h"
@@ -51,11 +50,11 @@ static bool is_opened(const struct edge_walk *walk, gd_node_id node)
     return walk->opened[node / 8] & (1u << node % 8);
 }
 
-static uint32_t edges_of(const struct edge_walk *walk, gd_node_id node, const struct gd_edge **ret)
+uint32_t tree_edges(const struct gd_graph *graph, gd_node_id node, bool outputs,
+                    const struct gd_edge **ret)
 {
-    struct gd_graph *graph = walk->call->session->graph;
     struct gd_node_info info;
-    if (walk->options->outputs) {
+    if (outputs) {
         return gd_graph_consumers(graph, node, ret);
     }
     if (!gd_graph_node(graph, node, &info)) {
@@ -124,7 +123,7 @@ static void walk_edges(struct edge_walk *walk, gd_node_id node, const struct gd_
         return;
     }
     const struct gd_edge *edges = NULL;
-    uint32_t count = edges_of(walk, node, &edges);
+    uint32_t count = tree_edges(walk->call->session->graph, node, walk->options->outputs, &edges);
     uint32_t shown = count_shown(walk, edges, count);
     bool again = shown > 0 && is_opened(walk, node);
     bool open = shown > 0 && !again && walk->branches.depth < walk->options->depth;

@@ -19,6 +19,10 @@ struct tree_options {
 int tree_show_edges(struct command_call *call, gd_node_id node, const struct tree_options *options,
                     struct gd_err *err);
 
+/* The node's inputs, or its consumers. Returns their number. */
+uint32_t tree_edges(const struct gd_graph *graph, gd_node_id node, bool outputs,
+                    const struct gd_edge **ret);
+
 /* Scopes below `scope` with their node counts. */
 void tree_show_scopes(struct command_call *call, gd_scope_id scope, int64_t depth, bool all);
 

@@ -15,12 +15,10 @@ static int list_hits(struct command_call *call, gd_node_id node, uint32_t slot,
                      const char *ret[MOST_HITS])
 {
     const struct gd_session *session = call->session;
+    size_t first = hits_first_of_stop(session);
     int count = 0;
-    for (size_t i = session->hit_count; i-- > 0 && count < MOST_HITS;) {
+    for (size_t i = session->hit_count; i-- > first && count < MOST_HITS;) {
         const struct gd_hit *hit = &session->hits[i];
-        if (hit->stop_sequence != session->stop.sequence) {
-            break;
-        }
         if (hit->node != node || hit->slot != slot || hit->is_scalar || hit->error) {
             continue;
         }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The tree of an answer to `why`: by default the path to the origin, on request everything. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "repl/core/command.h"

@@ -5,7 +5,6 @@
 
 #include "engine/graph/selector.h"
 #include "repl/core/watch_args.h"
-#include "repl/values/inspect.h"
 #include "repl/values/watch.h"
 
 static size_t excluded_nodes(struct command_call *call, const char *where)

@@ -6,7 +6,6 @@
 #include "repl/core/await.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/checked.h"
-#include "repl/values/inspect.h"
 
 struct recheck {
     struct await await;

@@ -125,14 +125,12 @@ static const struct gd_hit *present_hit(struct command_call *call)
     const struct gd_hit *best = NULL;
     const struct gd_hit *selected =
         hits_selected(call->repl, session) > 0 ? hits_current(call, NULL) : NULL;
+    size_t first = hits_first_of_stop(session);
     if (selected && says_cause(session, selected)) {
         return selected;
     }
-    for (size_t i = session->hit_count; i-- > 0;) {
+    for (size_t i = session->hit_count; i-- > first;) {
         const struct gd_hit *hit = &session->hits[i];
-        if (hit->stop_sequence != session->stop.sequence) {
-            break;
-        }
         if (says_cause(session, hit) && (!best || !is_stronger(session, best, hit))) {
             best = hit;
         }
@@ -212,11 +210,9 @@ static bool choose_without_value(struct why_question *q)
 /* The condition that fired on it at this stop says what to search for. */
 static bool choose_by_hit(const struct gd_session *session, struct why_question *q)
 {
-    for (size_t i = session->hit_count; i-- > 0;) {
+    size_t first = hits_first_of_stop(session);
+    for (size_t i = session->hit_count; i-- > first;) {
         const struct gd_hit *hit = &session->hits[i];
-        if (hit->stop_sequence != session->stop.sequence) {
-            break;
-        }
         if (hit->node == q->node && hit->slot == q->slot && !hit->is_scalar &&
             says_cause(session, hit)) {
             q->bad = gd_why_of_hit(hit);

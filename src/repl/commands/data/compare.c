@@ -233,6 +233,5 @@ const struct command cmd_compare = {
                 "compare gpu_dump/ npu_dump/ --as msprobe --csv result.csv\n"
                 "compare @1 reference.safetensors --on fc1 --profile strict",
     .args = {ARG_SIDE},
-    .flags = 0,
     .run = run_compare,
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `compare loss`: two logs, number by number. */
 #include <math.h>
-#include <string.h>
 
 #include "compare/losslog.h"
 #include "repl/compare/compare_files.h"

@@ -432,6 +432,5 @@ const struct command cmd_first_divergence = {
     .examples = "first-divergence torch_dump/ mindspore_dump/\n"
                 "first-divergence @1 @2 --profile strict",
     .args = {ARG_FILE, ARG_FILE},
-    .flags = 0,
     .run = run_divergence,
 };

@@ -418,6 +418,5 @@ const struct command cmd_first_nonfinite = {
     .examples = "first-nonfinite\n"
                 "first-nonfinite dump/ --step 12",
     .args = {ARG_FILE},
-    .flags = 0,
     .run = run_nonfinite,
 };

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `save watchpoints`, `save breakpoints`: commands that `source` reads. */
 #include <stdio.h>
-#include <string.h>
 
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/data/save.h"
 #include "repl/core/repl_impl.h"
 #include "repl/out/newfile.h"
-#include "repl/values/inspect.h"
 
 #define MAX_BYTES ((size_t)64 << 20)
 

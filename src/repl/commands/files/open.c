@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: open */
-#include <string.h>
 
 #include "dump/detect.h"
 #include "dump/dump_target.h"

@@ -2,7 +2,6 @@
 /* Commands: annotate */
 #include <stdlib.h>
 
-#include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
 #include "repl/values/srcfile.h"
 

@@ -6,7 +6,6 @@
 #include "base/grow.h"
 #include "engine/hash_index.h"
 #include "repl/commands/status/info.h"
-#include "repl/values/inspect.h"
 
 struct file_count {
     const char *file; /* the graph's; the index of names needs it first */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "repl/values/inspect.h"
+#include "repl/values/tree.h"
 #include "repl/values/value.h"
 #include "repl/values/watch.h"
 #include "repl/values/why.h"
@@ -31,20 +32,6 @@ static bool is_listed(const struct neighbours *all, gd_node_id node)
     return false;
 }
 
-static uint32_t edges_of(const struct gd_graph *graph, gd_node_id node, bool outputs,
-                         const struct gd_edge **ret)
-{
-    struct gd_node_info info;
-    if (outputs) {
-        return gd_graph_consumers(graph, node, ret);
-    }
-    if (!gd_graph_node(graph, node, &info)) {
-        return 0;
-    }
-    *ret = info.inputs;
-    return info.input_count;
-}
-
 /* Collects neighbours, nearest first, each once. list[0] is the node itself. */
 static void collect_nodes(const struct gd_graph *graph, gd_node_id node, bool outputs,
                           int64_t depth, struct neighbours *ret)
@@ -54,7 +41,7 @@ static void collect_nodes(const struct gd_graph *graph, gd_node_id node, bool ou
     ret->cut = false;
     for (size_t i = 0; i < ret->count && ret->list[i].distance < depth; i++) {
         const struct gd_edge *edges = NULL;
-        uint32_t count = edges_of(graph, ret->list[i].node, outputs, &edges);
+        uint32_t count = tree_edges(graph, ret->list[i].node, outputs, &edges);
         for (uint32_t k = 0; k < count; k++) {
             struct gd_node_info info;
             if (edges[k].control || !gd_graph_node(graph, edges[k].node, &info) ||

@@ -208,6 +208,5 @@ const struct command cmd_lockstep = {
                 "lockstep @1 @2 on weights|gradients --by step --steps 100 rtol=1e-3\n"
                 "lockstep @2 @1 --shift 1",
     .args = {ARG_WORD, ARG_WORD, ARG_WORD, ARG_SELECTOR},
-    .flags = 0,
     .run = run_lockstep,
 };

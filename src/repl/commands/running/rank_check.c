@@ -4,7 +4,6 @@
 
 #include "engine/ranks.h"
 #include "repl/commands/running/running.h"
-#include "repl/compare/compare_files.h"
 #include "repl/core/await.h"
 #include "repl/core/repl_impl.h"
 

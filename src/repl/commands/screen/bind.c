@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: bind. Also "help keys". */
 #include <string.h>
-#include <strings.h>
 
 #include "repl/commands/screen/panes.h"
 #include "repl/commands/support/support.h"

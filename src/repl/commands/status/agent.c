@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "repl/core/repl_impl.h"
 #include "repl/line/complete_agent.h"
-#include "repl/values/inspect.h"
 
 #define MAX_DEPTH 16 /* levels of a reply that are shown as text; deeper ones as JSON */
 

@@ -3,7 +3,6 @@
 #include "repl/commands/files/dump_live.h"
 #include "repl/commands/status/info.h"
 #include "repl/core/repl_impl.h"
-#include "repl/values/inspect.h"
 
 int info_dump(struct command_call *call, struct gd_err *err)
 {

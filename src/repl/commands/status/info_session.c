@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `info session`. */
-#include <string.h>
 
 #include "repl/commands/status/info.h"
 #include "repl/core/repl_impl.h"

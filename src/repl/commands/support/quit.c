@@ -49,7 +49,6 @@ const struct command cmd_quit = {
     .summary = "Leave gradb",
     .help = "A program started by \"run\" is killed; other training processes are detached and\n"
             "continue, except for MindSpore processes, which end about 15 s later.",
-    .args = {ARG_NONE},
     .words = {0, 1, "expected at most an exit status"},
     .run = run_quit,
 };
