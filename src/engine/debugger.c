@@ -177,16 +177,12 @@ void gd_debugger_work(struct gd_debugger *debugger, double seconds)
 int gd_debugger_select(struct gd_debugger *debugger, int session_number, struct gd_err *err)
 {
     struct gd_session *session = gd_debugger_session(debugger, session_number);
-    struct gd_event event = {.type = GD_EV_SELECTED, .session = session};
 
     if (!session) {
         return gd_fail(err, GD_ENOTFOUND, "there is no session %d: see `info ranks`",
                        session_number);
     }
-    if (debugger->current != session) {
-        debugger->current = session;
-        gd_debugger_emit(debugger, &event);
-    }
+    session_make_current(session);
     return GD_OK;
 }
 

@@ -435,7 +435,7 @@ static void choose_rank(struct gd_ranks *ranks, struct gd_session *const *list, 
     bool stays = gd_session_is_live(current) && current->state == GD_STOPPED &&
                  ranks->phase != RANKS_CONNECT && !(standing && standing->impl->rank.cause);
     if (standing && !stays) {
-        gd_debugger_select(ranks->debugger, standing->number, NULL);
+        session_make_current(standing);
     }
 }
 

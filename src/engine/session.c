@@ -125,8 +125,7 @@ int gd_session_create(struct gd_debugger *debugger, struct gd_target *target,
     *ret = session;
     session_emit(session, GD_EV_CONNECTED, NULL, NULL);
     if (!debugger->current || !gd_session_is_live(debugger->current)) {
-        debugger->current = session;
-        session_emit(session, GD_EV_SELECTED, NULL, NULL);
+        session_make_current(session);
     }
     return GD_OK;
 }

@@ -90,6 +90,8 @@ int debugger_add_session(struct gd_debugger *debugger, struct gd_session *sessio
 void session_emit(struct gd_session *session, enum gd_event_type type, const char *text,
                   const struct gd_hit *hit);
 bool session_has_ended(const struct gd_session *session);
+/* Makes it the current one; emits GD_EV_SELECTED if another one was. */
+void session_make_current(struct gd_session *session);
 /* Fills the stop's node from its name, or the name from the node. */
 void session_name_stop(struct gd_session *session, struct gd_stop *stop);
 

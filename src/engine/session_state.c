@@ -115,3 +115,11 @@ void gd_session_on_running(struct gd_session *session)
         session_emit(session, GD_EV_RUNNING, NULL, NULL);
     }
 }
+
+void session_make_current(struct gd_session *session)
+{
+    if (session->debugger->current != session) {
+        session->debugger->current = session;
+        session_emit(session, GD_EV_SELECTED, NULL, NULL);
+    }
+}

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Nodes where non-finite values are normal: mostly masks. */
+/* Changing the list of nodes where non-finite values are normal; most are masks. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/graph/selector.h"
 #include "engine/watch/expected.h"
 #include "engine/watch/watch_impl.h"
-
-struct gd_exclude {
-    struct gd_exclude *next;
-    char *where;
-    struct gd_selector *selector;
-};
 
 static void destroy_exclude(struct gd_exclude *exclude)
 {
@@ -75,44 +69,5 @@ int gd_exclude_delete(struct gd_debugger *debugger, const char *where, struct gd
     *link = exclude->next;
     destroy_exclude(exclude);
     gd_watchpoints_apply(debugger);
-    return GD_OK;
-}
-
-const char *gd_exclude_at(const struct gd_debugger *debugger, size_t index)
-{
-    const struct gd_exclude *exclude = debugger->excludes;
-    while (exclude && index-- > 0) {
-        exclude = exclude->next;
-    }
-    return exclude ? exclude->where : NULL;
-}
-
-int excluded_nodes(struct gd_debugger *debugger, struct gd_graph *graph, unsigned char **ret,
-                   struct gd_err *err)
-{
-    size_t size = (size_t)gd_graph_node_limit(graph) / 8 + 1;
-    *ret = NULL;
-    if (!debugger->excludes) {
-        return GD_OK;
-    }
-    unsigned char *bits = calloc(size, 1);
-    if (!bits) {
-        return gd_fail_nomem(err);
-    }
-    for (const struct gd_exclude *e = debugger->excludes; e; e = e->next) {
-        gd_node_id *nodes = NULL;
-        size_t count = 0;
-        int rc = gd_selector_resolve(e->selector, graph, &nodes, &count, err);
-        if (rc == GD_ENOMEM) {
-            free(bits);
-            return rc;
-        }
-        for (size_t i = 0; rc == GD_OK && i < count;
-             i++) { /* others may come with the next graph */
-            bits[nodes[i] / 8] |= (unsigned char)(1U << (nodes[i] % 8));
-        }
-        free(nodes);
-    }
-    *ret = bits;
     return GD_OK;
 }

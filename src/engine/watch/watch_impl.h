@@ -54,6 +54,12 @@ struct watch_sum { /* for a condition that is judged on all its tensors of a ste
     struct gd_series series;
 };
 
+struct gd_exclude { /* of the debugger's list */
+    struct gd_exclude *next;
+    char *where;
+    struct gd_selector *selector;
+};
+
 struct watch_cover { /* one watchpoint in one session */
     int number;
     struct gd_watchpoint *watch; /* NULL: deleted while values are being judged */
@@ -306,7 +312,7 @@ void watching_recheck_free(struct gd_watching *w);
 bool watching_is_intended(struct gd_watching *w, struct watch_tensor *tensor,
                           const struct watch_part *part, const struct gd_observation *seen);
 
-/* ---- watch_exclude.c ----------------------------------------------------------------------- */
+/* ---- excluded nodes (watch_list.c, watch_exclude.c) ------------------------------------------ */
 
 /* One bit per node of the graph, set if excluded; *ret NULL if none is. */
 int excluded_nodes(struct gd_debugger *debugger, struct gd_graph *graph, unsigned char **ret,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Reading the list of watchpoints. */
+/* Reading the lists: of watchpoints, and of nodes where non-finite values are normal. */
+#include <stdlib.h>
+
 #include "engine/graph/selector.h"
 #include "engine/watch/watch_impl.h"
 
@@ -60,4 +62,43 @@ struct gd_watch_tally gd_watch_tally_since(const struct gd_debugger *debugger,
     now.unclear -= now.unclear < before->unclear ? now.unclear : before->unclear;
     now.errors = now.unclear ? now.errors : 0;
     return now;
+}
+
+const char *gd_exclude_at(const struct gd_debugger *debugger, size_t index)
+{
+    const struct gd_exclude *exclude = debugger->excludes;
+    while (exclude && index-- > 0) {
+        exclude = exclude->next;
+    }
+    return exclude ? exclude->where : NULL;
+}
+
+int excluded_nodes(struct gd_debugger *debugger, struct gd_graph *graph, unsigned char **ret,
+                   struct gd_err *err)
+{
+    size_t size = (size_t)gd_graph_node_limit(graph) / 8 + 1;
+    *ret = NULL;
+    if (!debugger->excludes) {
+        return GD_OK;
+    }
+    unsigned char *bits = calloc(size, 1);
+    if (!bits) {
+        return gd_fail_nomem(err);
+    }
+    for (const struct gd_exclude *e = debugger->excludes; e; e = e->next) {
+        gd_node_id *nodes = NULL;
+        size_t count = 0;
+        int rc = gd_selector_resolve(e->selector, graph, &nodes, &count, err);
+        if (rc == GD_ENOMEM) {
+            free(bits);
+            return rc;
+        }
+        for (size_t i = 0; rc == GD_OK && i < count;
+             i++) { /* others may come with the next graph */
+            bits[nodes[i] / 8] |= (unsigned char)(1U << (nodes[i] % 8));
+        }
+        free(nodes);
+    }
+    *ret = bits;
+    return GD_OK;
 }
