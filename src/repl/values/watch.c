@@ -80,9 +80,7 @@ const char *watch_text(struct command_call *call, const struct gd_watchpoint *wa
 {
     struct gd_buf text = GD_BUF_INIT(1 << 16);
     gd_watchpoint_text(watch, &text);
-    const char *safe = out_safe(call, gd_buf_text(&text));
-    gd_buf_deinit(&text);
-    return safe;
+    return out_safe(call, inspect_take(call, &text));
 }
 
 size_t watch_nodes(struct command_call *call, const struct gd_watchpoint *watch)

@@ -1,24 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: overflow */
 #include "repl/commands/breakpoints/overflow.h"
-#include "base/buf.h"
 #include "repl/commands/status/info.h"
 #include "repl/values/inspect.h"
-
-/* `first`, then the words of the line from number `from` on. */
-static const char *join_words(struct command_call *call, const char *first, int from)
-{
-    struct gd_buf text = GD_BUF_INIT(OVERFLOW_MAX_WORDS);
-    if (first[0] != '\0') {
-        overflow_add_word(&text, first);
-    }
-    for (int i = from; i < call->argc; i++) {
-        overflow_add_word(&text, call->argv[i]);
-    }
-    const char *words = gd_arena_strdup(call->arena, gd_buf_text(&text));
-    gd_buf_deinit(&text);
-    return words ? words : "";
-}
 
 static int arm_overflow(struct command_call *call, const char *words, struct gd_err *err)
 {
@@ -56,7 +40,7 @@ static int run_record(struct command_call *call, struct gd_err *err)
         return gd_fail(err, GD_EUSAGE, "overflow record: specify how many overflows to record");
     }
     int rc = arg_count(call->argv[0], 1, INT32_MAX, &count, err);
-    return rc != GD_OK ? rc : arm_overflow(call, join_words(call, "record", 0), err);
+    return rc != GD_OK ? rc : arm_overflow(call, overflow_words(call, "record", 0), err);
 }
 
 static int run_stop(struct command_call *call, struct gd_err *err)
@@ -66,14 +50,11 @@ static int run_stop(struct command_call *call, struct gd_err *err)
         return gd_fail(err, GD_EUSAGE, "overflow stop: expected a number of overflows, or nothing");
     }
     int rc = call->argc ? arg_count(call->argv[0], 1, INT32_MAX, &count, err) : GD_OK;
-    return rc != GD_OK ? rc : arm_overflow(call, join_words(call, "stop", 0), err);
+    return rc != GD_OK ? rc : arm_overflow(call, overflow_words(call, "stop", 0), err);
 }
 
 static int run_off(struct command_call *call, struct gd_err *err)
 {
-    if (call->argc > 0) {
-        return gd_fail(err, GD_EUSAGE, "overflow off takes no arguments");
-    }
     return arm_overflow(call, "off", err);
 }
 

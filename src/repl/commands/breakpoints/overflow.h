@@ -6,13 +6,11 @@
 #ifndef GD_REPL_OVERFLOW_H
 #define GD_REPL_OVERFLOW_H
 
-#include "base/buf.h"
 #include "repl/core/command.h"
 
 /* The command of the training process: "stop 3", "record 3 DIR", "off", "save 1 DIR", "" */
-#define OVERFLOW_COMMAND   "overflow"
-#define OVERFLOW_NEEDS     (CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE)
-#define OVERFLOW_MAX_WORDS ((size_t)16384)
+#define OVERFLOW_COMMAND "overflow"
+#define OVERFLOW_NEEDS   (CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE)
 
 /* Asks the selected process. The caller deletes *ret, also after a failure. GD_EUNSUPPORTED: this
  * process cannot look for overflows; GD_EPROTO: an unreadable reply. */
@@ -23,8 +21,8 @@ int overflow_ask_all(struct command_call *call, const char *args, cJSON **ret, s
 
 /* Tensors of a reply: "11 -inf of 64; 0 ... 1". In the arena. */
 const char *overflow_tensors(struct command_call *call, const cJSON *list);
-/* Appends the word as the training process reads it back. */
-void overflow_add_word(struct gd_buf *out, const char *word);
+/* "first", then call->argv from number `from` on, as the training process reads them back. */
+const char *overflow_words(struct command_call *call, const char *first, int from);
 
 enum overflow_listing { OVERFLOWS_NONE, OVERFLOWS_FOUND, OVERFLOWS_ALL };
 void overflow_show(struct command_call *call, cJSON *reply, enum overflow_listing listing);

@@ -9,6 +9,8 @@
 #include "repl/core/everyone.h"
 #include "repl/values/inspect.h"
 
+#define MAX_WORDS ((size_t)16384) /* bytes of a command of the training process */
+
 static int need_commands(struct command_call *call, struct gd_err *err)
 {
     if (!call->session->target || !(call->session->target->capabilities & GD_CAN_COMMAND)) {
@@ -45,7 +47,7 @@ int overflow_ask_all(struct command_call *call, const char *args, cJSON **ret, s
     return rc == GD_OK ? read_reply(text, ret, err) : rc;
 }
 
-void overflow_add_word(struct gd_buf *out, const char *word)
+static void add_word(struct gd_buf *out, const char *word)
 {
     gd_buf_puts(out, out->len > 0 ? " '" : "'");
     for (const char *p = word; *p != '\0'; p++) {
@@ -56,6 +58,16 @@ void overflow_add_word(struct gd_buf *out, const char *word)
         }
     }
     gd_buf_putc(out, '\'');
+}
+
+const char *overflow_words(struct command_call *call, const char *first, int from)
+{
+    struct gd_buf text = GD_BUF_INIT(MAX_WORDS);
+    add_word(&text, first);
+    for (int i = from; i < call->argc; i++) {
+        add_word(&text, call->argv[i]);
+    }
+    return inspect_take(call, &text);
 }
 
 static void add_bad(const cJSON *tensor, struct gd_buf *out)
@@ -84,9 +96,7 @@ static const char *tensor_text(struct command_call *call, const cJSON *tensor)
     } else {
         gd_buf_puts(&text, "?");
     }
-    const char *copy = out_safe(call, gd_buf_text(&text));
-    gd_buf_deinit(&text);
-    return copy;
+    return out_safe(call, inspect_take(call, &text));
 }
 
 /* Up to three tensors of a list: "0 ... 1; 7 ... 9". */

@@ -23,7 +23,7 @@ static int run_save(struct command_call *call, struct gd_err *err)
     inspect_join_slices(call);
     const char *what = call->argc > 0 ? call->argv[0] : "";
     if (call->argc == 3 && strcmp(what, "overflow") == 0) {
-        return save_overflow(call, call->argv[1], call->argv[2], err);
+        return save_overflow(call, err);
     }
     bool watchpoints = strcmp(what, "watchpoints") == 0;
     const char *path = take_file(call);

@@ -22,8 +22,7 @@ int save_tensors(struct command_call *call, const char *path, enum value_which w
 int save_points(struct command_call *call, bool breakpoints, const char *path, bool force,
                 struct gd_err *err);
 /* `save overflow N DIR` */
-int save_overflow(struct command_call *call, const char *which, const char *folder,
-                  struct gd_err *err);
+int save_overflow(struct command_call *call, struct gd_err *err);
 
 struct saved { /* one tensor to be saved */
     const char *name;

@@ -3,280 +3,218 @@
 #include "repl/commands/status/info.h"
 
 static const struct command info_subs[] = {
-    {
-        .name = "target",
-        .usage = "info target",
-        .summary = "Show the training process: program, host, state, capabilities",
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_target,
-    },
-    {
-        .name = "graph",
-        .usage = "info graph",
-        .summary = "Show the size of the graph: nodes, edges, kinds, types, memory",
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_graph,
-    },
-    {
-        .name = "nodes",
-        .usage = "info nodes [SELECTOR] [-a]",
-        .summary = "List nodes in execution order, or those of a selector",
-        .examples = "info nodes\n"
-                    "info nodes gradients\n"
-                    "info nodes type:linear -a",
-        .args = {ARG_SELECTOR},
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_nodes,
-    },
-    {
-        .name = "node",
-        .usage = "info node [NODE]",
-        .summary = "Show a node: type, outputs, inputs, consumers, attributes, source",
-        .help = "Without an argument, show the current node.",
-        .examples = "info node model/block0/attn/linear",
-        .args = {ARG_NODE},
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_node,
-    },
-    {
-        .name = "scopes",
-        .usage = "info scopes [SCOPE] [-d DEPTH] [-r] [-a]",
-        .summary = "Show the tree of scopes with node counts",
-        .help = "-d sets the depth (default 3), -r shows all levels, -a more than 200 lines.",
-        .examples = "info scopes\n"
-                    "info scopes model -d 1",
-        .args = {ARG_SCOPE},
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_scopes,
-    },
-    {
-        .name = "types",
-        .usage = "info types",
-        .summary = "List operator types with their node counts",
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_types,
-    },
-    {
-        .name = "params",
-        .aliases = "parameters",
-        .usage = "info params [-a]",
-        .summary = "List weights and other parameters with shapes and totals",
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_params,
-    },
-    {
-        .name = "stack",
-        .aliases = "s",
-        .usage = "info stack [NODE] [COUNT] [all]",
-        .summary = "Show the call stack that created a node (same as backtrace)",
-        .examples = "info stack model/block0/attn/linear",
-        .args = {ARG_NODE},
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_stack,
-    },
-    {
-        .name = "frame",
-        .aliases = "f",
-        .usage = "info frame",
-        .summary = "Show the selected frame of the current node's stack",
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_frame,
-    },
-    {
-        .name = "source",
-        .usage = "info source [TEXT]",
-        .summary = "List the source files that created nodes (same as sources)",
-        .args = {ARG_WORD},
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_source,
-    },
-    {
-        .name = "line",
-        .usage = "info line FILE:LINE [-a]",
-        .summary = "List the nodes that a source line created",
-        .help = "FILE may be the end of a path.",
-        .examples = "info line model.py:42",
-        .args = {ARG_FILE},
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_line,
-    },
-    {
-        .name = "ranks",
-        .aliases = "sessions threads inferiors",
-        .usage = "info ranks",
-        .summary = "List all training processes; `*` marks the selected one",
-        .run = info_ranks,
-    },
-    {
-        .name = "breakpoints",
-        .aliases = "b",
-        .usage = "info breakpoints",
-        .summary = "List breakpoints and watchpoints with their numbers, hit counts and commands",
-        .run = info_breakpoints,
-    },
-    {
-        .name = "watchpoints",
-        .aliases = "w wat",
-        .usage = "info watchpoints [N [-a]]",
-        .summary = "List watchpoints: what they watch, how often they fired, what they cost",
-        .help =
-            "When: exact (after each operator), step (at its end), start (before the first step),\n"
-            "process (the training process evaluates it). Checks: number of checked tensors. "
-            "Cost:\n"
-            "time spent on statistics in the training process; the cost of statistics that "
-            "several\n"
-            "watchpoints share is divided among them, so that the rows add up. Reports: bytes "
-            "sent\n"
-            "to gradb. With a number, list the nodes too, up to 40; -a lists all of them.",
-        .args = {ARG_WATCHPOINT},
-        .run = info_watchpoints,
-    },
-    {
-        .name = "hits",
-        .usage = "info hits [N] [-a] [-ranks]",
-        .summary = "List hits and failed checks in order of step and execution",
-        .help = "List the last 40 hits, those of watchpoint N, or all with -a; each with the "
-                "values that\n"
-                "were set and the actual ones. \"hit\" goes to one. -ranks lists the hits of all "
-                "ranks\n"
-                "of the job, by step.",
-        .examples = "info hits\n"
-                    "info hits 2\n"
-                    "info hits -a",
-        .args = {ARG_WATCHPOINT},
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_hits,
-    },
-    {
-        .name = "conditions",
-        .usage = "info conditions [CONDITION]",
-        .summary = "List the conditions of watch, with their parameters and advice",
-        .examples = "info conditions\n"
-                    "info conditions TL",
-        .args = {ARG_CONDITION},
-        .run = info_conditions,
-    },
-    {
-        .name = "statistics",
-        .aliases = "stats figures",
-        .usage = "info statistics",
-        .summary = "List the statistics that expressions of watch can use",
-        .run = info_statistics,
-    },
-    {
-        .name = "display",
-        .usage = "info display",
-        .summary = "List what is displayed at every stop",
-        .run = info_display,
-    },
-    {
-        .name = "scalars",
-        .usage = "info scalars",
-        .summary = "Show loss, learning rate and other metrics of the step",
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_scalars,
-    },
-    {
-        .name = "history",
-        .usage = "info history [TENSOR | SCALAR] [STATISTIC]... [-n STEPS] [-a]",
-        .summary = "Show the recorded history: an overview, or one tensor by step",
-        .help =
-            "STATISTIC is one of those of expressions: min, max, mean, abs_mean, std, nan, inf,\n"
-            "nonfinite, zero, zero_percentage, norm, abs_mean(cur-prev), update_ratio, ... The "
-            "bars\n"
-            "range from the lowest to the highest value, oldest step first; a cross marks a step\n"
-            "with NaN or infinity. gradb records what is watched (\"watch\", \"trace\") and the\n"
-            "metrics that the training reports.",
-        .examples = "info history\n"
-                    "info history loss\n"
-                    "info history model/head/bias -n 5\n"
-                    "info history model/head/bias norm max update_ratio",
-        .args = {ARG_TENSOR, ARG_WORD},
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_history,
-    },
-    {
-        .name = "steps",
-        .usage = "info steps [-a]",
-        .summary = "List the steps of a dump and how much of each was dumped",
-        .help = "\"goto STEP\", \"step\" and \"reverse-step\" go to these steps.",
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_steps,
-    },
-    {
-        .name = "events",
-        .usage = "info events [-a]",
-        .summary = "List the overflows and errors that a dump recorded, by step",
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_events,
-    },
-    {
-        .name = "formats",
-        .usage = "info formats [PATH | -a]",
-        .summary =
-            "Show what was recognised in a dump, where and by which rule, and what was skipped",
-        .help =
-            "Shows the selected dump, or PATH without opening it; without either, list the known\n"
-            "formats. -a lists all skipped files.",
-        .args = {ARG_FILE},
-        .run = info_formats,
-    },
-    {
-        .name = "timing",
-        .usage = "info timing",
-        .summary = "Show the time spent running and stopped, and the parts of a step",
-        .help = "The parts of a step are measured by the clock of the training process, without "
-                "the time\n"
-                "that it was stopped: of the last step, the median of the last 256, and the mean "
-                "of all.\n"
-                "A slow first step affects the mean but not the median. The slowest operators are\n"
-                "measured after \"agent timing on\", from the next step on.",
-        .flags = CMD_NEEDS_SESSION,
-        .run = info_timing,
-    },
-    {
-        .name = "dump",
-        .usage = "info dump",
-        .summary = "Show which steps will be dumped and what was written",
-        .run = info_dump,
-    },
-    {
-        .name = "overflows",
-        .usage = "info overflows [-a]",
-        .summary = "List operators with finite inputs whose output was infinite or NaN",
-        .help =
-            "Show the inputs and outputs of each, where it was written, the verdict of rerun, and\n"
-            "whether overflow detection is on; see \"overflow\". -a includes intended ones, such "
-            "as\n"
-            "masks of -inf.",
-        .examples = "info overflows\n"
-                    "info overflows -a",
-        .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE,
-        .run = info_overflows,
-    },
-    {
-        .name = "log",
-        .usage = "info log [N] [-a]",
-        .summary =
-            "Show the last output lines of the training program (20, N, or all that are kept)",
-        .examples = "info log\n"
-                    "info log 100",
-        .args = {ARG_WORD},
-        .run = info_log,
-    },
-    {
-        .name = "settings",
-        .aliases = "set",
-        .usage = "info settings",
-        .summary = "List all settings with their values",
-        .run = info_settings,
-    },
-    {
-        .name = "session",
-        .usage = "info session",
-        .summary = "Show what gradb attach uses: name, process, socket, terminal, on-hangup",
-        .run = info_session,
-    },
+    {.name = "target",
+     .usage = "info target",
+     .summary = "Show the training process: program, host, state, capabilities",
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_target},
+    {.name = "graph",
+     .usage = "info graph",
+     .summary = "Show the size of the graph: nodes, edges, kinds, types, memory",
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_graph},
+    {.name = "nodes",
+     .usage = "info nodes [SELECTOR] [-a]",
+     .summary = "List nodes in execution order, or those of a selector",
+     .examples = "info nodes\n"
+                 "info nodes gradients\n"
+                 "info nodes type:linear -a",
+     .args = {ARG_SELECTOR},
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_nodes},
+    {.name = "node",
+     .usage = "info node [NODE]",
+     .summary = "Show a node: type, outputs, inputs, consumers, attributes, source",
+     .help = "Without an argument, show the current node.",
+     .examples = "info node model/block0/attn/linear",
+     .args = {ARG_NODE},
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_node},
+    {.name = "scopes",
+     .usage = "info scopes [SCOPE] [-d DEPTH] [-r] [-a]",
+     .summary = "Show the tree of scopes with node counts",
+     .help = "-d sets the depth (default 3), -r shows all levels, -a more than 200 lines.",
+     .examples = "info scopes\n"
+                 "info scopes model -d 1",
+     .args = {ARG_SCOPE},
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_scopes},
+    {.name = "types",
+     .usage = "info types",
+     .summary = "List operator types with their node counts",
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_types},
+    {.name = "params",
+     .aliases = "parameters",
+     .usage = "info params [-a]",
+     .summary = "List weights and other parameters with shapes and totals",
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_params},
+    {.name = "stack",
+     .aliases = "s",
+     .usage = "info stack [NODE] [COUNT] [all]",
+     .summary = "Show the call stack that created a node (same as backtrace)",
+     .examples = "info stack model/block0/attn/linear",
+     .args = {ARG_NODE},
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_stack},
+    {.name = "frame",
+     .aliases = "f",
+     .usage = "info frame",
+     .summary = "Show the selected frame of the current node's stack",
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_frame},
+    {.name = "source",
+     .usage = "info source [TEXT]",
+     .summary = "List the source files that created nodes (same as sources)",
+     .args = {ARG_WORD},
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_source},
+    {.name = "line",
+     .usage = "info line FILE:LINE [-a]",
+     .summary = "List the nodes that a source line created",
+     .help = "FILE may be the end of a path.",
+     .examples = "info line model.py:42",
+     .args = {ARG_FILE},
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_line},
+    {.name = "ranks",
+     .aliases = "sessions threads inferiors",
+     .usage = "info ranks",
+     .summary = "List all training processes; `*` marks the selected one",
+     .run = info_ranks},
+    {.name = "breakpoints",
+     .aliases = "b",
+     .usage = "info breakpoints",
+     .summary = "List breakpoints and watchpoints with their numbers, hit counts and commands",
+     .run = info_breakpoints},
+    {.name = "watchpoints",
+     .aliases = "w wat",
+     .usage = "info watchpoints [N [-a]]",
+     .summary = "List watchpoints: what they watch, how often they fired, what they cost",
+     .help =
+         "When: exact (after each operator), step (at its end), start (before the first step),\n"
+         "process (the training process evaluates it). Checks: number of checked tensors. "
+         "Cost:\n"
+         "time spent on statistics in the training process; the cost of statistics that "
+         "several\n"
+         "watchpoints share is divided among them, so that the rows add up. Reports: bytes "
+         "sent\n"
+         "to gradb. With a number, list the nodes too, up to 40; -a lists all of them.",
+     .args = {ARG_WATCHPOINT},
+     .run = info_watchpoints},
+    {.name = "hits",
+     .usage = "info hits [N] [-a] [-ranks]",
+     .summary = "List hits and failed checks in order of step and execution",
+     .help = "List the last 40 hits, those of watchpoint N, or all with -a; each with the "
+             "values that\n"
+             "were set and the actual ones. \"hit\" goes to one. -ranks lists the hits of all "
+             "ranks\n"
+             "of the job, by step.",
+     .examples = "info hits\n"
+                 "info hits 2\n"
+                 "info hits -a",
+     .args = {ARG_WATCHPOINT},
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_hits},
+    {.name = "conditions",
+     .usage = "info conditions [CONDITION]",
+     .summary = "List the conditions of watch, with their parameters and advice",
+     .examples = "info conditions\n"
+                 "info conditions TL",
+     .args = {ARG_CONDITION},
+     .run = info_conditions},
+    {.name = "statistics",
+     .aliases = "stats figures",
+     .usage = "info statistics",
+     .summary = "List the statistics that expressions of watch can use",
+     .run = info_statistics},
+    {.name = "display",
+     .usage = "info display",
+     .summary = "List what is displayed at every stop",
+     .run = info_display},
+    {.name = "scalars",
+     .usage = "info scalars",
+     .summary = "Show loss, learning rate and other metrics of the step",
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_scalars},
+    {.name = "history",
+     .usage = "info history [TENSOR | SCALAR] [STATISTIC]... [-n STEPS] [-a]",
+     .summary = "Show the recorded history: an overview, or one tensor by step",
+     .help = "STATISTIC is one of those of expressions: min, max, mean, abs_mean, std, nan, inf,\n"
+             "nonfinite, zero, zero_percentage, norm, abs_mean(cur-prev), update_ratio, ... The "
+             "bars\n"
+             "range from the lowest to the highest value, oldest step first; a cross marks a step\n"
+             "with NaN or infinity. gradb records what is watched (\"watch\", \"trace\") and the\n"
+             "metrics that the training reports.",
+     .examples = "info history\n"
+                 "info history loss\n"
+                 "info history model/head/bias -n 5\n"
+                 "info history model/head/bias norm max update_ratio",
+     .args = {ARG_TENSOR, ARG_WORD},
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_history},
+    {.name = "steps",
+     .usage = "info steps [-a]",
+     .summary = "List the steps of a dump and how much of each was dumped",
+     .help = "\"goto STEP\", \"step\" and \"reverse-step\" go to these steps.",
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_steps},
+    {.name = "events",
+     .usage = "info events [-a]",
+     .summary = "List the overflows and errors that a dump recorded, by step",
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_events},
+    {.name = "formats",
+     .usage = "info formats [PATH | -a]",
+     .summary = "Show what was recognised in a dump, where and by which rule, and what was skipped",
+     .help = "Shows the selected dump, or PATH without opening it; without either, list the known\n"
+             "formats. -a lists all skipped files.",
+     .args = {ARG_FILE},
+     .run = info_formats},
+    {.name = "timing",
+     .usage = "info timing",
+     .summary = "Show the time spent running and stopped, and the parts of a step",
+     .help = "The parts of a step are measured by the clock of the training process, without "
+             "the time\n"
+             "that it was stopped: of the last step, the median of the last 256, and the mean "
+             "of all.\n"
+             "A slow first step affects the mean but not the median. The slowest operators are\n"
+             "measured after \"agent timing on\", from the next step on.",
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_timing},
+    {.name = "dump",
+     .usage = "info dump",
+     .summary = "Show which steps will be dumped and what was written",
+     .run = info_dump},
+    {.name = "overflows",
+     .usage = "info overflows [-a]",
+     .summary = "List operators with finite inputs whose output was infinite or NaN",
+     .help =
+         "Show the inputs and outputs of each, where it was written, the verdict of rerun, and\n"
+         "whether overflow detection is on; see \"overflow\". -a includes intended ones, such "
+         "as\n"
+         "masks of -inf.",
+     .examples = "info overflows\n"
+                 "info overflows -a",
+     .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE,
+     .run = info_overflows},
+    {.name = "log",
+     .usage = "info log [N] [-a]",
+     .summary = "Show the last output lines of the training program (20, N, or all that are kept)",
+     .examples = "info log\n"
+                 "info log 100",
+     .args = {ARG_WORD},
+     .run = info_log},
+    {.name = "settings",
+     .aliases = "set",
+     .usage = "info settings",
+     .summary = "List all settings with their values",
+     .run = info_settings},
+    {.name = "session",
+     .usage = "info session",
+     .summary = "Show what gradb attach uses: name, process, socket, terminal, on-hangup",
+     .run = info_session},
     {.name = NULL},
 };
 
