@@ -238,6 +238,25 @@ static void keep_one_screen(void)
     make_empty("rmcup");
 }
 
+static void set_modes(const struct draw *draw)
+{
+    keep_modes(draw);
+    if (!draw->second_screen) {
+        keep_one_screen();
+    }
+    cbreak();
+    noecho();
+    nonl();
+    keypad(stdscr, TRUE);
+    nodelay(stdscr, TRUE);
+    set_escdelay(ESCAPE_DELAY);
+    define_key("\033[200~", PASTE_BEGIN);
+    define_key("\033[201~", PASTE_END);
+    define_key(MOUSE_NUMBERS_BEGIN, MOUSE_KEY);
+    define_key(MOUSE_BYTES_BEGIN, MOUSE_KEY + 1);
+    write_raw(PASTE_ON);
+}
+
 int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *err)
 {
     struct draw *draw = calloc(1, sizeof(*draw));
@@ -263,21 +282,7 @@ int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *e
                        "unknown terminal type; set TERM to one that this machine knows");
     }
     set_term(draw->screen);
-    keep_modes(draw);
-    if (!second_screen) {
-        keep_one_screen();
-    }
-    cbreak();
-    noecho();
-    nonl();
-    keypad(stdscr, TRUE);
-    nodelay(stdscr, TRUE);
-    set_escdelay(ESCAPE_DELAY);
-    define_key("\033[200~", PASTE_BEGIN);
-    define_key("\033[201~", PASTE_END);
-    define_key(MOUSE_NUMBERS_BEGIN, MOUSE_KEY);
-    define_key(MOUSE_BYTES_BEGIN, MOUSE_KEY + 1);
-    write_raw(PASTE_ON);
+    set_modes(draw);
     for (int style = 0; style < DRAW_STYLE_COUNT; style++) {
         draw->attr[style] = style_start(draw, 0, (enum draw_style)style);
     }

@@ -28,7 +28,7 @@ void tui_list_settle(struct tui_list *list)
 }
 
 void tui_list_draw(struct tui *tui, struct tui_list *list, const struct tui_list_ops *ops,
-                   void *ctx, const struct draw_rect *rect, bool focused)
+                   const struct draw_rect *rect, bool focused)
 {
     bool bar = list->typing && rect->rows > 1;
 
@@ -40,7 +40,7 @@ void tui_list_draw(struct tui *tui, struct tui_list *list, const struct tui_list
         if (selected) {
             draw_fill(tui->draw, row, rect->col, rect->cols, DRAW_REVERSE);
         }
-        ops->row(ctx, i, row, rect->col, rect->cols, selected);
+        ops->row(tui, i, row, rect->col, rect->cols, selected);
     }
     if (bar) {
         tui_draw_typed(tui, rect, list->pattern);
@@ -59,19 +59,19 @@ bool tui_list_click(struct tui_list *list, int row)
     return was_there;
 }
 
-static bool row_matches(const struct tui_list *list, const struct tui_list_ops *ops, void *ctx,
-                        size_t index)
+static bool row_matches(struct tui *tui, const struct tui_list *list,
+                        const struct tui_list_ops *ops, size_t index)
 {
     struct gd_buf text = GD_BUF_INIT(1 << 16);
 
-    ops->text(ctx, index, &text);
+    ops->text(tui, index, &text);
     bool found = text.len > 0 && strcasestr(gd_buf_text(&text), list->pattern);
     gd_buf_deinit(&text);
     return found;
 }
 
 /* Finds the next matching row, starting with `from` itself, and wraps around. */
-static bool search_from(struct tui_list *list, const struct tui_list_ops *ops, void *ctx,
+static bool search_from(struct tui *tui, struct tui_list *list, const struct tui_list_ops *ops,
                         size_t from, bool back)
 {
     if (list->pattern[0] == '\0' || !ops->text) {
@@ -79,7 +79,7 @@ static bool search_from(struct tui_list *list, const struct tui_list_ops *ops, v
     }
     for (size_t i = 0; i < list->count; i++) {
         size_t at = back ? (from + list->count - i) % list->count : (from + i) % list->count;
-        if (row_matches(list, ops, ctx, at)) {
+        if (row_matches(tui, list, ops, at)) {
             list->cursor = at;
             return true;
         }
@@ -87,7 +87,7 @@ static bool search_from(struct tui_list *list, const struct tui_list_ops *ops, v
     return false;
 }
 
-bool tui_list_key(struct tui_list *list, const struct tui_list_ops *ops, void *ctx, int key)
+bool tui_list_key(struct tui *tui, struct tui_list *list, const struct tui_list_ops *ops, int key)
 {
     if (!list->typing) {
         return false;
@@ -98,7 +98,7 @@ bool tui_list_key(struct tui_list *list, const struct tui_list_ops *ops, void *c
         list->typing = false;
         list->pattern[0] = '\0';
     } else if (tui_text_key(list->pattern, sizeof(list->pattern), key)) {
-        search_from(list, ops, ctx, list->cursor, false);
+        search_from(tui, list, ops, list->cursor, false);
     }
     return true;
 }
@@ -118,7 +118,7 @@ static void move_by(struct tui_list *list, long by)
     }
 }
 
-bool tui_list_request(struct tui_list *list, const struct tui_list_ops *ops, void *ctx,
+bool tui_list_request(struct tui *tui, struct tui_list *list, const struct tui_list_ops *ops,
                       enum tui_request request)
 {
     long page = list->rows > 1 ? list->rows - 1 : 1;
@@ -137,9 +137,9 @@ bool tui_list_request(struct tui_list *list, const struct tui_list_ops *ops, voi
         list->typing = true;
         list->pattern[0] = '\0';
         break;
-    case TUI_NEXT_MATCH: search_from(list, ops, ctx, list->cursor + 1, false); break;
+    case TUI_NEXT_MATCH: search_from(tui, list, ops, list->cursor + 1, false); break;
     case TUI_PREVIOUS_MATCH:
-        search_from(list, ops, ctx, list->cursor > 0 ? list->cursor - 1 : last, true);
+        search_from(tui, list, ops, list->cursor > 0 ? list->cursor - 1 : last, true);
         break;
     default: return false;
     }

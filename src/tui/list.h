@@ -32,19 +32,20 @@ enum tui_search {
 struct tui_list_ops {
     /* Draws a row into [col, col + cols) of screen row `row`. selected: under the cursor of the
      * focused pane, and already filled with DRAW_REVERSE. */
-    void (*row)(void *ctx, size_t index, int row, int col, int cols, bool selected);
-    void (*text)(void *ctx, size_t index, struct gd_buf *out); /* the text that a search matches */
+    void (*row)(struct tui *tui, size_t index, int row, int col, int cols, bool selected);
+    /* Appends the text that a search matches. */
+    void (*text)(struct tui *tui, size_t index, struct gd_buf *out);
 };
 
 void tui_list_draw(struct tui *tui, struct tui_list *list, const struct tui_list_ops *ops,
-                   void *ctx, const struct draw_rect *rect, bool focused);
+                   const struct draw_rect *rect, bool focused);
 /* Moves or searches; false: the request was neither. */
-bool tui_list_request(struct tui_list *list, const struct tui_list_ops *ops, void *ctx,
+bool tui_list_request(struct tui *tui, struct tui_list *list, const struct tui_list_ops *ops,
                       enum tui_request request);
 /* Moves the cursor to the clicked row; true: it was already there. */
 bool tui_list_click(struct tui_list *list, int row);
 /* Takes every key while a pattern is typed; true: taken. */
-bool tui_list_key(struct tui_list *list, const struct tui_list_ops *ops, void *ctx, int key);
+bool tui_list_key(struct tui *tui, struct tui_list *list, const struct tui_list_ops *ops, int key);
 enum tui_search tui_list_search(const struct tui_list *list);
 void tui_list_settle(struct tui_list *list); /* makes cursor and top fit the count */
 

@@ -102,7 +102,7 @@ bool tui_pane_key(struct tui *tui, enum tui_pane_id pane, int key)
         return false;
     }
     tui_pane_update(tui, pane);
-    return tui_list_key(find_list(tui, pane), ops->rows, tui, key);
+    return tui_list_key(tui, find_list(tui, pane), ops->rows, key);
 }
 
 static bool find_word(struct tui *tui, enum tui_pane_id pane, char which, struct gd_buf *out)

@@ -305,10 +305,30 @@ static void begin_progress(struct v1_target *t, struct v1_request *request)
     request->progress = gd_progress_begin(t->service->debugger, what, "B", request->bytes);
 }
 
+static int check_size(const struct v1_target *t, uint64_t announced, enum gd_dtype dtype,
+                      const struct gd_shape *shape, size_t bytes, struct gd_err *err)
+{
+    uint64_t max = t->service->debugger->settings.max_tensor;
+    if (announced != bytes) {
+        char text[160];
+        return gd_fail(err, GD_EPROTO,
+                       "the training process announced %llu bytes for a %s tensor of shape %s, "
+                       "which takes %zu",
+                       (unsigned long long)announced, gd_dtype_name(dtype),
+                       gd_shape_text(shape, text, sizeof(text)), bytes);
+    }
+    if (bytes > max) {
+        return gd_fail(err, GD_ELIMIT,
+                       "the tensor has %zu bytes, which exceeds max-tensor (%llu): request a "
+                       "slice, or `set max-tensor`",
+                       bytes, (unsigned long long)max);
+    }
+    return GD_OK;
+}
+
 static int begin_value(struct v1_target *t, struct v1_request *request,
                        const Gradb__V1__TensorBegin *m, struct gd_err *err)
 {
-    uint64_t max = t->service->debugger->settings.max_tensor;
     enum gd_dtype dtype = v1_dtype(m->dtype);
     struct gd_shape shape;
     size_t bytes = 0;
@@ -316,22 +336,11 @@ static int begin_value(struct v1_target *t, struct v1_request *request,
     if (rc == GD_OK) {
         rc = gd_shape_bytes(&shape, dtype, &bytes, err);
     }
+    if (rc == GD_OK) {
+        rc = check_size(t, m->bytes, dtype, &shape, bytes, err);
+    }
     if (rc != GD_OK) {
         return rc;
-    }
-    if (m->bytes != bytes) {
-        char text[160];
-        return gd_fail(err, GD_EPROTO,
-                       "the training process announced %llu bytes for a %s tensor of shape %s, "
-                       "which takes %zu",
-                       (unsigned long long)m->bytes, gd_dtype_name(dtype),
-                       gd_shape_text(&shape, text, sizeof(text)), bytes);
-    }
-    if (bytes > max) {
-        return gd_fail(err, GD_ELIMIT,
-                       "the tensor has %zu bytes, which exceeds max-tensor (%llu): request a "
-                       "slice, or `set max-tensor`",
-                       bytes, (unsigned long long)max);
     }
     request->step = m->step;
     request->bytes = bytes;
@@ -340,7 +349,7 @@ static int begin_value(struct v1_target *t, struct v1_request *request,
     }
     if (!m->shm) {
         begin_progress(t, request);
-        return gd_tensor_create(dtype, &shape, (size_t)max, &request->tensor, err);
+        return gd_tensor_create(dtype, &shape, bytes, &request->tensor, err);
     }
     if (!t->shm) {
         return gd_fail(err, GD_EPROTO, "a tensor in shared memory, which was not negotiated");

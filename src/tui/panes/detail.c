@@ -38,7 +38,7 @@ struct draw_rect tui_list_and_detail(struct tui *tui, struct tui_list *list,
         rows.row++;
         rows.rows--;
     }
-    tui_list_draw(tui, list, ops, tui, &rows, focused);
+    tui_list_draw(tui, list, ops, &rows, focused);
     return detail;
 }
 

@@ -9,8 +9,8 @@
 
 struct tui;
 
-/* Draws a list (tui is the ctx of its rows) below a heading, if there is room for one. Returns the
- * place of the detail area below it, which is empty if the list needs all rows. */
+/* Draws a list below a heading, if there is room for one. Returns the place of the detail area
+ * below it, which is empty if the list needs all rows. */
 struct draw_rect tui_list_and_detail(struct tui *tui, struct tui_list *list,
                                      const struct tui_list_ops *ops, const struct draw_rect *rect,
                                      void (*heading)(struct tui *tui, const struct draw_rect *rect),

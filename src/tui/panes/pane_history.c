@@ -345,9 +345,8 @@ static void draw_figure(struct tui *tui, const struct row *of, int row, int col,
     gd_buf_deinit(&bars);
 }
 
-static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool selected)
+static void draw_row(struct tui *tui, size_t index, int row, int col, int cols, bool selected)
 {
-    struct tui *tui = ctx;
     const struct row *of = &history_state(tui)->row[index];
     char name[512];
 
@@ -361,9 +360,9 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
     }
 }
 
-static void row_text(void *ctx, size_t index, struct gd_buf *out)
+static void row_text(struct tui *tui, size_t index, struct gd_buf *out)
 {
-    const struct row *of = &history_state(ctx)->row[index];
+    const struct row *of = &history_state(tui)->row[index];
     gd_buf_puts(out, of->text ? of->text : of->name);
 }
 
@@ -401,7 +400,7 @@ static void draw_history(struct tui *tui, const struct draw_rect *rect, bool foc
     if (pane->row_count == 0) {
         draw_nothing(tui, rect);
     }
-    tui_list_draw(tui, &pane->list, &rows, tui, rect, focused);
+    tui_list_draw(tui, &pane->list, &rows, rect, focused);
 }
 
 static void make_title(struct tui *tui, char *out, size_t size)
@@ -420,7 +419,7 @@ static void handle_request(struct tui *tui, enum tui_request request)
         pane->scalars = !pane->scalars;
         pane->list.cursor = pane->list.top = 0;
     } else {
-        tui_list_request(&pane->list, &rows, tui, request);
+        tui_list_request(tui, &pane->list, &rows, request);
     }
 }
 

@@ -355,9 +355,8 @@ static void draw_heading(struct tui *tui, const struct draw_rect *rect)
               ranks ? "step, rank, watchpoint, tensor, value" : "step, watchpoint, tensor, value");
 }
 
-static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool selected)
+static void draw_row(struct tui *tui, size_t index, int row, int col, int cols, bool selected)
 {
-    struct tui *tui = ctx;
     const struct hits_pane *pane = hits_state(tui);
     const struct gd_session *session = session_of_row(tui, index);
     const struct gd_hit *hit = hit_of_row(tui, index);
@@ -388,9 +387,8 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
     }
 }
 
-static void row_text(void *ctx, size_t index, struct gd_buf *out)
+static void row_text(struct tui *tui, size_t index, struct gd_buf *out)
 {
-    struct tui *tui = ctx;
     const struct gd_hit *hit = hit_of_row(tui, index);
 
     if (hit) {
@@ -546,7 +544,7 @@ static void handle_request(struct tui *tui, enum tui_request request)
             tui_focus(tui, TUI_WATCH);
         }
         break;
-    default: tui_list_request(&pane->list, &list_ops, tui, request); break;
+    default: tui_list_request(tui, &pane->list, &list_ops, request); break;
     }
 }
 

@@ -40,15 +40,13 @@ static void update_log(struct tui *tui)
     }
 }
 
-static void row_text(void *ctx, size_t index, struct gd_buf *out)
+static void row_text(struct tui *tui, size_t index, struct gd_buf *out)
 {
-    struct tui *tui = ctx;
     gd_buf_puts(out, launch_log_line(tui->repl, index));
 }
 
-static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool selected)
+static void draw_row(struct tui *tui, size_t index, int row, int col, int cols, bool selected)
 {
-    struct tui *tui = ctx;
     const struct log_pane *pane = log_state(tui);
     const char *text = launch_log_line(tui->repl, index);
     const char *pattern = pane->list.pattern;
@@ -73,7 +71,7 @@ static void draw_log(struct tui *tui, const struct draw_rect *rect, bool focused
                       : "The training process has written nothing.");
     }
     /* The cursor marks where the user is reading; while the pane follows the end there is none. */
-    tui_list_draw(tui, &pane->list, &rows, tui, rect, focused && pane->back);
+    tui_list_draw(tui, &pane->list, &rows, rect, focused && pane->back);
 }
 
 static void make_title(struct tui *tui, char *out, size_t size)
@@ -105,7 +103,7 @@ static void handle_request(struct tui *tui, enum tui_request request)
     } else if (request == TUI_BACK) {
         pane->list.pattern[0] = '\0';
         pane->back = false;
-    } else if (tui_list_request(&pane->list, &rows, tui, request) && request != TUI_SEARCH) {
+    } else if (tui_list_request(tui, &pane->list, &rows, request) && request != TUI_SEARCH) {
         follow_end(pane);
     }
 }
@@ -115,7 +113,7 @@ static bool handle_key(struct tui *tui, int key)
     struct log_pane *pane = log_state(tui);
 
     update_log(tui);
-    if (!tui_list_key(&pane->list, &rows, tui, key)) {
+    if (!tui_list_key(tui, &pane->list, &rows, key)) {
         return false;
     }
     follow_end(pane);

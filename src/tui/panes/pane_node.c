@@ -219,9 +219,8 @@ static const struct node_item *selected_item(const struct node_view *view)
 }
 
 /* An item with several rows is selected as a whole. */
-static void draw_line(void *ctx, size_t index, int row, int col, int cols, bool is_cursor)
+static void draw_line(struct tui *tui, size_t index, int row, int col, int cols, bool is_cursor)
 {
-    struct tui *tui = ctx;
     const struct node_view *view = view_of(tui);
     const struct node_line *line = &view->line[index];
     int indent = line->continues && view->cols > 20 ? 6 : 0;
@@ -235,9 +234,9 @@ static void draw_line(void *ctx, size_t index, int row, int col, int cols, bool 
                   gd_buf_text(&view->text) + line->at, line->len);
 }
 
-static void line_text(void *ctx, size_t index, struct gd_buf *out)
+static void line_text(struct tui *tui, size_t index, struct gd_buf *out)
 {
-    const struct node_view *view = view_of(ctx);
+    const struct node_view *view = view_of(tui);
     const struct node_line *line = &view->line[index];
     gd_buf_add(out, gd_buf_text(&view->text) + line->at, line->len);
 }
@@ -249,7 +248,7 @@ static void node_draw(struct tui *tui, const struct draw_rect *rect, bool focuse
     struct node_view *view = view_of(tui);
 
     node_text_build(tui, view, rect->cols);
-    tui_list_draw(tui, &view->list, &list_ops, tui, rect, focused);
+    tui_list_draw(tui, &view->list, &list_ops, rect, focused);
 }
 
 /* Moves to the next item and scrolls its last row into view if all of it fits. */
@@ -373,13 +372,13 @@ static void node_request(struct tui *tui, enum tui_request request)
     case TUI_OPEN: follow_item(tui); break;
     case TUI_RETURN: go_back(tui); break;
     case TUI_BACK: view->list.pattern[0] = '\0'; break;
-    default: tui_list_request(&view->list, &list_ops, tui, request); break;
+    default: tui_list_request(tui, &view->list, &list_ops, request); break;
     }
 }
 
 static bool node_key(struct tui *tui, int key)
 {
-    if (tui_list_key(&view_of(tui)->list, &list_ops, tui, key)) {
+    if (tui_list_key(tui, &view_of(tui)->list, &list_ops, key)) {
         return true;
     }
     bool back = key == DRAW_KEY_BACKSPACE || key == 0x7f; /* terminals differ */

@@ -121,14 +121,13 @@ bool tui_source_is_missing(struct tui *tui)
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-static void row_text(void *ctx, size_t index, struct gd_buf *out)
+static void row_text(struct tui *tui, size_t index, struct gd_buf *out)
 {
-    gd_buf_puts(out, source_state(ctx)->part.line[index]);
+    gd_buf_puts(out, source_state(tui)->part.line[index]);
 }
 
-static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool selected)
+static void draw_row(struct tui *tui, size_t index, int row, int col, int cols, bool selected)
 {
-    struct tui *tui = ctx;
     struct source_pane *pane = source_state(tui);
     uint32_t number = pane->part.first + (uint32_t)index;
     const struct tui_line *made = tui_lines_find(tui_stack_lines(tui), pane->file, number);
@@ -190,7 +189,7 @@ static void draw_source(struct tui *tui, const struct draw_rect *rect, bool focu
         pane->list.rows = rect->rows;
         go_to_line(pane);
     }
-    tui_list_draw(tui, &pane->list, &rows, tui, rect, focused);
+    tui_list_draw(tui, &pane->list, &rows, rect, focused);
 }
 
 static void make_title(struct tui *tui, char *out, size_t size)
@@ -225,7 +224,7 @@ static void handle_request(struct tui *tui, enum tui_request request)
             tui_stack_show_nodes(tui, pane->file, number);
         }
     } else {
-        tui_list_request(&pane->list, &rows, tui, request);
+        tui_list_request(tui, &pane->list, &rows, request);
     }
 }
 

@@ -247,9 +247,8 @@ static gd_node_id node_at(struct tui *tui, size_t index, struct gd_node_info *in
     return there ? pane->nodes.node[index] : GD_NO_NODE;
 }
 
-static void row_text(void *ctx, size_t index, struct gd_buf *out)
+static void row_text(struct tui *tui, size_t index, struct gd_buf *out)
 {
-    struct tui *tui = ctx;
     struct stack_pane *pane = stack_state(tui);
     struct gd_node_info info;
 
@@ -287,9 +286,8 @@ static void draw_node(struct tui *tui, size_t index, int row, int col, int cols,
     }
 }
 
-static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool selected)
+static void draw_row(struct tui *tui, size_t index, int row, int col, int cols, bool selected)
 {
-    struct tui *tui = ctx;
     struct stack_pane *pane = stack_state(tui);
     enum draw_style style = selected ? DRAW_REVERSE : DRAW_PLAIN;
     struct gd_buf text = GD_BUF_INIT(1 << 16);
@@ -346,7 +344,7 @@ static void draw_stack(struct tui *tui, const struct draw_rect *rect, bool focus
     if (list_of(pane)->count == 0) {
         tui_draw_folded(tui, rect, 0, DRAW_DIM, why_nothing(tui));
     }
-    tui_list_draw(tui, list_of(pane), &rows, tui, rect, focused);
+    tui_list_draw(tui, list_of(pane), &rows, rect, focused);
 }
 
 static void make_title(struct tui *tui, char *out, size_t size)
@@ -405,7 +403,7 @@ static void handle_request(struct tui *tui, enum tui_request request)
     } else if (request == TUI_OPEN) {
         open_row(tui);
     } else {
-        tui_list_request(list_of(pane), &rows, tui, request);
+        tui_list_request(tui, list_of(pane), &rows, request);
     }
 }
 

@@ -353,9 +353,8 @@ static void draw_watch(struct tui *tui, const struct gd_watchpoint *watch, struc
     }
 }
 
-static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool selected)
+static void draw_row(struct tui *tui, size_t index, int row, int col, int cols, bool selected)
 {
-    struct tui *tui = ctx;
     const struct gd_watchpoint *watch = watch_of_row(tui, index);
     const char *where = excluded_of_row(tui, index);
     char text[512];
@@ -368,9 +367,8 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
     }
 }
 
-static void row_text(void *ctx, size_t index, struct gd_buf *out)
+static void row_text(struct tui *tui, size_t index, struct gd_buf *out)
 {
-    struct tui *tui = ctx;
     const struct gd_watchpoint *watch = watch_of_row(tui, index);
     const char *where = excluded_of_row(tui, index);
 
@@ -524,7 +522,7 @@ static void handle_request(struct tui *tui, enum tui_request request)
             tui_focus(tui, TUI_HITS);
         }
         break;
-    default: tui_list_request(&pane->list, &list_ops, tui, request); break;
+    default: tui_list_request(tui, &pane->list, &list_ops, request); break;
     }
 }
 
@@ -534,7 +532,7 @@ static bool handle_key(struct tui *tui, int key)
     struct watch_pane *pane = watch_state(tui);
     const char *where = excluded_of_row(tui, pane->list.cursor);
 
-    if (tui_list_key(&pane->list, &list_ops, tui, key)) {
+    if (tui_list_key(tui, &pane->list, &list_ops, key)) {
         return true;
     }
     if (key != 'd' || !tui->single_key || !where) {
