@@ -19,11 +19,10 @@ int stop_number_missing(int number, struct gd_err *err);
 
 /* May delete the breakpoint or watchpoint of that number. */
 typedef int (*stop_number_fn)(struct command_call *call, int number, void *ctx, struct gd_err *err);
-/* Calls fn for each breakpoint and watchpoint that the words from `first` on name. A single number
- * must exist; a range covers those that do. */
+/* Calls fn for each breakpoint and watchpoint that the words from `first` on name; without any, for
+ * all. A single number must exist; a range covers those that do. */
 int stop_numbers_each(struct command_call *call, int first, stop_number_fn fn, void *ctx,
                       struct gd_err *err);
-int stop_numbers_all(struct command_call *call, stop_number_fn fn, void *ctx, struct gd_err *err);
 
 /* "fc1 (Linear)", "relu*: 3 nodes", "fc1 (pending: no training process yet)"; in the arena. */
 const char *breakpoint_place(struct command_call *call, const struct gd_breakpoint *at);

@@ -22,14 +22,11 @@ static int run_delete(struct command_call *call, struct gd_err *err)
 {
     int from = call->argc > 0 && strcmp(call->argv[0], "breakpoints") == 0 ? 1 : 0;
 
-    if (call->argc > from) {
-        return stop_numbers_each(call, from, delete_one, NULL, err);
-    }
-    if ((!call->debugger->breakpoints && !call->debugger->watchpoints) ||
-        !repl_confirm(call, "Delete all breakpoints and watchpoints?")) {
+    if (call->argc <= from && ((!call->debugger->breakpoints && !call->debugger->watchpoints) ||
+                               !repl_confirm(call, "Delete all breakpoints and watchpoints?"))) {
         return GD_OK;
     }
-    return stop_numbers_all(call, delete_one, NULL, err);
+    return stop_numbers_each(call, from, delete_one, NULL, err);
 }
 
 const struct command cmd_delete = {

@@ -52,23 +52,17 @@ static int run_enable(struct command_call *call, struct gd_err *err)
         how.count = (uint64_t)count;
         from = 2;
     }
-    if (call->argc > from) {
-        return stop_numbers_each(call, from, enable_one, &how, err);
-    }
-    if (from > 0) {
+    if (from > 0 && call->argc <= from) {
         return gd_fail(err, GD_EUSAGE, "enable %s: specify a breakpoint number", call->argv[0]);
     }
-    return stop_numbers_all(call, enable_one, &how, err);
+    return stop_numbers_each(call, from, enable_one, &how, err);
 }
 
 static int run_disable(struct command_call *call, struct gd_err *err)
 {
     struct enable_how how = {.enable = false};
 
-    if (call->argc > 0) {
-        return stop_numbers_each(call, 0, enable_one, &how, err);
-    }
-    return stop_numbers_all(call, enable_one, &how, err);
+    return stop_numbers_each(call, 0, enable_one, &how, err);
 }
 
 const struct command cmd_enable = {

@@ -35,18 +35,31 @@ int stop_number_missing(int number, struct gd_err *err)
                    "there is no breakpoint or watchpoint %d: see \"info breakpoints\"", number);
 }
 
-/* Calls fn for the watchpoints in the range. *any: there is at least one. */
-static int for_watchpoints(struct command_call *call, const struct stop_range *range,
-                           stop_number_fn fn, void *ctx, bool *any, struct gd_err *err)
+static bool is_in(const struct stop_range *range, int number)
+{
+    return number >= range->first && number <= range->last;
+}
+
+/* Calls fn, which may delete it, for each in the range. *any: there is at least one. */
+static int for_range(struct command_call *call, const struct stop_range *range, stop_number_fn fn,
+                     void *ctx, bool *any, struct gd_err *err)
 {
     int rc = GD_OK;
-    for (const struct gd_watchpoint *w = call->debugger->watchpoints; rc == GD_OK && w;) {
-        const struct gd_watchpoint *next = w->next; /* fn may delete it */
-        if (w->number >= range->first && w->number <= range->last) {
+    for (const struct gd_breakpoint *b = call->debugger->breakpoints, *next; rc == GD_OK && b;
+         b = next) {
+        next = b->next;
+        if (is_in(range, b->number)) {
+            *any = true;
+            rc = fn(call, b->number, ctx, err);
+        }
+    }
+    for (const struct gd_watchpoint *w = call->debugger->watchpoints, *next; rc == GD_OK && w;
+         w = next) {
+        next = w->next;
+        if (is_in(range, w->number)) {
             *any = true;
             rc = fn(call, w->number, ctx, err);
         }
-        w = next;
     }
     return rc;
 }
@@ -54,39 +67,17 @@ static int for_watchpoints(struct command_call *call, const struct stop_range *r
 int stop_numbers_each(struct command_call *call, int first, stop_number_fn fn, void *ctx,
                       struct gd_err *err)
 {
-    for (int i = first; i < call->argc; i++) {
-        struct stop_range range;
-        int rc = stop_range_parse(call, call->argv[i], &range, err);
-        bool any = false;
-        for (const struct gd_breakpoint *b = call->debugger->breakpoints; rc == GD_OK && b;) {
-            const struct gd_breakpoint *next = b->next; /* fn may delete it */
-            if (b->number >= range.first && b->number <= range.last) {
-                any = true;
-                rc = fn(call, b->number, ctx, err);
-            }
-            b = next;
-        }
-        rc = rc != GD_OK ? rc : for_watchpoints(call, &range, fn, ctx, &any, err);
+    struct stop_range range = {1, INT_MAX};
+    bool any = false;
+    int rc = first < call->argc ? GD_OK : for_range(call, &range, fn, ctx, &any, err);
+
+    for (int i = first; rc == GD_OK && i < call->argc; i++) {
+        any = false;
+        rc = stop_range_parse(call, call->argv[i], &range, err);
+        rc = rc != GD_OK ? rc : for_range(call, &range, fn, ctx, &any, err);
         if (rc == GD_OK && !any) {
             rc = stop_number_missing(range.first, err);
         }
-        if (rc != GD_OK) {
-            return rc;
-        }
     }
-    return GD_OK;
-}
-
-int stop_numbers_all(struct command_call *call, stop_number_fn fn, void *ctx, struct gd_err *err)
-{
-    for (const struct gd_breakpoint *b = call->debugger->breakpoints; b;) {
-        const struct gd_breakpoint *next = b->next;
-        int rc = fn(call, b->number, ctx, err);
-        if (rc != GD_OK) {
-            return rc;
-        }
-        b = next;
-    }
-    bool any = false;
-    return for_watchpoints(call, &(struct stop_range){1, INT_MAX}, fn, ctx, &any, err);
+    return rc;
 }
