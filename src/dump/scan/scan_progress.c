@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Saves and resumes the results of a scan: a file that grows by complete records. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/grow.h"
 #include "dump/io/file_name.h"
 #include "dump/scan/scan_impl.h"
 #include "engine/state_dir.h"
@@ -43,64 +41,13 @@ static uint64_t hash_head(const struct gd_scan_head *head, const char *key)
     return hash_text(hash, text);
 }
 
-struct old_file {
-    char name[NAME_MAX + 1];
-    struct timespec time;
-};
-
-static int newest_first(const void *a, const void *b)
+static double time_of(int directory, const char *name)
 {
-    const struct timespec *x = &((const struct old_file *)a)->time;
-    const struct timespec *y = &((const struct old_file *)b)->time;
-
-    if (x->tv_sec != y->tv_sec) {
-        return x->tv_sec > y->tv_sec ? -1 : 1;
-    }
-    return (x->tv_nsec < y->tv_nsec) - (x->tv_nsec > y->tv_nsec);
-}
-
-/* Removes a file unless it is being written. */
-static void remove_old(int directory, const char *name)
-{
-    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-    if (fd >= 0) {
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-            unlinkat(directory, name, 0);
-        }
-        close(fd);
-    }
-}
-
-static void remove_oldest(const char *path)
-{
-    DIR *directory = opendir(path);
-    struct old_file *files = NULL;
-    size_t count = 0, cap = 0;
     struct stat about;
 
-    for (struct dirent *entry; directory && (entry = readdir(directory));) {
-        if (!gd_starts_with(entry->d_name, NAME_PREFIX) ||
-            !gd_ends_with(entry->d_name, GD_SCAN_SUFFIX) ||
-            fstatat(dirfd(directory), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0) {
-            continue;
-        }
-        if (!gd_grow_list(&files, count, &cap, sizeof(*files))) {
-            break;
-        }
-        snprintf(files[count].name, sizeof(files[count].name), "%s", entry->d_name);
-        files[count++].time = about.st_mtim;
-    }
-    if (count > 0) {
-        qsort(files, count, sizeof(*files), newest_first);
-    }
-    for (size_t i = KEPT_FILES; i < count; i++) {
-        remove_old(dirfd(directory), files[i].name);
-    }
-    free(files);
-    if (directory) {
-        closedir(directory);
-    }
+    return fstatat(directory, name, &about, AT_SYMLINK_NOFOLLOW) == 0
+               ? (double)about.st_mtim.tv_sec + 1e-9 * (double)about.st_mtim.tv_nsec
+               : -1;
 }
 
 static int name_in_state(struct scan_progress *state, const struct gd_scan_head *head,
@@ -111,7 +58,7 @@ static int name_in_state(struct scan_progress *state, const struct gd_scan_head 
     if (rc == GD_OK) {
         size_t len = strlen(state->path);
 
-        remove_oldest(state->path);
+        gd_state_trim(state->path, NAME_PREFIX, GD_SCAN_SUFFIX, KEPT_FILES, time_of);
         snprintf(state->path + len, sizeof(state->path) - len, "/" NAME_PREFIX "%016llx%s",
                  (unsigned long long)hash_head(head, key), GD_SCAN_SUFFIX);
     }

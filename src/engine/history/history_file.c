@@ -2,7 +2,6 @@
 /* The file of a history: how its size is divided, where it is stored, and which old ones are
  * removed. */
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/grow.h"
 #include "engine/history/history_impl.h"
 #include "engine/state_dir.h"
 
@@ -45,7 +43,7 @@ static int history_plan(uint64_t bytes, struct history_layout *ret, struct gd_er
 /* ---- the directory --------------------------------------------------------------------------- */
 
 /* When the history was begun, by its own header; < 0: not a history, or being written. */
-static double age_of(int directory, const char *name)
+static double time_of(int directory, const char *name)
 {
     int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     unsigned char *head = malloc(HISTORY_HEADER);
@@ -63,53 +61,6 @@ static double age_of(int directory, const char *name)
         close(fd);
     }
     return started;
-}
-
-static bool is_ours(const char *name)
-{
-    size_t len = strlen(name), tail = strlen(NAME_SUFFIX);
-
-    return len > tail && strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) == 0 &&
-           strcmp(name + len - tail, NAME_SUFFIX) == 0;
-}
-
-struct old_file {
-    char name[NAME_MAX + 1];
-    double started;
-};
-
-static int newest_first(const void *a, const void *b)
-{
-    const struct old_file *x = a, *y = b;
-
-    return (x->started < y->started) - (x->started > y->started);
-}
-
-/* Removes the oldest histories that no one is writing, to make room for one more. */
-static void remove_old(const char *path)
-{
-    DIR *directory = opendir(path);
-    struct old_file *files = NULL;
-    size_t count = 0, cap = 0;
-
-    for (struct dirent *entry; directory && (entry = readdir(directory));) {
-        double started = is_ours(entry->d_name) ? age_of(dirfd(directory), entry->d_name) : -1;
-
-        if (started >= 0 && gd_grow_list(&files, count, &cap, sizeof(*files))) {
-            snprintf(files[count].name, sizeof(files[count].name), "%s", entry->d_name);
-            files[count++].started = started;
-        }
-    }
-    if (count) {
-        qsort(files, count, sizeof(*files), newest_first);
-    }
-    for (size_t i = KEPT_FILES - 1; i < count; i++) {
-        unlinkat(dirfd(directory), files[i].name, 0);
-    }
-    free(files);
-    if (directory) {
-        closedir(directory);
-    }
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -157,7 +108,7 @@ static int open_in_state(struct gd_history *history, char *path, size_t size, st
     if (rc != GD_OK) {
         return rc;
     }
-    remove_old(path);
+    gd_state_trim(path, NAME_PREFIX, NAME_SUFFIX, KEPT_FILES - 1, time_of); /* room for one more */
     program_name(history->peer.program, name, sizeof(name));
     if (!localtime_r(&started, &tm) || !strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm)) {
         snprintf(when, sizeof(when), "0");
@@ -278,7 +229,7 @@ static int history_make_file(struct gd_history *history, const char *path, struc
         return rc;
     }
     path = path ? path : name;
-    flock(history->fd, LOCK_EX | LOCK_NB); /* kept while it is written: see remove_old */
+    flock(history->fd, LOCK_EX | LOCK_NB); /* kept while it is written: see gd_state_trim */
     history->path = strdup(path);
     rc = history->path ? take_blocks(history, path, err) : gd_fail_nomem(err);
     if (rc != GD_OK) {
