@@ -65,10 +65,6 @@ bool lockstep_is_chosen(const struct lockstep *l, gd_node_id node_b);
 int lockstep_check_place(const struct lockstep *l, struct gd_err *err);
 /* Runs until l->ended says why it ended. GD_EINTR: Ctrl-C; both are stopped. */
 int lockstep_run(struct lockstep *l, struct gd_err *err);
-/* Compares the outputs of a node and its counterpart. */
-int lockstep_compare_node(struct lockstep *l, gd_node_id node_b, struct gd_err *err);
-/* Compares the nodes not yet compared in this step. */
-int lockstep_compare_rest(struct lockstep *l, struct gd_err *err);
 
 /* GD_ENODATA: it ended without a difference, but nothing was compared. */
 int lockstep_show(struct lockstep *l, struct gd_err *err);

@@ -96,7 +96,7 @@ static uint32_t slots_of(const struct gd_node_info *a, const struct gd_node_info
     return strcmp(a->type, b->type) != 0 && both > 1 ? 1 : both;
 }
 
-int lockstep_compare_node(struct lockstep *l, gd_node_id node_b, struct gd_err *err)
+static int compare_node(struct lockstep *l, gd_node_id node_b, struct gd_err *err)
 {
     gd_node_id node_a = lockstep_partner_of_b(l, node_b);
     struct gd_node_info a, b;
@@ -121,7 +121,7 @@ int lockstep_compare_node(struct lockstep *l, gd_node_id node_b, struct gd_err *
     return rc;
 }
 
-int lockstep_compare_rest(struct lockstep *l, struct gd_err *err)
+static int compare_rest(struct lockstep *l, struct gd_err *err)
 {
     int rc = lockstep_match(l, false, err);
 
@@ -129,7 +129,7 @@ int lockstep_compare_rest(struct lockstep *l, struct gd_err *err)
         /* looked up each time: the loop runs while a value is awaited */
         const gd_node_id *order = gd_graph_execution(l->b->graph, &count);
         if (i < count && (order[i] >= l->nodes.limit_b || !l->nodes.seen[order[i]])) {
-            rc = lockstep_compare_node(l, order[i], err);
+            rc = compare_node(l, order[i], err);
         }
     }
     return rc;
@@ -231,7 +231,7 @@ static int compare_here(struct lockstep *l, struct gd_err *err)
         note_other_order(l);
         return GD_OK;
     }
-    return lockstep_compare_node(l, l->b->stop.node, err);
+    return compare_node(l, l->b->stop.node, err);
 }
 
 /* Both are at the end, or at the first node after it, which belongs to the next step. */
@@ -243,7 +243,7 @@ static int end_step(struct lockstep *l, struct gd_err *err)
     if (!b && l->b->stop.node < l->nodes.limit_b) {
         l->nodes.seen[l->b->stop.node] = true;
     }
-    return rc == GD_OK && l->ended == LOCKSTEP_GOES_ON ? lockstep_compare_rest(l, err) : rc;
+    return rc == GD_OK && l->ended == LOCKSTEP_GOES_ON ? compare_rest(l, err) : rc;
 }
 
 static int step_by_node(struct lockstep *l, struct gd_err *err)
@@ -307,7 +307,7 @@ static int follow_node(struct lockstep *l, struct gd_err *err)
     int rc = lockstep_match(l, false, err);
     gd_node_id node = live == l->b ? live->stop.node : lockstep_partner_of_a(l, live->stop.node);
 
-    return rc == GD_OK && node != GD_NO_NODE ? lockstep_compare_node(l, node, err) : rc;
+    return rc == GD_OK && node != GD_NO_NODE ? compare_node(l, node, err) : rc;
 }
 
 /* A training that is stopped in the next step already has the input of that step, unlike the
@@ -340,7 +340,7 @@ static int follow_nodes(struct lockstep *l, int64_t step, struct gd_err *err)
             if (rc == GD_OK && !live->stop.at_step_end) {
                 pass_over_inputs(l);
             }
-            return rc == GD_OK ? lockstep_compare_rest(l, err) : rc;
+            return rc == GD_OK ? compare_rest(l, err) : rc;
         }
         rc = follow_node(l, err);
     }
@@ -370,7 +370,7 @@ static int step_with_dump(struct lockstep *l, struct gd_err *err)
     if (!dump_to(l, step)) {
         return gd_fail(err, GD_EIO, "@%d cannot go to step %lld", l->dump->number, (long long)step);
     }
-    return l->by_node ? follow_nodes(l, step, err) : lockstep_compare_rest(l, err);
+    return l->by_node ? follow_nodes(l, step, err) : compare_rest(l, err);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -406,7 +406,7 @@ static int step_whole(struct lockstep *l, struct gd_err *err)
         return rc;
     }
     rc = lockstep_check_place(l, err);
-    return rc == GD_OK ? lockstep_compare_rest(l, err) : rc;
+    return rc == GD_OK ? compare_rest(l, err) : rc;
 }
 
 static int run_step(struct lockstep *l, struct gd_err *err)
@@ -427,7 +427,7 @@ static int compare_start(struct lockstep *l, struct gd_err *err)
     int rc = lockstep_match(l, true, err);
 
     if (rc == GD_OK && (!l->dump || dump_to(l, step_of(l, live_of(l))))) {
-        rc = lockstep_compare_rest(l, err);
+        rc = compare_rest(l, err);
     }
     l->checked.not_done = 0; /* nodes that have not been computed yet */
     l->checked.why = NULL;

@@ -73,7 +73,7 @@ static void on_text(void *ctx, const char *text, const struct gd_err *err)
     }
     answer->text = strdup(text);
     if (!answer->text) {
-        answer->code = gd_fail(&answer->err, GD_ENOMEM, "out of memory");
+        answer->code = gd_fail_nomem(&answer->err);
     }
 }
 
@@ -88,8 +88,9 @@ static int create_answer(struct command_call *call, struct answer **ret, struct 
     return *ret ? GD_OK : gd_fail_nomem(err);
 }
 
-/* `rc`: whether the request was accepted. On failure the answer has been freed or left. */
-static int wait_answer(struct command_call *call, struct answer *answer, int rc, struct gd_err *err)
+/* `rc`: whether the request was accepted. The answer is moved to *ret, freed or left. */
+static int wait_answer(struct command_call *call, struct answer *answer, int rc, struct answer *ret,
+                       struct gd_err *err)
 {
     if (rc != GD_OK) {
         free(answer);
@@ -105,34 +106,31 @@ static int wait_answer(struct command_call *call, struct answer *answer, int rc,
                                       "interrupted while waiting for the training process", err)
                    : gd_fail(err, rc, "the training process did not answer");
     }
-    if (answer->code != GD_OK) {
-        rc = answer->code;
-        if (err) {
-            *err = answer->err;
-            err->code = rc;
-        }
-        free(answer);
+    *ret = *answer;
+    free(answer);
+    if (ret->code != GD_OK && err) {
+        *err = ret->err;
+        err->code = ret->code;
     }
-    return rc;
+    return ret->code;
 }
 
 int repl_fetch(struct command_call *call, const struct gd_tensor_ref *ref,
                const struct gd_slice *slice, struct gd_tensor **ret, int64_t *step,
                struct gd_err *err)
 {
-    struct answer *answer;
+    struct answer *answer, got;
     int rc = create_answer(call, &answer, err);
     if (rc != GD_OK) {
         return rc;
     }
     rc = gd_session_fetch(call->session, ref, slice, on_tensor, answer, err);
-    rc = wait_answer(call, answer, rc, err);
+    rc = wait_answer(call, answer, rc, &got, err);
     if (rc == GD_OK) {
-        *ret = answer->tensor;
+        *ret = got.tensor;
         if (step) {
-            *step = answer->step;
+            *step = got.step;
         }
-        free(answer);
     }
     return rc;
 }
@@ -192,7 +190,7 @@ static int ask_record(struct command_call *call, const struct gd_tensor_ref *ref
     return repl_work_end(&work, rc, err);
 }
 
-static bool is_record(const struct gd_session *session)
+static bool is_dump(const struct gd_session *session)
 {
     return session->target && (session->target->capabilities & GD_CAN_GOTO) != 0;
 }
@@ -207,22 +205,21 @@ int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum 
     if (gd_session_computes_stats(call->session, ref)) {
         return stats_here(call, ref, dtype, shape, ret, step, err);
     }
-    struct answer *answer;
+    struct answer *answer, got;
     rc = create_answer(call, &answer, err);
     if (rc != GD_OK) {
         return rc;
     }
-    rc = is_record(call->session) ? ask_record(call, ref, answer, err)
-                                  : gd_session_stats(call->session, ref, on_stats, answer, err);
-    rc = wait_answer(call, answer, rc, err);
+    rc = is_dump(call->session) ? ask_record(call, ref, answer, err)
+                                : gd_session_stats(call->session, ref, on_stats, answer, err);
+    rc = wait_answer(call, answer, rc, &got, err);
     if (rc == GD_OK) {
-        *dtype = answer->dtype;
-        *shape = answer->shape;
-        *ret = answer->stats;
+        *dtype = got.dtype;
+        *shape = got.shape;
+        *ret = got.stats;
         if (step) {
-            *step = answer->step;
+            *step = got.step;
         }
-        free(answer);
     }
     return rc;
 }
@@ -230,17 +227,16 @@ int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum 
 int repl_command(struct command_call *call, const char *name, const char *args, gd_node_id node,
                  const char **ret, struct gd_err *err)
 {
-    struct answer *answer;
+    struct answer *answer, got;
     int rc = create_answer(call, &answer, err);
     if (rc != GD_OK) {
         return rc;
     }
     rc = gd_target_command(call->session->target, name, args, node, on_text, answer, err);
-    rc = wait_answer(call, answer, rc, err);
+    rc = wait_answer(call, answer, rc, &got, err);
     if (rc == GD_OK) {
-        *ret = gd_arena_strdup(call->arena, answer->text);
-        free(answer->text);
-        free(answer);
+        *ret = gd_arena_strdup(call->arena, got.text);
+        free(got.text);
     }
     return rc == GD_OK && !*ret ? gd_fail_nomem(err) : rc;
 }

@@ -114,7 +114,7 @@ int repl_create(struct ev_loop *loop, struct gd_debugger *debugger,
     int rc = gd_debugger_observe(debugger, repl_on_event, repl);
     if (rc != GD_OK) {
         free(repl);
-        return gd_fail(err, rc, "out of memory");
+        return gd_fail_nomem(err);
     }
     ev_prepare_start(loop, &repl->watchers.work_check);
     *ret = repl;

@@ -123,11 +123,17 @@ struct repl {
 
 enum line_origin { LINE_TYPED, LINE_SCRIPT };
 int repl_run_line(struct repl *repl, const char *line, enum line_origin origin);
-int repl_run_lines(struct repl *repl, const struct repl_lines *lines);
 void repl_set_failed(struct repl *repl, int rc);
 /* Prints the error, unless a line that the command ran has printed it. Returns rc. */
 int repl_report_failure(struct repl *repl, const struct command *command, int rc,
                         const struct gd_err *err);
+/* A call that no line made, for what happens at a stop. Its output and its arena are own.report. */
+struct own_call {
+    struct out_report report;
+    struct command_call call;
+};
+struct command_call *repl_begin_call(struct own_call *own, struct repl *repl,
+                                     const struct command *command, struct gd_session *session);
 void repl_training_failed(struct repl *repl); /* ignored when gradb ended it */
 
 /* ---- the recommended watchpoints (offer.c) ---- */

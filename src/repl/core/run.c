@@ -20,6 +20,23 @@ int repl_report_failure(struct repl *repl, const struct command *command, int rc
     return rc;
 }
 
+static char *no_words[1] = {NULL};
+
+struct command_call *repl_begin_call(struct own_call *own, struct repl *repl,
+                                     const struct command *command, struct gd_session *session)
+{
+    own->call = (struct command_call){.repl = repl,
+                                      .debugger = repl->debugger,
+                                      .session = session,
+                                      .out = out_report_begin(&own->report, repl),
+                                      .arena = &own->report.arena,
+                                      .command = command,
+                                      .format = "",
+                                      .line = "",
+                                      .argv = no_words};
+    return &own->call;
+}
+
 /* Checks what the command's flags require. */
 static int check_needs(struct command_call *call, struct gd_err *err)
 {
@@ -93,7 +110,6 @@ static bool takes_nothing(const struct command *command)
 static int prepare_call(struct command_call *call, const struct parsed_line *line,
                         struct gd_buf *name, struct gd_err *err)
 {
-    static char *no_words[1] = {NULL};
     struct parsed_args args = {.file = NULL};
 
     call->format = line->format;
@@ -199,6 +215,89 @@ static void keep_for_repeat(struct repl *repl, const struct command *command,
     gd_buf_deinit(&text);
 }
 
+/* ---- user commands ---- */
+
+static int run_lines(struct repl *repl, const struct repl_lines *lines)
+{
+    for (size_t i = 0; i < lines->count && !repl->end.quit; i++) {
+        if (repl->script.user_lines++ >= REPL_MAX_USER) { /* commands that call each other */
+            struct gd_err err;
+            int rc =
+                gd_fail(&err, GD_ELIMIT, "user commands ran more than %d lines", REPL_MAX_USER);
+            return repl_report_failure(repl, NULL, rc, &err);
+        }
+        int rc = repl_run_line(repl, lines->line[i], LINE_SCRIPT);
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
+    return GD_OK;
+}
+
+/* Replaces $argc, $arg0 ... $argN and $arg* by the user command's arguments. */
+static void substitute_arguments(const char *line, int argc, char *const *argv, const char *rest,
+                                 struct gd_buf *out)
+{
+    const char *p = line;
+
+    while (*p != '\0') {
+        if (strncmp(p, "$argc", 5) == 0) {
+            gd_buf_printf(out, "%d", argc);
+            p += 5;
+        } else if (strncmp(p, "$arg*", 5) == 0) {
+            gd_buf_puts(out, rest);
+            p += 5;
+        } else if (strncmp(p, "$arg", 4) == 0 && p[4] >= '0' && p[4] <= '9') {
+            char *end = NULL;
+            long number = strtol(p + 4, &end, 10);
+            if (number < argc) {
+                gd_buf_puts(out, argv[number]);
+            }
+            p = end;
+        } else {
+            gd_buf_putc(out, *p++);
+        }
+    }
+}
+
+static int run_user(struct repl *repl, const struct user_command *user, const char *rest,
+                    struct gd_err *err)
+{
+    struct gd_arena arena;
+    struct parsed_args args;
+    struct repl_lines lines = {.line = NULL}; /* the command may redefine itself */
+    struct gd_buf text = GD_BUF_INIT(PARSE_MAX_LINE);
+
+    gd_arena_init(&arena, (size_t)64 << 20);
+    int rc = parse_args(rest, &arena, &args, err);
+    for (size_t i = 0; rc == GD_OK && i < user->lines.count; i++) {
+        gd_buf_clear(&text);
+        substitute_arguments(user->lines.line[i], args.argc, args.argv, args.line, &text);
+        if (text.failed || repl_lines_add(&lines, gd_buf_text(&text)) != GD_OK) {
+            rc = gd_fail(err, GD_ELIMIT, "%s: with its arguments, line %zu is too long", user->name,
+                         i + 1);
+        }
+    }
+    gd_buf_deinit(&text);
+    gd_arena_deinit(&arena);
+    if (rc == GD_OK) {
+        repl->script.user_lines = repl->script.user_depth == 0 ? 0 : repl->script.user_lines;
+        repl->script.user_depth++;
+        rc = run_lines(repl, &lines);
+        repl->script.user_depth--;
+        if (rc != GD_OK && err) {
+            *err = (struct gd_err){.code = rc}; /* already reported by the line */
+        }
+    }
+    if (rc == GD_OK && repl->script.body.kind != BODY_NONE) {
+        const char *kind = repl_body_name(repl);
+        repl_body_drop(repl);
+        rc = gd_fail(err, GD_EINVAL, "\"%s\" has no \"end\"", kind);
+    }
+    repl_lines_clear(&lines);
+    return rc;
+}
+
 /* ---- one line ---- */
 
 /* Replaces a user's alias at the start of the line. Aliases may refer to each other. */
@@ -252,7 +351,7 @@ static int run_parsed(struct repl *repl, const char *typed, struct parsed_line *
     }
     if (rc == GD_OK && user) {
         repl_forget_repeat(repl);
-        rc = repl_run_user(repl, user, line->rest, &err);
+        rc = run_user(repl, user, line->rest, &err);
     } else if (rc == GD_OK) {
         rc = call_command(repl, command, line, arena, repeated);
         if (!repeated && repl->busy.depth == 1) {
@@ -294,88 +393,5 @@ int repl_run_line(struct repl *repl, const char *line, enum line_origin origin)
     }
     repl->busy.depth--;
     gd_arena_deinit(&arena);
-    return rc;
-}
-
-int repl_run_lines(struct repl *repl, const struct repl_lines *lines)
-{
-    for (size_t i = 0; i < lines->count && !repl->end.quit; i++) {
-        if (repl->script.user_lines++ >= REPL_MAX_USER) { /* commands that call each other */
-            struct gd_err err;
-            int rc =
-                gd_fail(&err, GD_ELIMIT, "user commands ran more than %d lines", REPL_MAX_USER);
-            return repl_report_failure(repl, NULL, rc, &err);
-        }
-        int rc = repl_run_line(repl, lines->line[i], LINE_SCRIPT);
-        if (rc != GD_OK) {
-            return rc;
-        }
-    }
-    return GD_OK;
-}
-
-/* ---- user commands ---- */
-
-/* Replaces $argc, $arg0 ... $argN and $arg* by the user command's arguments. */
-static void substitute_arguments(const char *line, int argc, char *const *argv, const char *rest,
-                                 struct gd_buf *out)
-{
-    const char *p = line;
-
-    while (*p != '\0') {
-        if (strncmp(p, "$argc", 5) == 0) {
-            gd_buf_printf(out, "%d", argc);
-            p += 5;
-        } else if (strncmp(p, "$arg*", 5) == 0) {
-            gd_buf_puts(out, rest);
-            p += 5;
-        } else if (strncmp(p, "$arg", 4) == 0 && p[4] >= '0' && p[4] <= '9') {
-            char *end = NULL;
-            long number = strtol(p + 4, &end, 10);
-            if (number < argc) {
-                gd_buf_puts(out, argv[number]);
-            }
-            p = end;
-        } else {
-            gd_buf_putc(out, *p++);
-        }
-    }
-}
-
-int repl_run_user(struct repl *repl, const struct user_command *user, const char *rest,
-                  struct gd_err *err)
-{
-    struct gd_arena arena;
-    struct parsed_args args;
-    struct repl_lines lines = {.line = NULL}; /* the command may redefine itself */
-    struct gd_buf text = GD_BUF_INIT(PARSE_MAX_LINE);
-
-    gd_arena_init(&arena, (size_t)64 << 20);
-    int rc = parse_args(rest, &arena, &args, err);
-    for (size_t i = 0; rc == GD_OK && i < user->lines.count; i++) {
-        gd_buf_clear(&text);
-        substitute_arguments(user->lines.line[i], args.argc, args.argv, args.line, &text);
-        if (text.failed || repl_lines_add(&lines, gd_buf_text(&text)) != GD_OK) {
-            rc = gd_fail(err, GD_ELIMIT, "%s: with its arguments, line %zu is too long", user->name,
-                         i + 1);
-        }
-    }
-    gd_buf_deinit(&text);
-    gd_arena_deinit(&arena);
-    if (rc == GD_OK) {
-        repl->script.user_lines = repl->script.user_depth == 0 ? 0 : repl->script.user_lines;
-        repl->script.user_depth++;
-        rc = repl_run_lines(repl, &lines);
-        repl->script.user_depth--;
-        if (rc != GD_OK && err) {
-            *err = (struct gd_err){.code = rc}; /* already reported by the line */
-        }
-    }
-    if (rc == GD_OK && repl->script.body.kind != BODY_NONE) {
-        const char *kind = repl_body_name(repl);
-        repl_body_drop(repl);
-        rc = gd_fail(err, GD_EINVAL, "\"%s\" has no \"end\"", kind);
-    }
-    repl_lines_clear(&lines);
     return rc;
 }

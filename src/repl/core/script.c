@@ -170,7 +170,7 @@ static int close_body(struct repl *repl, struct gd_err *err)
         rc = set_document(repl, &body);
     }
     repl_lines_clear(&body.lines);
-    return rc == GD_OK ? rc : gd_fail(err, rc, "out of memory");
+    return rc == GD_OK ? rc : gd_fail_nomem(err);
 }
 
 /* Whether the first word of a line opens a body within a body. */

@@ -73,8 +73,6 @@ const char *repl_body_name(const struct repl *repl);
 void repl_body_drop(struct repl *repl);
 struct user_command *repl_user_command(struct repl *repl, const char *name, bool prefix);
 struct user_alias *repl_alias(struct repl *repl, const char *name);
-int repl_run_user(struct repl *repl, const struct user_command *user, const char *rest,
-                  struct gd_err *err);
 const struct repl_lines *repl_commands_of(struct repl *repl, int number);
 int repl_set_stop_count(struct repl *repl, int number, uint64_t count);
 uint64_t repl_stop_count(struct repl *repl, int number); /* 0: none */

@@ -60,27 +60,13 @@ void repl_note_stop(struct repl *repl, struct gd_session *session)
 static void run_stop_hook(struct repl *repl, struct gd_session *session)
 {
     static const struct command hook = {.name = "display"};
-    static char *no_words[1] = {NULL};
-    struct gd_arena arena;
-    struct repl_out out;
-    struct command_call call = {.repl = repl,
-                                .debugger = repl->debugger,
-                                .session = session,
-                                .out = &out,
-                                .arena = &arena,
-                                .command = &hook,
-                                .format = "",
-                                .line = "",
-                                .argv = no_words};
+    struct own_call own;
 
     if (!repl->stop.fn || session != repl->debugger->current) {
         return;
     }
-    gd_arena_init(&arena, (size_t)1 << 30);
-    out_begin(&out, repl, &arena, NULL);
-    repl->stop.fn(&call, repl->stop.fn_ctx);
-    out_end(&out, false, NULL);
-    gd_arena_deinit(&arena);
+    repl->stop.fn(repl_begin_call(&own, repl, &hook, session), repl->stop.fn_ctx);
+    out_report_end(&own.report);
 }
 
 static void run_body(struct repl *repl, int number)

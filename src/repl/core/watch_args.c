@@ -30,7 +30,7 @@ static int fail_at(const struct scan *scan, size_t at, int code, const char *wha
 
 static int no_memory(const struct scan *scan)
 {
-    return gd_fail(scan->err, GD_ENOMEM, "out of memory");
+    return gd_fail_nomem(scan->err);
 }
 
 /* End of the word at `at`. Blanks inside quotes and brackets belong to it; an unclosed bracket or

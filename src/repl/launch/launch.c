@@ -484,7 +484,7 @@ pid_t launch_pid(const struct repl *repl)
     return repl->launch ? repl->launch->pid : 0;
 }
 
-#define EXITING 0x4 /* the kernel's PF_EXITING: descriptors close before it is a zombie \ */
+#define EXITING 0x4 /* the kernel's PF_EXITING: descriptors close before it is a zombie */
 
 bool launch_has_process(const struct repl *repl, pid_t pid)
 {

@@ -8,6 +8,7 @@
 #include "engine/utf8.h"
 #include "repl/core/command.h"
 
+#define REPORT_MEMORY  ((size_t)1 << 30)
 #define OUT_FLUSH_SIZE ((size_t)32 << 10)
 #define OUT_MOST_AHEAD ((size_t)1 << 20) /* bytes queued for a terminal before a command waits */
 
@@ -164,7 +165,7 @@ int out_end(struct repl_out *out, bool failed, struct gd_err *err)
 
 struct repl_out *out_report_begin(struct out_report *report, struct repl *repl)
 {
-    gd_arena_init(&report->arena, 1 << 20);
+    gd_arena_init(&report->arena, REPORT_MEMORY);
     out_begin(&report->out, repl, &report->arena, NULL);
     return &report->out;
 }

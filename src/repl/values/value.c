@@ -72,6 +72,126 @@ int value_parse(struct command_call *call, const char *text, struct value *ret, 
     return GD_OK;
 }
 
+/* ---- arithmetic ---------------------------------------------------------------------------- */
+
+static int64_t load_int(enum gd_dtype dtype, const unsigned char *p)
+{
+    union {
+        int8_t i8;
+        int16_t i16;
+        int32_t i32;
+        int64_t i64;
+        uint8_t u8;
+        uint16_t u16;
+        uint32_t u32;
+        uint64_t u64;
+    } v = {.i64 = 0};
+    memcpy(&v, p, gd_dtype_size(dtype));
+    switch (dtype) {
+    case GD_INT8: return v.i8;
+    case GD_INT16: return v.i16;
+    case GD_INT32: return v.i32;
+    case GD_UINT8: return v.u8;
+    case GD_BOOL: return v.u8 != 0;
+    case GD_UINT16: return v.u16;
+    case GD_UINT32: return v.u32;
+    default: return (int64_t)v.u64;
+    }
+}
+
+static void subtract_element(enum gd_dtype dtype, const unsigned char *a, const unsigned char *b,
+                             unsigned char *out)
+{
+    double d = gd_dtype_load(dtype, a) - gd_dtype_load(dtype, b);
+    if (dtype == GD_FLOAT64 || dtype == GD_COMPLEX128) {
+        memcpy(out, &d, sizeof(d));
+    } else if (dtype == GD_FLOAT32 || dtype == GD_COMPLEX64) {
+        float f = (float)d;
+        memcpy(out, &f, sizeof(f));
+    } else if (dtype == GD_FLOAT16 || dtype == GD_BFLOAT16) {
+        uint16_t bits =
+            dtype == GD_FLOAT16 ? gd_float_to_half((float)d) : gd_float_to_bfloat16((float)d);
+        memcpy(out, &bits, sizeof(bits));
+    } else {
+        /* unsigned arithmetic, so that uint64 wraps around */
+        uint64_t i = (uint64_t)load_int(dtype, a) - (uint64_t)load_int(dtype, b);
+        memcpy(out, &i, sizeof(i));
+    }
+}
+
+static void subtract_elements(enum gd_dtype dtype, int64_t count, const unsigned char *a,
+                              const unsigned char *b, unsigned char *out, size_t out_size)
+{
+    size_t size = gd_dtype_size(dtype);
+    if (gd_dtype_is_complex(dtype)) { /* as pairs of reals */
+        dtype = dtype == GD_COMPLEX64 ? GD_FLOAT32 : GD_FLOAT64;
+        size /= 2;
+        out_size = size;
+        count *= 2;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        subtract_element(dtype, a, b, out);
+        a += size;
+        b += size;
+        out += out_size;
+    }
+}
+
+static int subtract_all(struct command_call *call, const struct gd_tensor *x,
+                        const struct gd_tensor *y, struct gd_tensor *diff, struct gd_err *err)
+{
+    size_t size = gd_dtype_size(x->dtype), out_size = gd_dtype_size(diff->dtype);
+    int64_t count = gd_tensor_count(x);
+    unsigned char *out = gd_tensor_bytes_mut(diff);
+    struct repl_work work;
+
+    repl_work_begin(&work, call, "subtracting", gd_tensor_bytes(x));
+    for (int64_t at = 0; at < count && repl_work_at(&work, (uint64_t)at * size);
+         at += SUBTRACT_PIECE) {
+        int64_t now = count - at < SUBTRACT_PIECE ? count - at : SUBTRACT_PIECE;
+        subtract_elements(x->dtype, now, x->data + (size_t)at * size, y->data + (size_t)at * size,
+                          out + (size_t)at * out_size, out_size);
+    }
+    return repl_work_end(&work, GD_OK, err);
+}
+
+/* cur - prev, element by element: floats in their own type, integers and bool as int64; without
+ * statistics. GD_EINVAL: shapes or types differ. GD_EINTR: Ctrl-C. */
+static int subtract_tensors(struct command_call *call, const struct gd_tensor *cur,
+                            const struct gd_tensor *prev, struct gd_tensor **ret,
+                            struct gd_err *err)
+{
+    if (!gd_tensor_is_alike(cur, prev)) {
+        char a[256];
+        char b[256];
+        return gd_fail(err, GD_EINVAL, "the previous value is %s %s, the current one %s %s",
+                       gd_dtype_name(prev->dtype), gd_shape_text(&prev->shape, a, sizeof(a)),
+                       gd_dtype_name(cur->dtype), gd_shape_text(&cur->shape, b, sizeof(b)));
+    }
+    bool whole = cur->dtype == GD_BOOL || gd_dtype_is_int(cur->dtype);
+    struct gd_tensor *x = NULL;
+    struct gd_tensor *y = NULL;
+    struct gd_tensor *diff = NULL;
+    int rc = gd_tensor_contiguous((struct gd_tensor *)(uintptr_t)cur, &x, err);
+    if (rc == GD_OK) {
+        rc = gd_tensor_contiguous((struct gd_tensor *)(uintptr_t)prev, &y, err);
+    }
+    if (rc == GD_OK) {
+        rc = gd_tensor_create(whole ? GD_INT64 : cur->dtype, &cur->shape, 0, &diff, err);
+    }
+    if (rc == GD_OK && gd_tensor_count(diff) > 0) {
+        rc = subtract_all(call, x, y, diff, err);
+    }
+    gd_tensor_unref(x);
+    gd_tensor_unref(y);
+    if (rc == GD_OK) {
+        *ret = diff;
+    } else {
+        gd_tensor_unref(diff);
+    }
+    return rc;
+}
+
 /* ---- fetching ------------------------------------------------------------------------------ */
 
 int value_declared(struct command_call *call, const struct value *value, enum gd_dtype *dtype,
@@ -207,7 +327,7 @@ static int fetch_difference(struct command_call *call, struct value *value, stru
         rc = fetch_one(call, value, GD_CURRENT, &cur, &step, err);
     }
     if (rc == GD_OK) {
-        rc = value_subtract(call, cur, prev, &diff, err);
+        rc = subtract_tensors(call, cur, prev, &diff, err);
     }
     if (rc == GD_OK) {
         rc = repl_stats_compute(call, "statistics of the difference", cur, prev, &value->change,
@@ -333,123 +453,6 @@ void value_know_change(struct command_call *call, struct value *value)
     if (kept && repl_stats(call, &ref, &dtype, &shape, &value->change, &step, NULL) == GD_OK) {
         value->has_change = value->change.has_prev;
     }
-}
-
-/* ---- arithmetic ---------------------------------------------------------------------------- */
-
-static int64_t load_int(enum gd_dtype dtype, const unsigned char *p)
-{
-    union {
-        int8_t i8;
-        int16_t i16;
-        int32_t i32;
-        int64_t i64;
-        uint8_t u8;
-        uint16_t u16;
-        uint32_t u32;
-        uint64_t u64;
-    } v = {.i64 = 0};
-    memcpy(&v, p, gd_dtype_size(dtype));
-    switch (dtype) {
-    case GD_INT8: return v.i8;
-    case GD_INT16: return v.i16;
-    case GD_INT32: return v.i32;
-    case GD_UINT8: return v.u8;
-    case GD_BOOL: return v.u8 != 0;
-    case GD_UINT16: return v.u16;
-    case GD_UINT32: return v.u32;
-    default: return (int64_t)v.u64;
-    }
-}
-
-static void subtract_element(enum gd_dtype dtype, const unsigned char *a, const unsigned char *b,
-                             unsigned char *out)
-{
-    double d = gd_dtype_load(dtype, a) - gd_dtype_load(dtype, b);
-    if (dtype == GD_FLOAT64 || dtype == GD_COMPLEX128) {
-        memcpy(out, &d, sizeof(d));
-    } else if (dtype == GD_FLOAT32 || dtype == GD_COMPLEX64) {
-        float f = (float)d;
-        memcpy(out, &f, sizeof(f));
-    } else if (dtype == GD_FLOAT16 || dtype == GD_BFLOAT16) {
-        uint16_t bits =
-            dtype == GD_FLOAT16 ? gd_float_to_half((float)d) : gd_float_to_bfloat16((float)d);
-        memcpy(out, &bits, sizeof(bits));
-    } else {
-        /* unsigned arithmetic, so that uint64 wraps around */
-        uint64_t i = (uint64_t)load_int(dtype, a) - (uint64_t)load_int(dtype, b);
-        memcpy(out, &i, sizeof(i));
-    }
-}
-
-static void subtract_elements(enum gd_dtype dtype, int64_t count, const unsigned char *a,
-                              const unsigned char *b, unsigned char *out, size_t out_size)
-{
-    size_t size = gd_dtype_size(dtype);
-    if (gd_dtype_is_complex(dtype)) { /* as pairs of reals */
-        dtype = dtype == GD_COMPLEX64 ? GD_FLOAT32 : GD_FLOAT64;
-        size /= 2;
-        out_size = size;
-        count *= 2;
-    }
-    for (int64_t i = 0; i < count; i++) {
-        subtract_element(dtype, a, b, out);
-        a += size;
-        b += size;
-        out += out_size;
-    }
-}
-
-static int subtract_all(struct command_call *call, const struct gd_tensor *x,
-                        const struct gd_tensor *y, struct gd_tensor *diff, struct gd_err *err)
-{
-    size_t size = gd_dtype_size(x->dtype), out_size = gd_dtype_size(diff->dtype);
-    int64_t count = gd_tensor_count(x);
-    unsigned char *out = gd_tensor_bytes_mut(diff);
-    struct repl_work work;
-
-    repl_work_begin(&work, call, "subtracting", gd_tensor_bytes(x));
-    for (int64_t at = 0; at < count && repl_work_at(&work, (uint64_t)at * size);
-         at += SUBTRACT_PIECE) {
-        int64_t now = count - at < SUBTRACT_PIECE ? count - at : SUBTRACT_PIECE;
-        subtract_elements(x->dtype, now, x->data + (size_t)at * size, y->data + (size_t)at * size,
-                          out + (size_t)at * out_size, out_size);
-    }
-    return repl_work_end(&work, GD_OK, err);
-}
-
-int value_subtract(struct command_call *call, const struct gd_tensor *cur,
-                   const struct gd_tensor *prev, struct gd_tensor **ret, struct gd_err *err)
-{
-    if (!gd_tensor_is_alike(cur, prev)) {
-        char a[256];
-        char b[256];
-        return gd_fail(err, GD_EINVAL, "the previous value is %s %s, the current one %s %s",
-                       gd_dtype_name(prev->dtype), gd_shape_text(&prev->shape, a, sizeof(a)),
-                       gd_dtype_name(cur->dtype), gd_shape_text(&cur->shape, b, sizeof(b)));
-    }
-    bool whole = cur->dtype == GD_BOOL || gd_dtype_is_int(cur->dtype);
-    struct gd_tensor *x = NULL;
-    struct gd_tensor *y = NULL;
-    struct gd_tensor *diff = NULL;
-    int rc = gd_tensor_contiguous((struct gd_tensor *)(uintptr_t)cur, &x, err);
-    if (rc == GD_OK) {
-        rc = gd_tensor_contiguous((struct gd_tensor *)(uintptr_t)prev, &y, err);
-    }
-    if (rc == GD_OK) {
-        rc = gd_tensor_create(whole ? GD_INT64 : cur->dtype, &cur->shape, 0, &diff, err);
-    }
-    if (rc == GD_OK && gd_tensor_count(diff) > 0) {
-        rc = subtract_all(call, x, y, diff, err);
-    }
-    gd_tensor_unref(x);
-    gd_tensor_unref(y);
-    if (rc == GD_OK) {
-        *ret = diff;
-    } else {
-        gd_tensor_unref(diff);
-    }
-    return rc;
 }
 
 enum value_which value_take_which(struct command_call *call)

@@ -87,11 +87,6 @@ cJSON *value_element_record(enum gd_dtype dtype, const unsigned char *p);
 /* Statistics as an object. */
 cJSON *value_stats_record(const struct gd_stats *stats);
 
-/* cur - prev, element by element: floats in their own type, integers and bool as int64; without
- * statistics. GD_EINVAL: shapes or types differ. GD_EINTR: Ctrl-C. */
-int value_subtract(struct command_call *call, const struct gd_tensor *cur,
-                   const struct gd_tensor *prev, struct gd_tensor **ret, struct gd_err *err);
-
 /* Takes "prev", "previous" or "diff" from the end of call->argv. */
 enum value_which value_take_which(struct command_call *call);
 const char *value_which_name(enum value_which which); /* "", "prev" or "diff" */

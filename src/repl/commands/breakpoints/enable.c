@@ -28,7 +28,7 @@ static int enable_one(struct command_call *call, int number, void *ctx, struct g
         gd_debugger_breakpoint(call->debugger, number)->temporary = true;
     }
     rc = repl_set_stop_count(call->repl, number, how->count);
-    return rc == GD_OK ? rc : gd_fail(err, rc, "out of memory");
+    return rc == GD_OK ? rc : gd_fail_nomem(err);
 }
 
 static int run_enable(struct command_call *call, struct gd_err *err)

@@ -131,33 +131,19 @@ static void take_interrupt(struct repl *repl)
 /* Dumps in a call of its own. An error ends the dump, not the training. */
 static int dump_due(struct repl *repl, struct live_dump *d, struct gd_session *session)
 {
-    static char *no_words[1] = {NULL};
-    struct gd_arena arena;
-    struct repl_out out;
+    struct own_call own;
     struct gd_err err = {.text = ""};
-    struct command_call call = {.repl = repl,
-                                .debugger = repl->debugger,
-                                .session = session,
-                                .out = &out,
-                                .arena = &arena,
-                                .command = &cmd_dump,
-                                .format = "",
-                                .line = "",
-                                .argv = no_words};
-
-    gd_arena_init(&arena, 1 << 30);
-    out_begin(&out, repl, &arena, NULL);
-    int rc = dump_live_step(&call, d, &err);
-    out_end(&out, rc != GD_OK, NULL);
+    struct command_call *call = repl_begin_call(&own, repl, &cmd_dump, session);
+    int rc = dump_live_step(call, d, &err);
+    out_end(call->out, rc != GD_OK, NULL);
     if (rc == GD_EINTR) {
         repl_printf(repl, true, "warning: the dump of step %lld is incomplete: %s\n",
                     (long long)session->stop.step, err.text);
     } else if (rc != GD_OK) {
-        repl_printf(repl, true, "warning: the dump ends here: %s\n",
-                    repl_safe(repl, &arena, err.text));
+        repl_printf(repl, true, "warning: the dump ends here: %s\n", out_safe(call, err.text));
         dump_live_clear(d);
     }
-    gd_arena_deinit(&arena);
+    gd_arena_deinit(call->arena);
     return rc;
 }
 

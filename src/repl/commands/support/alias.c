@@ -76,7 +76,7 @@ static int run_alias(struct command_call *call, struct gd_err *err)
         return GD_OK;
     }
     rc = set_alias(call->repl, name, text);
-    return rc == GD_OK ? rc : gd_fail(err, rc, "out of memory");
+    return rc == GD_OK ? rc : gd_fail_nomem(err);
 }
 
 const struct command cmd_alias = {
