@@ -50,7 +50,7 @@ static void free_graphs(struct graph **list)
     }
 }
 
-static void append_chunk(struct graph **list, struct graph *graph)
+static void append_graph(struct graph **list, struct graph *graph)
 {
     while (*list) {
         list = &(*list)->next;
@@ -74,7 +74,7 @@ static void forget_kept(struct ms_ingest *ingest, const char *name)
     }
 }
 
-static int begin_ingest(struct ms_ingest *ingest, struct gd_err *err)
+static int begin_graph(struct ms_ingest *ingest, struct gd_err *err)
 {
     struct graph *graph = ingest->queue;
     char what[160];
@@ -91,7 +91,7 @@ static int begin_ingest(struct ms_ingest *ingest, struct gd_err *err)
 }
 
 /* Notifies the session last, because its observers may do anything. */
-static void is_over(struct ms_ingest *ingest, bool stopped, const struct gd_err *err)
+static void end_graph(struct ms_ingest *ingest, bool stopped, const struct gd_err *err)
 {
     struct gd_ms_graph_load *load = ingest->load;
     struct graph *graph = ingest->queue;
@@ -100,7 +100,7 @@ static void is_over(struct ms_ingest *ingest, bool stopped, const struct gd_err 
     ingest->load = NULL;
     ingest->queue = graph->next;
     if (stopped) {
-        append_chunk(&ingest->kept, graph);
+        append_graph(&ingest->kept, graph);
         gd_ms_target_graph_stopped(ingest->target, load);
         return;
     }
@@ -115,16 +115,16 @@ static void step_ingest(struct ms_ingest *ingest)
     struct gd_err err;
     uint64_t at, total;
     bool done = false;
-    int rc = ingest->load ? GD_OK : begin_ingest(ingest, &err);
+    int rc = ingest->load ? GD_OK : begin_graph(ingest, &err);
     if (rc == GD_OK && (ingest->queue->unwanted || gd_progress_is_stopped(ingest->progress))) {
-        is_over(ingest, true, NULL);
+        end_graph(ingest, true, NULL);
         return;
     }
     if (rc == GD_OK) {
         rc = gd_ms_graph_step(ingest->load, NODES, &done, &err);
     }
     if (rc != GD_OK || done) {
-        is_over(ingest, false, rc != GD_OK ? &err : NULL);
+        end_graph(ingest, false, rc != GD_OK ? &err : NULL);
         return;
     }
     gd_ms_graph_at(ingest->load, &at, &total);
@@ -132,7 +132,7 @@ static void step_ingest(struct ms_ingest *ingest)
     gd_progress_of(ingest->progress, total);
 }
 
-static void leave_scope(struct ms_ingest *ingest)
+static void end_use(struct ms_ingest *ingest)
 {
     if (--ingest->used == 0 && ingest->gone) {
         free(ingest);
@@ -168,7 +168,7 @@ static void on_turn(struct ev_loop *loop, ev_timer *timer, int events)
     } else if (!ingest->gone) {
         ingest->idle(ingest->ctx);
     }
-    leave_scope(ingest);
+    end_use(ingest);
 }
 
 struct ms_ingest *ms_ingest_create(struct ev_loop *loop, struct gd_debugger *debugger,
@@ -216,7 +216,7 @@ int ms_ingest_add(struct ms_ingest *ingest, struct gd_buf *bytes, bool unwanted,
     graph->bytes = *bytes;
     graph->unwanted = unwanted;
     gd_buf_init(bytes, bytes->max);
-    append_chunk(&ingest->queue, graph);
+    append_graph(&ingest->queue, graph);
     if (!alone) {
         if (!ev_is_active(&ingest->timer) && !ingest->used) {
             next_turn(ingest);
@@ -228,7 +228,7 @@ int ms_ingest_add(struct ms_ingest *ingest, struct gd_buf *bytes, bool unwanted,
     if (!ingest->gone && ingest->queue) {
         next_turn(ingest);
     }
-    leave_scope(ingest);
+    end_use(ingest);
     return GD_OK;
 }
 
@@ -248,7 +248,7 @@ void ms_ingest_finish(struct ms_ingest *ingest)
     if (!ingest->gone) {
         ingest->idle(ingest->ctx);
     }
-    leave_scope(ingest);
+    end_use(ingest);
 }
 
 int ms_ingest_again(struct ms_ingest *ingest, struct gd_err *err)
@@ -260,7 +260,7 @@ int ms_ingest_again(struct ms_ingest *ingest, struct gd_err *err)
         struct graph *graph = ingest->kept;
         ingest->kept = graph->next;
         graph->unwanted = false;
-        append_chunk(&ingest->queue, graph);
+        append_graph(&ingest->queue, graph);
     }
     if (!ingest->used && !ev_is_active(&ingest->timer)) {
         next_turn(ingest);

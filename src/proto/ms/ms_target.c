@@ -515,7 +515,7 @@ struct facts {
 };
 
 __attribute__((format(printf, 3, 4))) static void
-tell_session(const struct facts *facts, const char *name, const char *format, ...)
+tell_fact(const struct facts *facts, const char *name, const char *format, ...)
 {
     char text[256];
     va_list args;
@@ -540,29 +540,28 @@ static void describe_target(struct gd_target *base,
 {
     struct gd_ms_target *target = from_base(base);
     struct facts facts = {fact, ctx};
-    tell_session(&facts, "protocol", "debugger.EventListener");
-    tell_session(&facts, "version", "%s",
-                 target->version_text[0] ? target->version_text : "unknown");
-    tell_session(&facts, "device", "%s", target->device);
-    tell_session(&facts, "process", "%s", phase_text(target));
-    tell_session(&facts, "own step count", "%" PRId32, target->at.cur_step);
+    tell_fact(&facts, "protocol", "debugger.EventListener");
+    tell_fact(&facts, "version", "%s", target->version_text[0] ? target->version_text : "unknown");
+    tell_fact(&facts, "device", "%s", target->device);
+    tell_fact(&facts, "process", "%s", phase_text(target));
+    tell_fact(&facts, "own step count", "%" PRId32, target->at.cur_step);
     if (target->at.cur_node[0]) {
-        tell_session(&facts, "last kernel", "%s", target->at.cur_node);
+        tell_fact(&facts, "last kernel", "%s", target->at.cur_node);
     }
     if (target->graphs_expected) {
-        tell_session(&facts, "graphs announced", "%" PRId32, target->graphs_expected);
+        tell_fact(&facts, "graphs announced", "%" PRId32, target->graphs_expected);
     }
     if (target->heartbeat_period) {
-        tell_session(&facts, "heartbeat", "every %" PRId32 " s", target->heartbeat_period);
+        tell_fact(&facts, "heartbeat", "every %" PRId32 " s", target->heartbeat_period);
     }
-    tell_session(&facts, "last call", "%s", target->last_call ? target->last_call : "none");
-    tell_session(&facts, "waits", "%" PRIu64, target->waits);
-    tell_session(&facts, "views", "%" PRIu64, target->views_sent);
-    tell_session(&facts, "hits received", "%" PRIu64, target->hits_seen);
-    tell_session(&facts, "refused messages", "%" PRIu64, target->failures);
+    tell_fact(&facts, "last call", "%s", target->last_call ? target->last_call : "none");
+    tell_fact(&facts, "waits", "%" PRIu64, target->waits);
+    tell_fact(&facts, "views", "%" PRIu64, target->views_sent);
+    tell_fact(&facts, "hits received", "%" PRIu64, target->hits_seen);
+    tell_fact(&facts, "refused messages", "%" PRIu64, target->failures);
     if (target->version.gpu_lacks_previous && target->is_gpu) {
-        tell_session(&facts, "change conditions",
-                     "evaluated by gradb: the process keeps no previous values");
+        tell_fact(&facts, "change conditions",
+                  "evaluated by gradb: the process keeps no previous values");
     }
 }
 

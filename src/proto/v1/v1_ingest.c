@@ -13,7 +13,7 @@
 #define NODES 256   /* between two clock readings */
 
 /* Adds edges [first, last) of the table to the inputs of their node. */
-static int connect_session(struct v1_target *t, size_t first, size_t last, struct gd_err *err)
+static int connect_inputs(struct v1_target *t, size_t first, size_t last, struct gd_err *err)
 {
     struct gd_graph *graph = t->base.session->graph;
     gd_node_id node = v1_graph_node(t, t->edges[first].node);
@@ -55,7 +55,7 @@ static int connect_some(struct v1_target *t, struct gd_err *err)
             last++;
         }
         t->edges_done = last;
-        rc = connect_session(t, first, last, err);
+        rc = connect_inputs(t, first, last, err);
     }
     return rc;
 }
@@ -123,7 +123,7 @@ static void say_stopped(struct v1_target *t)
 }
 
 /* Resumes the delivery of messages in any case. Must come last. */
-static void listen_for(struct v1_target *t)
+static void resume_delivery(struct v1_target *t)
 {
     if (t->conn) {
         v1_conn_hold(t->conn, false);
@@ -155,7 +155,7 @@ static void on_turn(struct ev_loop *loop, ev_timer *timer, int events)
     if (rc != GD_OK || committed < 0) {
         gd_session_on_warning(t->base.session, err.text);
     }
-    listen_for(t);
+    resume_delivery(t);
 }
 
 static void begin_ingest(struct v1_target *t)

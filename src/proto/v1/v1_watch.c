@@ -140,7 +140,7 @@ static bool encode_trigger(const struct gd_watch_trigger *from, Gradb__V1__Trigg
     return true;
 }
 
-static void *take_report(struct gd_arena *arena, size_t count, size_t size)
+static void *alloc_list(struct gd_arena *arena, size_t count, size_t size)
 {
     return gd_arena_zalloc(arena, (count + 1) * size);
 }
@@ -148,8 +148,8 @@ static void *take_report(struct gd_arena *arena, size_t count, size_t size)
 static int encode_triggers(const struct gd_watch_item *from, struct gd_arena *arena,
                            Gradb__V1__WatchItem *m)
 {
-    Gradb__V1__Trigger *triggers = take_report(arena, from->trigger_count, sizeof(*triggers));
-    m->report_if = take_report(arena, from->trigger_count, sizeof(*m->report_if));
+    Gradb__V1__Trigger *triggers = alloc_list(arena, from->trigger_count, sizeof(*triggers));
+    m->report_if = alloc_list(arena, from->trigger_count, sizeof(*m->report_if));
     if (!triggers || !m->report_if) {
         return GD_ENOMEM;
     }
@@ -173,8 +173,8 @@ static int encode_options(const struct gd_watch_item *from, struct gd_arena *are
         return GD_OK;
     }
     Gradb__V1__StatsOptions *options = gd_arena_alloc(arena, sizeof(*options));
-    Gradb__V1__Range *ranges = take_report(arena, count, sizeof(*ranges));
-    Gradb__V1__Range **list = take_report(arena, count, sizeof(*list));
+    Gradb__V1__Range *ranges = alloc_list(arena, count, sizeof(*ranges));
+    Gradb__V1__Range **list = alloc_list(arena, count, sizeof(*list));
     if (!options || !ranges || !list) {
         return GD_ENOMEM;
     }
@@ -217,8 +217,8 @@ static int encode_item(const struct gd_watch_item *from, uint32_t node, struct g
 static int encode_items(struct v1_target *t, const struct gd_watch_plan *from,
                         struct gd_arena *arena, struct v1_plan *plan, Gradb__V1__WatchPlan *m)
 {
-    Gradb__V1__WatchItem *items = take_report(arena, from->item_count, sizeof(*items));
-    m->items = take_report(arena, from->item_count, sizeof(*m->items));
+    Gradb__V1__WatchItem *items = alloc_list(arena, from->item_count, sizeof(*items));
+    m->items = alloc_list(arena, from->item_count, sizeof(*m->items));
     if (!items || !m->items) {
         return GD_ENOMEM;
     }
@@ -484,8 +484,8 @@ static bool decode_cost(struct v1_target *t, const Gradb__V1__PlanCost *m, uint6
         m->n_item_runs != plan->sent_count) {
         return false;
     }
-    uint64_t *ns = take_report(arena, plan->item_count, sizeof(*ns));
-    uint64_t *runs = take_report(arena, plan->item_count, sizeof(*runs));
+    uint64_t *ns = alloc_list(arena, plan->item_count, sizeof(*ns));
+    uint64_t *runs = alloc_list(arena, plan->item_count, sizeof(*runs));
     if (!ns || !runs) {
         return false;
     }
@@ -525,7 +525,7 @@ void v1_watch_costs_told(struct v1_target *t, const Gradb__V1__WatchCosts *m)
     }
     struct gd_arena arena;
     gd_arena_init(&arena, 0);
-    struct gd_plan_cost *costs = take_report(&arena, plans, sizeof(*costs));
+    struct gd_plan_cost *costs = alloc_list(&arena, plans, sizeof(*costs));
     for (size_t i = 0; costs && i < m->n_plans && count < plans; i++) {
         if (!told_before(costs, count, m->plans[i]->plan) &&
             decode_cost(t, m->plans[i], request->id, &arena, &costs[count])) {
