@@ -10,7 +10,6 @@
  *   next boundary (rank.quiet), or ranks_settle announces its stop when all ranks have stopped.
  * The front end decides how an announced stop is shown, and whether it runs commands.
  */
-#include <stdio.h>
 
 #include "engine/cache.h"
 #include "engine/session_impl.h"

@@ -113,10 +113,20 @@ static void add_run(struct zip_check *check, const struct run *piece)
     }
 }
 
+static enum zip_verdict read_verdict(struct zip_check *check)
+{
+    enum zip_verdict verdict;
+
+    pthread_mutex_lock(&check->mutex);
+    verdict = check->verdict;
+    pthread_mutex_unlock(&check->mutex);
+    return verdict;
+}
+
 enum zip_verdict zip_check_piece(struct zip_check *check, uint64_t at, const void *data,
                                  size_t size)
 {
-    enum zip_verdict verdict = zip_check_verdict(check);
+    enum zip_verdict verdict = read_verdict(check);
     struct run piece = {.at = at, .size = size};
 
     if (verdict || size == 0) {
@@ -145,14 +155,4 @@ uint64_t zip_check_missing_head(struct zip_check *check)
     }
     pthread_mutex_unlock(&check->mutex);
     return missing;
-}
-
-enum zip_verdict zip_check_verdict(struct zip_check *check)
-{
-    enum zip_verdict verdict;
-
-    pthread_mutex_lock(&check->mutex);
-    verdict = check->verdict;
-    pthread_mutex_unlock(&check->mutex);
-    return verdict;
 }

@@ -29,6 +29,5 @@ enum zip_verdict zip_check_piece(struct zip_check *check, uint64_t at, const voi
                                  size_t size);
 /* The number of bytes at the beginning, if only those are missing; otherwise 0. */
 uint64_t zip_check_missing_head(struct zip_check *check);
-enum zip_verdict zip_check_verdict(struct zip_check *check);
 
 #endif

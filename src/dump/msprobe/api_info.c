@@ -3,7 +3,6 @@
  * ptdbg_ascend's overflow replay and accuracy checker. */
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "dump/io/file_name.h"

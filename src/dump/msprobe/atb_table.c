@@ -3,7 +3,6 @@
  * execution. */
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "dump/io/file_name.h"

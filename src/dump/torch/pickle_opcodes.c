@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The opcodes of pickles: a stack machine that builds values and does nothing else. */
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
