@@ -374,7 +374,8 @@ static void fill_argument(struct naming *names, const struct gd_node_info *info,
 }
 
 /* JSON's 1 may be Python's 1.0: next to a float it counts as one. */
-static void is_alike(struct command_call *call, struct probe_side *a, const struct probe_side *b)
+static void match_int_to_float(struct command_call *call, struct probe_side *a,
+                               const struct probe_side *b)
 {
     if (strcmp(a->dtype, CLASS_INT) == 0 && strcmp(b->dtype, CLASS_FLOAT) == 0) {
         set_argument(call, a, b->dtype, inspect_printf(call, "%s.0", a->figure[0]));
@@ -401,8 +402,8 @@ static int add_argument(struct naming *a, struct naming *b, uint32_t unit,
             fill_argument(b, y, &y->attrs[i], &probe->b);
         }
     }
-    is_alike(a->call, &probe->a, &probe->b);
-    is_alike(a->call, &probe->b, &probe->a);
+    match_int_to_float(a->call, &probe->a, &probe->b);
+    match_int_to_float(a->call, &probe->b, &probe->a);
     if (strcmp(probe->a.dtype, probe->b.dtype) != 0) {
         no_side(&probe->b);
     }

@@ -301,7 +301,7 @@ static bool has_word(const char *word, const char *const *list)
 }
 
 /* Calls that return uninitialised memory, or whose inputs have not arrived yet. */
-static void is_ignored(const struct judging *j, bool *all, bool *inputs)
+static void note_ignored(const struct judging *j, bool *all, bool *inputs)
 {
     static const char *const empty[] = {
         "empty",     "empty_like",        "numpy",         "to", "__setitem__", "empty_with_format",
@@ -320,7 +320,7 @@ static void judge_call(struct judging *j)
 {
     bool all, inputs;
 
-    is_ignored(j, &all, &inputs);
+    note_ignored(j, &all, &inputs);
     for (size_t i = inputs ? j->inputs : 0; !all && i < j->count; i++) {
         judge_row(j, i);
     }
