@@ -34,10 +34,12 @@ struct find_condition {
     double limit;
 };
 
-static const struct {
-    const char *word;
+struct find_word {
+    const char *text;
     enum find_test test;
-} find_words[] = {
+};
+
+static const struct find_word find_words[] = {
     {"nonfinite", FIND_NONFINITE},
     {"nan", FIND_NAN},
     {"inf", FIND_INF},
@@ -48,10 +50,7 @@ static const struct {
     {"max", FIND_MAX},
 };
 
-static const struct {
-    const char *sign;
-    enum find_test test;
-} find_signs[] = {
+static const struct find_word find_signs[] = {
     {"<=", FIND_LE}, {">=", FIND_GE}, {"==", FIND_EQ},
     {"!=", FIND_NE}, {"<", FIND_LT},  {">", FIND_GT},
 };
@@ -68,8 +67,8 @@ static int parse_comparison(const char **text, struct find_condition *ret, struc
     ret->absolute = strncmp(p, "abs", 3) == 0;
     p = skip_blanks(p + (ret->absolute ? 3 : 0));
     for (size_t i = 0; i < sizeof(find_signs) / sizeof(find_signs[0]); i++) {
-        size_t len = strlen(find_signs[i].sign);
-        if (strncmp(p, find_signs[i].sign, len) != 0) {
+        size_t len = strlen(find_signs[i].text);
+        if (strncmp(p, find_signs[i].text, len) != 0) {
             continue;
         }
         p = skip_blanks(p + len);
@@ -78,7 +77,7 @@ static int parse_comparison(const char **text, struct find_condition *ret, struc
         ret->limit = strtod(p, &end);
         if (end == p || (*end != '\0' && *end != ' ' && *end != '\t')) {
             return gd_fail(err, GD_EUSAGE, "expected a number after %s, not \"%.40s\"",
-                           find_signs[i].sign, p);
+                           find_signs[i].text, p);
         }
         *text = end;
         return GD_OK;
@@ -93,7 +92,7 @@ static int parse_condition(const char **text, struct find_condition *ret, struct
     const char *p = skip_blanks(*text);
     size_t len = strcspn(p, " \t");
     for (size_t i = 0; i < sizeof(find_words) / sizeof(find_words[0]); i++) {
-        if (strlen(find_words[i].word) == len && memcmp(p, find_words[i].word, len) == 0) {
+        if (strlen(find_words[i].text) == len && memcmp(p, find_words[i].text, len) == 0) {
             ret->test = find_words[i].test;
             *text = p + len;
             return GD_OK;

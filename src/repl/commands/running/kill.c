@@ -6,8 +6,8 @@
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"
 
-#define END_PATIENCE                                                                               \
-    10.0 /* seconds for the rest of the step and for saving; Ctrl-C ends the wait */
+/* Seconds for the rest of the step and for saving; Ctrl-C ends the wait. */
+#define END_PATIENCE 10.0
 
 /* Asks the training to end and waits. false: it cannot be asked. */
 static bool end_training(struct command_call *call, struct gd_session *session)
