@@ -6,6 +6,7 @@ A test file defines unittest.TestCase classes and ends with `harness.main()`. A 
 """
 import contextlib
 import importlib
+import json
 import os
 import pathlib
 import queue
@@ -24,6 +25,7 @@ BUILD = pathlib.Path(os.environ.get("GRADB_BUILD_ROOT", "build"))
 SOURCE = pathlib.Path(os.environ.get("GRADB_SOURCE_ROOT", pathlib.Path(__file__).resolve().parent.parent))
 GRADB = BUILD / "src" / "gradb"
 CHARLM = BUILD / "examples" / "charlm" / "charlm"
+SMALL = ("--layers", "1", "--width", "16", "--heads", "2", "--context", "16")  # charlm's network, when it does not matter
 DEADLINE = float(os.environ.get("GRADB_TEST_DEADLINE", "60"))
 
 # A background job of a shell ignores these signals, and the processes that we start would inherit that.
@@ -240,6 +242,12 @@ class Gradb:
         end_all_of(self.home.name)
         self.process.wait()
         self.home.cleanup()
+
+
+def records(done, *types, mixed=False):
+    """The JSON records that gradb printed, or those of some types; mixed: among lines of the training."""
+    found = [json.loads(line) for line in done.stdout.splitlines() if not mixed or line.startswith("{")]
+    return [record for record in found if not types or record["type"] in types]
 
 
 def typed(*commands):

@@ -128,8 +128,7 @@ static bool is_holding(struct world *w)
 
 static void begin_hold(struct both *b)
 {
-    struct gd_err err;
-    assert_ok(ask_command(b, "hold", "", GD_NO_NODE, &err));
+    assert_ok(ask_command(b, "hold", "", GD_NO_NODE, NULL));
     world_until(&b->w, "the command to begin", is_holding);
 }
 
@@ -240,14 +239,13 @@ static void a_thread_that_talks_does_not_lock_up(void **state)
 {
     struct both *b = *state;
     pthread_t talker;
-    struct gd_err err = {0};
     b->e.stats = true;
     eager_begin(&b->e, &b->w);
     assert_int_equal(pthread_create(&talker, NULL, log_endlessly, &b->e), 0);
     for (int i = 0; i < 20; i++) {
         struct gd_tensor *tensor = NULL;
         world_run(&b->w, GD_RUN_STEP, 1, NULL);
-        assert_ok(world_fetch(&b->w, "net/op1", GD_CURRENT, NULL, &tensor, NULL, &err));
+        assert_ok(world_fetch(&b->w, "net/op1", GD_CURRENT, NULL, &tensor, NULL, NULL));
         gd_tensor_unref(tensor);
         run_command(b, "overflow", "", GD_NO_NODE);
     }
@@ -282,9 +280,8 @@ static bool is_told(struct world *w)
 /* The trainer has heard all that was said to it, and may pass the gate. */
 static void open_gate(struct both *b)
 {
-    struct gd_err err;
     told = false;
-    assert_ok(gd_target_watch_costs(world_session(&b->w)->target, on_costs, NULL, &err));
+    assert_ok(gd_target_watch_costs(world_session(&b->w)->target, on_costs, NULL, NULL));
     world_until(&b->w, "the trainer to have heard", is_told);
     atomic_store(&b->e.gate, 0);
 }
@@ -320,15 +317,14 @@ static void interrupted_at(void **state)
 static void interrupted_behind_ignored_breakpoints(void **state)
 {
     struct both *b = *state;
-    struct gd_err err;
     struct gd_breakpoint *point = NULL;
     eager_begin(&b->e, &b->w);
     const struct gd_session *session = world_session(&b->w);
-    assert_ok(gd_debugger_break(b->w.debugger, "net/op1", false, &point, &err));
+    assert_ok(gd_debugger_break(b->w.debugger, "net/op1", false, &point, NULL));
     point->ignore = 1000000;
     atomic_store(&b->e.gate, 5);
     world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
-    assert_ok(gd_target_interrupt_at(session->target, 9, &err));
+    assert_ok(gd_target_interrupt_at(session->target, 9, NULL));
     open_gate(b);
     world_until_stops(&b->w, 2);
     assert_string_equal(gd_stop_reason_name(session->stop.reason), "interrupt");
@@ -341,15 +337,14 @@ static void interrupted_behind_ignored_breakpoints(void **state)
 static void interrupted_at_of_the_next_run(void **state)
 {
     struct both *b = *state;
-    struct gd_err err;
     eager_begin(&b->e, &b->w);
     const struct gd_session *session = world_session(&b->w);
-    assert_ok(gd_target_interrupt_at(session->target, 3, &err));
+    assert_ok(gd_target_interrupt_at(session->target, 3, NULL));
     world_run(&b->w, GD_RUN_NEXT, 100000, NULL);
     assert_string_equal(gd_stop_reason_name(session->stop.reason), "interrupt");
     assert_true(session->stop.at_step_end);
     assert_int_equal(session->stop.step, 3);
-    assert_ok(gd_target_interrupt_at(session->target, 4, &err));
+    assert_ok(gd_target_interrupt_at(session->target, 4, NULL));
     world_run(&b->w, GD_RUN_NEXT, 1, NULL);
     assert_string_equal(gd_stop_reason_name(session->stop.reason), "node");
     world_run(&b->w, GD_RUN_STEP, 3, NULL);
@@ -361,12 +356,11 @@ static void interrupted_at_of_the_next_run(void **state)
 static void interrupts_taken_back(void **state)
 {
     struct both *b = *state;
-    struct gd_err err;
     eager_begin(&b->e, &b->w);
     const struct gd_session *session = world_session(&b->w);
     atomic_store(&b->e.gate, 2);
     world_resume(&b->w, GD_RUN_STEP, 4, NULL);
-    assert_ok(gd_target_interrupt_at(session->target, 6, &err));
+    assert_ok(gd_target_interrupt_at(session->target, 6, NULL));
     open_gate(b);
     world_until_stops(&b->w, 2);
     assert_int_equal(session->stop.step, 4);
@@ -374,8 +368,8 @@ static void interrupts_taken_back(void **state)
     assert_int_equal(session->stop.step, 8);
     atomic_store(&b->e.gate, 9);
     world_resume(&b->w, GD_RUN_STEP, 4, NULL);
-    assert_ok(gd_target_interrupt_at(session->target, 10, &err));
-    assert_ok(gd_target_interrupt_at(session->target, 0, &err));
+    assert_ok(gd_target_interrupt_at(session->target, 10, NULL));
+    assert_ok(gd_target_interrupt_at(session->target, 0, NULL));
     open_gate(b);
     world_until_stops(&b->w, 4);
     assert_string_equal(gd_stop_reason_name(session->stop.reason), "step");

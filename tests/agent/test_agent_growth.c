@@ -98,14 +98,13 @@ static void a_breakpoint_waits_for_its_node(void **state)
 {
     struct both *b = *state;
     struct gd_breakpoint *point = NULL;
-    struct gd_err err;
     begin_training(b);
-    assert_ok(gd_debugger_break(b->w.debugger, "net/op5", false, &point, &err));
+    assert_ok(gd_debugger_break(b->w.debugger, "net/op5", false, &point, NULL));
     world_run(&b->w, GD_RUN_CONTINUE, 0, NULL);
     expect_stop(b, "breakpoint", 1, "net/op5");
     world_run(&b->w, GD_RUN_CONTINUE, 0, NULL);
     expect_stop(b, "breakpoint", 2, "net/op5");
-    assert_ok(gd_debugger_delete_breakpoint(b->w.debugger, point->number, &err));
+    assert_ok(gd_debugger_delete_breakpoint(b->w.debugger, point->number, NULL));
 }
 
 /* A first debugger stop with some nodes; the watchpoint's own are still to come. */
@@ -141,10 +140,9 @@ static bool is_done(struct world *w)
 static void without_a_debugger_nothing_waits(void **state)
 {
     struct both *b = *state;
-    struct gd_err err;
     begin_training(b);
     b->e.steps = 3;
-    assert_ok(gd_target_detach(world_session(&b->w)->target, &err));
+    assert_ok(gd_target_detach(world_session(&b->w)->target, NULL));
     world_until(&b->w, "the end of the training", is_done);
     assert_int_equal(atomic_load(&b->e.synced), 0);
     assert_int_equal(atomic_load(&b->e.unsynced), 3);

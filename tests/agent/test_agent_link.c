@@ -187,13 +187,12 @@ static void running_run_holds_at_the_next_step(void **state)
 static void detached_run_goes_on(void **state)
 {
     struct both *b = *state;
-    struct gd_err err;
     int port = world_port(&b->w);
     b->toy.wait = 60;
     toy_start(&b->toy, &b->w);
     world_until_stops(&b->w, 1);
     world_run(&b->w, GD_RUN_NEXT, 4, NULL);
-    assert_ok(gd_target_detach(world_session(&b->w)->target, &err));
+    assert_ok(gd_target_detach(world_session(&b->w)->target, NULL));
     world_until(&b->w, "the detachment", world_has_ended);
     assert_int_equal(b->w.finished, 1);
     assert_string_equal(world_session(&b->w)->end_text, "detached");
@@ -277,7 +276,6 @@ static int child_of_fork(struct toy *toy, bool bare)
 
 static void leave_child_alone(struct both *b, bool bare)
 {
-    struct gd_err err;
     int status = -1;
     b->toy.wait = 60;
     toy_start(&b->toy, &b->w);
@@ -293,7 +291,7 @@ static void leave_child_alone(struct both *b, bool bare)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     world_run(&b->w, GD_RUN_NEXT, 1, NULL); /* the parent noticed nothing */
     assert_string_equal(world_session(&b->w)->stop.node_name, "net/ReLU-op2");
-    assert_ok(gd_target_kill(world_session(&b->w)->target, &err));
+    assert_ok(gd_target_kill(world_session(&b->w)->target, NULL));
     world_until(&b->w, "the end of the training", world_has_ended);
     assert_int_equal(b->w.logs, 1);
     toy_join(&b->toy);
@@ -326,13 +324,12 @@ static int count_segments(pid_t pid)
 static void shared_memory_leaves_nothing_behind(void **state)
 {
     struct both *b = *state;
-    struct gd_err err = {0};
     struct gd_tensor *tensor = NULL;
     b->toy.wait = 60;
     toy_start(&b->toy, &b->w);
     world_until_stops(&b->w, 1);
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
-    assert_ok(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, NULL, &tensor, NULL, &err));
+    assert_ok(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, NULL, &tensor, NULL, NULL));
     /* In use on both sides, and without a name already: nothing is left if both die now. */
     assert_int_equal(count_segments(getpid()), 0);
     gd_tensor_unref(tensor);

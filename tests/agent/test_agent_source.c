@@ -67,8 +67,7 @@ static void values_are_asked_for(void **state)
     expect_values(b, "net/op1", GD_CURRENT, 3, eager_value(3, 1, 0));
     expect_values(b, "net/op2", GD_CURRENT, 2, eager_value(2, 2, 0));
     struct gd_tensor *tensor = NULL;
-    struct gd_err err = {0};
-    assert_ok(world_fetch(&b->w, "net/op1", GD_CURRENT, "[2:4]", &tensor, NULL, &err));
+    assert_ok(world_fetch(&b->w, "net/op1", GD_CURRENT, "[2:4]", &tensor, NULL, NULL));
     assert_int_equal(tensor->shape.dim[0], 2);
     gd_tensor_unref(tensor);
 }
@@ -117,10 +116,9 @@ static void statistics_that_we_compute(void **state)
 {
     struct both *b = *state;
     struct gd_stats stats;
-    struct gd_err err = {0};
     eager_begin(&b->e, &b->w);
     world_run(&b->w, GD_RUN_STEP, 2, NULL);
-    assert_ok(world_stats(&b->w, "net/op2", GD_CURRENT, &stats, NULL, &err));
+    assert_ok(world_stats(&b->w, "net/op2", GD_CURRENT, &stats, NULL, NULL));
     assert_true(stats.min == (double)eager_value(2, 2, 0));
     assert_int_equal(atomic_load(&b->e.locates) > 0, 1);
     world_until(&b->w, "the release", is_released);
@@ -188,16 +186,14 @@ static void set_watch(struct both *b, const char *condition, const char *where,
 
 static void keep_all(struct both *b)
 {
-    struct gd_err err = {0};
     snprintf(b->w.debugger->settings.keep_previous, sizeof(b->w.debugger->settings.keep_previous),
              "all");
-    assert_ok(gd_debugger_apply_keep_previous(b->w.debugger, &err));
+    assert_ok(gd_debugger_apply_keep_previous(b->w.debugger, NULL));
 }
 
 static void previous_values_are_kept_by_the_source(void **state)
 {
     struct both *b = *state;
-    struct gd_err err = {0};
     b->e.keeps = true;
     eager_begin(&b->e, &b->w);
     keep_all(b);
@@ -207,7 +203,7 @@ static void previous_values_are_kept_by_the_source(void **state)
     expect_values(b, "net/op0", GD_PREVIOUS, 2, eager_value(2, 0, 0));
     expect_values(b, "net/w", GD_PREVIOUS, 2, eager_weight(2, 0));
     b->w.debugger->settings.keep_previous[0] = '\0';
-    assert_ok(gd_debugger_apply_keep_previous(b->w.debugger, &err));
+    assert_ok(gd_debugger_apply_keep_previous(b->w.debugger, NULL));
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     assert_int_equal(atomic_load(&b->e.kept), 0);
 }
@@ -313,7 +309,6 @@ static bool are_costs_told(struct world *w)
 static void a_verdict_counts_before_it_is_waited_for(void **state)
 {
     struct both *b = *state;
-    struct gd_err err = {0};
     b->e.stats = true;
     b->e.nan_op = 1;
     b->e.nan_step = 2;
@@ -327,7 +322,7 @@ static void a_verdict_counts_before_it_is_waited_for(void **state)
     world_until(&b->w, "the source to be asked", is_holding);
     world_until(&b->w, "the hit", has_hit);
     costs_told = false; /* what is answered after the verdict has come */
-    assert_ok(gd_watch_costs(b->w.debugger, on_costs, &costs_told, &err));
+    assert_ok(gd_watch_costs(b->w.debugger, on_costs, &costs_told, NULL));
     world_until(&b->w, "the costs", are_costs_told);
     assert_true(is_holding(&b->w));
     sem_post(&b->e.let_go);
@@ -349,9 +344,8 @@ static void end_of_step_watchpoints_see_what_is_gone(void **state)
     assert_true(world_session(&b->w)->stop.at_step_end);
     atomic_store(&b->e.odd, EAGER_GONE);
     struct gd_tensor *tensor = NULL;
-    struct gd_err err = {0};
     int64_t step = 0;
-    assert_ok(world_fetch(&b->w, "net/op3", GD_CURRENT, NULL, &tensor, &step, &err));
+    assert_ok(world_fetch(&b->w, "net/op3", GD_CURRENT, NULL, &tensor, &step, NULL));
     assert_int_equal(step, 2);
     gd_tensor_unref(tensor);
     atomic_store(&b->e.odd, EAGER_SANE);
@@ -380,8 +374,7 @@ static void differences_come_from_the_source(void **state)
     world_run(&b->w, GD_RUN_STEP, 3, NULL);
     assert_int_equal(atomic_load(&b->e.kept) > 0, 1);
     struct gd_stats stats;
-    struct gd_err err = {0};
-    assert_ok(world_stats(&b->w, "net/op0", GD_CURRENT, &stats, NULL, &err));
+    assert_ok(world_stats(&b->w, "net/op0", GD_CURRENT, &stats, NULL, NULL));
     assert_true(stats.has_prev);
     assert_true(stats.mean_abs_delta == 1000.0);
 }

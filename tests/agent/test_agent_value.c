@@ -79,10 +79,9 @@ static void expect_no_value(struct both *b, const char *name, enum gd_iter iter)
 static void before_the_first_step(void **state)
 {
     struct both *b = *state;
-    struct gd_err err = {0};
     struct gd_tensor *tensor = NULL;
     int64_t step = -2;
-    assert_ok(world_fetch(&b->w, "net/w", GD_CURRENT, NULL, &tensor, &step, &err));
+    assert_ok(world_fetch(&b->w, "net/w", GD_CURRENT, NULL, &tensor, &step, NULL));
     assert_int_equal(step, 0);
     assert_true(gd_tensor_get(tensor, 3) == -4);
     gd_tensor_unref(tensor);
@@ -110,9 +109,8 @@ static void inside_a_step(void **state)
 static void previous_values(void **state)
 {
     struct both *b = *state;
-    struct gd_err err;
     gd_node_id keep[] = {world_node(&b->w, "net/w"), world_node(&b->w, "net/MatMul-op1")};
-    assert_ok(gd_target_keep_previous(world_session(&b->w)->target, keep, 2, &err));
+    assert_ok(gd_target_keep_previous(world_session(&b->w)->target, keep, 2, NULL));
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     expect_no_value(b, "net/MatMul-op1", GD_PREVIOUS);
     world_run(&b->w, GD_RUN_STEP, 1, NULL); /* stands after step 2: previous is step 1's */
@@ -126,7 +124,7 @@ static void previous_values(void **state)
     world_run(&b->w, GD_RUN_STEP, 4, NULL); /* steps that nobody looked at are kept, too */
     check_value(b, "net/w", TOY_W, GD_CURRENT, 6);
     check_value(b, "net/w", TOY_W, GD_PREVIOUS, 5);
-    assert_ok(gd_target_keep_previous(world_session(&b->w)->target, NULL, 0, &err));
+    assert_ok(gd_target_keep_previous(world_session(&b->w)->target, NULL, 0, NULL));
     expect_no_value(b, "net/w", GD_PREVIOUS);
 }
 
@@ -178,13 +176,12 @@ static void sends_slices(void **state)
 static void large_values(void **state)
 {
     struct both *b = *state;
-    struct gd_err err = {0};
     struct gd_tensor *kept[4] = {0};
     for (int i = 1; i <= 16; i++) {
         world_run(&b->w, GD_RUN_STEP, 1, NULL);
         struct gd_tensor *tensor = NULL;
         int64_t step = 0;
-        assert_ok(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, NULL, &tensor, &step, &err));
+        assert_ok(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, NULL, &tensor, &step, NULL));
         assert_int_equal(step, i);
         gd_tensor_unref(kept[i % 4]);
         kept[i % 4] = tensor;
@@ -195,7 +192,7 @@ static void large_values(void **state)
         }
     }
     struct gd_tensor *part = NULL;
-    assert_ok(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, "[::-2]", &part, NULL, &err));
+    assert_ok(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, "[::-2]", &part, NULL, NULL));
     assert_int_equal(part->shape.dim[0], TOY_BIG / 2);
     assert_true(gd_tensor_get(part, 0) == toy_value(16, TOY_BIG_NODE, TOY_BIG - 1));
     gd_tensor_unref(part);
@@ -240,11 +237,10 @@ static void shared_memory_can_be_off(void **state)
 static void tensors_outlive_the_trainer(void **state)
 {
     struct both *b = *state;
-    struct gd_err err = {0};
     struct gd_tensor *tensor = NULL;
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
-    assert_ok(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, NULL, &tensor, NULL, &err));
-    assert_ok(gd_target_kill(world_session(&b->w)->target, &err));
+    assert_ok(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, NULL, &tensor, NULL, NULL));
+    assert_ok(gd_target_kill(world_session(&b->w)->target, NULL));
     world_until(&b->w, "the end of the training", world_has_ended);
     gd_debugger_reap(b->w.debugger);
     assert_true(gd_tensor_get(tensor, 0) == toy_value(1, TOY_BIG_NODE, 0));
@@ -303,13 +299,12 @@ static bool all_answered(struct world *w)
 static void going_on_answers_what_waits(void **state)
 {
     struct both *b = *state;
-    struct gd_err err;
     struct gd_tensor_ref ref = {.node = world_node(&b->w, "net/Big-op4")};
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     answers = refused = 0;
     for (int i = 0; i < 300; i++) {
         assert_ok(
-            gd_target_fetch(world_session(&b->w)->target, &ref, NULL, count_answer, NULL, &err));
+            gd_target_fetch(world_session(&b->w)->target, &ref, NULL, count_answer, NULL, NULL));
     }
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     world_until(&b->w, "the answers", all_answered);

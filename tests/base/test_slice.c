@@ -29,10 +29,9 @@ static void texts_come_back(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gd_buf out = GD_BUF_INIT(200);
         struct gd_slice slice;
-        struct gd_err err;
         size_t used;
 
-        assert_ok(gd_slice_parse(cases[i].typed, strlen(cases[i].typed), &used, &slice, &err));
+        assert_ok(gd_slice_parse(cases[i].typed, strlen(cases[i].typed), &used, &slice, NULL));
         assert_int_equal(used, strlen(cases[i].typed));
         assert_ok(gd_slice_text(&slice, &out));
         assert_string_equal(gd_buf_text(&out), cases[i].text);

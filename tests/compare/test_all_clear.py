@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An "all is well" says how much was checked; if nothing could be checked, it is an error. The origin of NaN is an
 operator, not a parameter that was dumped after the update."""
-import json
 import unittest
 
 import harness
 import numpy as np
 
 NODES = (("MatMul", "Default_fc1-Dense_MatMul-op1"), ("Log", "Default_Log-op2"), ("ReLU", "Default_relu-ReLU_ReLU-op3"))
+CHARLM = [harness.CHARLM, "--data", harness.SOURCE / "LICENSES" / "MIT.txt", *harness.SMALL, "--batch", "4",
+          "--threads", "1", "--steps", "9"]
 
 
 def gradb(*commands, text=False):
@@ -15,7 +16,7 @@ def gradb(*commands, text=False):
     done = harness.run_gradb("-nx", "-q", "--batch", *([] if text else ["--json"]), *harness.typed(*commands))
     if text:
         return done.stdout + done.stderr, done.returncode
-    return [json.loads(line) for line in done.stdout.splitlines()], done.returncode
+    return harness.records(done), done.returncode
 
 
 def save(folder, kind, name, at, io, value):
@@ -95,12 +96,9 @@ class AllClear(unittest.TestCase):
 
     def test_values_of_the_step_before_do_not_count(self):
         """Within a step, what has not run yet still has its old value."""
-        charlm = [str(harness.CHARLM), "--data", str(harness.SOURCE / "LICENSES" / "MIT.txt"), "--layers", "1",
-                  "--width", "16", "--heads", "2", "--context", "16", "--batch", "4", "--threads", "1", "--steps", "9"]
         done = harness.run_gradb("-nx", "-q", "--batch", "--json", "-ex", "step 2", "-ex", "first-nonfinite", "-ex",
-                                 "next 5", "-ex", "first-nonfinite", "-ex", "kill", "run", "--", *charlm)
-        whole, part = [record for record in map(json.loads, done.stdout.splitlines())
-                       if record["type"] == "first-nonfinite"]
+                                 "next 5", "-ex", "first-nonfinite", "-ex", "kill", "run", "--", *CHARLM)
+        whole, part = harness.records(done, "first-nonfinite")
         self.assertEqual(whole["not_checked"], 0)
         self.assertGreater(part["not_checked"], 50)
         self.assertEqual(part["checked"] + part["not_checked"], whole["checked"])
@@ -108,20 +106,17 @@ class AllClear(unittest.TestCase):
 
     def test_a_session_is_compared_in_its_step(self):
         """What has not run yet is left out, and counted."""
-        charlm = [str(harness.CHARLM), "--data", str(harness.SOURCE / "LICENSES" / "MIT.txt"), "--layers", "1",
-                  "--width", "16", "--heads", "2", "--context", "16", "--batch", "4", "--threads", "1", "--steps", "9"]
         path = self.root / "step.npz"
         done = harness.run_gradb("-nx", "-q", "--batch", "--json", "-ex", "step 2", "-ex", f"save all {path}", "-ex",
                                  f"compare @1 {path}", "-ex", "next 5", "-ex", f"compare @1 {path}", "-ex",
-                                 f"compare @1 {path} --on head.bias", "-ex", "kill", "run", "--", *charlm)
-        all_records = [json.loads(line) for line in done.stdout.splitlines()]
-        whole, part = [record for record in all_records if record["type"] == "compare"][:2]
+                                 f"compare @1 {path} --on head.bias", "-ex", "kill", "run", "--", *CHARLM)
+        whole, part = harness.records(done, "compare")[:2]
         self.assertEqual(whole["of_other_steps"], 0)
         self.assertGreater(part["of_other_steps"], 50)
         self.assertEqual(part["compared"] + part["of_other_steps"], whole["compared"])
         self.assertIn("not compared: their values are of an earlier step", harness.run_gradb(
             "-nx", "-q", "--batch", "-ex", "step 2", "-ex", "next 5", "-ex", f"compare @1 {path}", "-ex", "kill", "run",
-            "--", *charlm).stdout)
+            "--", *CHARLM).stdout)
 
     def test_what_was_not_compared_does_not_agree(self):
         """There are only gradients: nothing is said about the forward pass."""

@@ -9,6 +9,7 @@ import unittest
 
 import harness
 import numpy as np
+from wire import field
 
 
 def gradb(*commands, cwd, text=False):
@@ -16,7 +17,7 @@ def gradb(*commands, cwd, text=False):
     done = harness.run_gradb("-nx", "-q", "--batch", *([] if text else ["--json"]), *harness.typed(*commands), cwd=cwd)
     if text:
         return done.stdout, done
-    return [json.loads(line) for line in done.stdout.splitlines()], done
+    return harness.records(done), done
 
 
 def number(text):
@@ -46,26 +47,13 @@ def safetensors(path, tensors):
     path.write_bytes(struct.pack("<Q", len(head)) + head + b"".join(blobs))
 
 
-def varint(value):
-    out = b""
-    while True:
-        value, low = value >> 7, value & 0x7f
-        out += bytes([low | (0x80 if value else 0)])
-        if not value:
-            return out
-
-
-def field(tag, data):
-    return bytes([tag]) + varint(len(data)) + data
-
-
 def ckpt(path, tensors):
     """A MindSpore checkpoint of (name, array): float32 parameters, as its proto has them."""
     out = b""
     for name, array in tensors:
-        dims = b"".join(b"\x08" + varint(n) for n in array.shape)
-        tensor = dims + field(0x12, b"Float32") + field(0x1a, array.astype("<f4").tobytes())
-        out += field(0x0a, field(0x0a, name.encode()) + field(0x12, tensor))
+        dims = b"".join(field(1, n) for n in array.shape)
+        tensor = dims + field(2, "Float32") + field(3, array.astype("<f4").tobytes())
+        out += field(1, field(1, name) + field(2, tensor))
     path.write_bytes(out)
 
 

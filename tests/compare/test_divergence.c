@@ -17,9 +17,8 @@ static struct gd_graph *make_chain(gd_node_id id[NODES])
 {
     struct gd_graph *graph;
     struct gd_output output = {.dtype = GD_FLOAT32, .shape = {.rank = 1, .dim = {SIZE}}};
-    struct gd_err err;
 
-    assert_ok(gd_graph_create(0, &graph, &err));
+    assert_ok(gd_graph_create(0, &graph, NULL));
     for (uint32_t i = 0; i < NODES; i++) {
         struct gd_node_desc desc = {.name = names[i],
                                     .type = i == 3 ? "AllReduce" : names[i],
@@ -28,12 +27,12 @@ static struct gd_graph *make_chain(gd_node_id id[NODES])
                                     .order = i};
         struct gd_edge edge = {.node = i ? id[i - 1] : GD_NO_NODE};
 
-        assert_ok(gd_graph_add(graph, &desc, &id[i], &err));
+        assert_ok(gd_graph_add(graph, &desc, &id[i], NULL));
         if (i > 0) {
-            assert_ok(gd_graph_connect(graph, id[i], &edge, 1, &err));
+            assert_ok(gd_graph_connect(graph, id[i], &edge, 1, NULL));
         }
     }
-    assert_ok(gd_graph_commit(graph, &err));
+    assert_ok(gd_graph_commit(graph, NULL));
     return graph;
 }
 
@@ -42,15 +41,14 @@ static struct gd_source *make_values(float first)
     struct gd_shape shape = {.rank = 1, .dim = {SIZE}};
     struct gd_tensor *tensor;
     struct gd_source *source;
-    struct gd_err err;
     float *at;
 
-    assert_ok(gd_tensor_create(GD_FLOAT32, &shape, 0, &tensor, &err));
+    assert_ok(gd_tensor_create(GD_FLOAT32, &shape, 0, &tensor, NULL));
     at = (float *)(void *)gd_tensor_bytes_mut(tensor);
     for (int i = 0; i < SIZE; i++) {
         at[i] = first + (float)i;
     }
-    assert_ok(gd_source_of_tensor(tensor, &source, &err));
+    assert_ok(gd_source_of_tensor(tensor, &source, NULL));
     gd_tensor_unref(tensor);
     return source;
 }
@@ -59,8 +57,6 @@ static struct gd_source *make_values(float first)
 static void fill_table(struct gd_table *table, const struct gd_graph *graph,
                        const gd_node_id id[NODES], const char *what)
 {
-    struct gd_err err;
-
     gd_table_init(table);
     table->graph = graph;
     for (int i = 0; i < NODES; i++) {
@@ -70,9 +66,9 @@ static void fill_table(struct gd_table *table, const struct gd_graph *graph,
             continue;
         }
         item.source = make_values((float)i + (what[i] == '!' ? 0.5F : 0));
-        assert_ok(gd_table_unit(table, names[i], i == 3 ? "AllReduce" : "", &err));
+        assert_ok(gd_table_unit(table, names[i], i == 3 ? "AllReduce" : "", NULL));
         table->unit[table->unit_count - 1].node = id[i];
-        assert_ok(gd_table_add(table, &item, &err));
+        assert_ok(gd_table_add(table, &item, NULL));
         gd_source_unref(item.source);
     }
 }
@@ -86,12 +82,11 @@ static void find_divergence(const char *a, const char *b, struct gd_divergence *
     struct gd_table left, right;
     gd_node_id id[NODES];
     struct gd_graph *graph = make_chain(id);
-    struct gd_err err;
 
     fill_table(&left, graph, id, a);
     fill_table(&right, graph, id, b);
-    assert_ok(gd_match_tables(&left, &right, &match, &matching, &err));
-    assert_ok(gd_divergence_find(&left, &right, &matching, &options, ret, &err));
+    assert_ok(gd_match_tables(&left, &right, &match, &matching, NULL));
+    assert_ok(gd_divergence_find(&left, &right, &matching, &options, ret, NULL));
     *at = "";
     for (int i = 0; i < NODES && ret->at.b != UINT32_MAX; i++) {
         if (strcmp(right.unit[ret->at.b].name, names[i]) == 0) {
@@ -228,14 +223,13 @@ static void test_common_names(void **state)
 static void add_many(struct gd_table *table, int first)
 {
     struct gd_item item = {.name = "0"};
-    struct gd_err err;
     char name[64];
 
     gd_table_init(table);
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof(name), "Default/net/Add-op%d", first + i);
-        assert_ok(gd_table_unit(table, name, "Add", &err));
-        assert_ok(gd_table_add(table, &item, &err));
+        assert_ok(gd_table_unit(table, name, "Add", NULL));
+        assert_ok(gd_table_add(table, &item, NULL));
     }
 }
 
@@ -245,11 +239,10 @@ static void test_same_names(void **state)
     struct gd_match_options options = {.last = GD_HOW_RULES};
     struct gd_matching matching;
     struct gd_table a, b;
-    struct gd_err err;
 
     add_many(&a, 1);
     add_many(&b, MANY + 1);
-    assert_ok(gd_match_tables(&a, &b, &options, &matching, &err));
+    assert_ok(gd_match_tables(&a, &b, &options, &matching, NULL));
     assert_int_equal(matching.count, MANY);
     for (uint32_t i = 0; i < MANY; i++) {
         assert_int_equal(matching.match[i].a, i);
@@ -268,8 +261,6 @@ struct op {
 
 static void add_operators(struct gd_table *table, const struct op *list, size_t count)
 {
-    struct gd_err err;
-
     gd_table_init(table);
     for (size_t i = 0; i < count; i++) {
         struct gd_item item = {.name = "0",
@@ -277,9 +268,9 @@ static void add_operators(struct gd_table *table, const struct op *list, size_t 
                                .has_shape = true,
                                .shape = {.rank = 1, .dim = {list[i].size}}};
 
-        assert_ok(gd_table_unit(table, list[i].name, list[i].type, &err));
+        assert_ok(gd_table_unit(table, list[i].name, list[i].type, NULL));
         table->unit[i].ordered = true;
-        assert_ok(gd_table_add(table, &item, &err));
+        assert_ok(gd_table_add(table, &item, NULL));
     }
 }
 
@@ -290,11 +281,10 @@ static void check_layers(const struct op *a, size_t count_a, const struct op *b,
     struct gd_match_options options = {.last = GD_HOW_RULES};
     struct gd_matching matching;
     struct gd_table left, right;
-    struct gd_err err;
 
     add_operators(&left, a, count_a);
     add_operators(&right, b, count_b);
-    assert_ok(gd_match_tables(&left, &right, &options, &matching, &err));
+    assert_ok(gd_match_tables(&left, &right, &options, &matching, NULL));
     for (size_t i = 0; i < matching.count; i++) {
         const struct gd_match *match = &matching.match[i];
 

@@ -71,7 +71,7 @@ class Frameworks(unittest.TestCase):
         """The record of first-divergence."""
         done = harness.run_gradb("-q", "-nx", "--json", "--batch", "-ex",
                                  f"first-divergence {self.root / a} {self.root / b} " + " ".join(options))
-        record, = [line for line in map(json.loads, done.stdout.splitlines()) if line["type"] == "first-divergence"]
+        record, = harness.records(done, "first-divergence")
         self.assertEqual(done.returncode, 6 if record["found"] else 0)
         return record
 

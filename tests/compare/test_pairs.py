@@ -175,10 +175,9 @@ class Pairs(unittest.TestCase):
         args = harness.typed(*(line.format(self.folder) for line in lines))
         done = harness.run_gradb("-nx", "-q", "--batch", "--json", "--listen", "127.0.0.1:0", *args, "run", "--",
                                  harness.CHARLM, "--data", harness.SOURCE / "COPYING", "--seed", 7, "--threads", 1,
-                                 "--steps", 9, "--layers", 1, "--width", 16, "--heads", 2, "--context", 16)
-        records = [json.loads(line) for line in done.stdout.splitlines()]
-        whole, back = [record for record in records if record["type"] == "compare"][:2]
-        (one,) = [record for record in records if record["type"] == "comparison"]
+                                 "--steps", 9, *harness.SMALL)
+        whole, back = harness.records(done, "compare")[:2]
+        (one,) = harness.records(done, "comparison")
         (row,) = [row for row in whole["pairs"] if row["b"] == "Default/network/head.bias:0"]
         self.assertEqual((row["max_abs"], row["step"], row["how"]), (one["difference"]["max_abs"], 3, "name"))
         self.assertEqual((back["pairs"][0]["max_abs"], back["b"]), (row["max_abs"], "@1"))

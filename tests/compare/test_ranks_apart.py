@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """first-divergence of two dumps of several ranks: each rank separately, then the earliest; a collective whose inputs
 agree on every rank is the origin."""
-import json
 import unittest
 
 import harness
@@ -44,8 +43,7 @@ class Ranks(unittest.TestCase):
         write(self.root / name, wrong)
         line = " ".join(["first-divergence", str(self.root / name), str(self.root / "good"), *options])
         done = harness.run_gradb("-q", "-nx", "--json", "--batch", "-ex", line)
-        record, = [found for found in map(json.loads, done.stdout.splitlines())
-                   if found["type"] == "first-divergence"]
+        record, = harness.records(done, "first-divergence")
         self.assertEqual(done.returncode, 6 if record["found"] else 0, done.stderr)
         return record, harness.run_gradb("-q", "-nx", "--batch", "-ex", line).stdout
 

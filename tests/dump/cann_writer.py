@@ -4,6 +4,7 @@ records, device layouts of tensors. Nothing of gradb is used."""
 import struct
 
 import numpy as np
+from wire import field as message, varint
 
 MAGIC = 0x5A5A5A5A
 # Numbers of element types in dumps, and how wide an element is in bits.
@@ -25,23 +26,9 @@ FORMATS = {"NCHW": 0, "NHWC": 1, "ND": 2, "NC1HWC0": 3, "FRACTAL_Z": 4, "NC1HWC0
 
 # ---- protobuf --------------------------------------------------------------------------------------------
 
-def varint(value):
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes(out) + bytes([value])
-
-
 def number(field, value):
     """A field that is left out when it is 0, as proto3 has it."""
     return varint(field << 3) + varint(value) if value else b""
-
-
-def message(field, data):
-    data = data.encode() if isinstance(data, str) else data
-    return varint(field << 3 | 2) + varint(len(data)) + data
 
 
 def shape_message(field, dims, packed):

@@ -5,6 +5,7 @@ import hashlib
 import re
 
 import numpy as np
+from wire import field
 
 DTYPES = {"float32": "Float32", "float16": "Float16", "float64": "Float64", "int32": "Int32", "int64": "Int64",
           "int8": "Int8", "uint8": "UInt8", "bool": "Bool"}
@@ -101,24 +102,6 @@ class WholeGraphStatistic(Statistic):
         values = ["NA" if known[c] == "null" else known[c] for c in self.columns]
         self.rows.append(",".join([op_type, name, "5", "1", str(stamp), io.capitalize(), str(slot), str(array.nbytes),
                                    self.TYPES[array.dtype.name], "ND", "x".join(map(str, array.shape)), *values]))
-
-
-def varint(value):
-    """A protobuf integer."""
-    out = b""
-    value &= (1 << 64) - 1
-    while value > 0x7F:
-        out += bytes([value & 0x7F | 0x80])
-        value >>= 7
-    return out + bytes([value])
-
-
-def field(tag, value):
-    """A field: an integer, or bytes."""
-    if isinstance(value, int):
-        return varint(tag << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return varint(tag << 3 | 2) + varint(len(value)) + value
 
 
 def tensor_type(shape, elem=11):

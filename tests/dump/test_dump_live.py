@@ -50,7 +50,7 @@ class Steps(unittest.TestCase):
         done = gradb(cls.root, ["dump a --steps 2|4-5 --data full", "step 3", "dump b on weights --io all",
                                 "step 2", "save all all.npz", "info dump", "compare a @1", "dump off",
                                 "info dump", "step"], "--json")
-        cls.records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        cls.records = harness.records(done, mixed=True)
         cls.rank = cls.root / "a" / "rank_0"
         cls.graph = cls.rank / "net" / "0"
 
@@ -106,7 +106,7 @@ class Steps(unittest.TestCase):
         script.write_text("goto 4\nsave all again.npz\ninfo nodes -a\ninfo steps\n")
         done = harness.run_gradb("--batch", "--nx", "--json", "-x", script, "open", self.root / "a", cwd=self.root)
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-2000:])
-        records = {r["type"]: r for r in map(json.loads, done.stdout.splitlines())}
+        records = {r["type"]: r for r in harness.records(done)}
         self.assertEqual((records["open"]["formats"], records["open"]["left_out"]), (["mindspore-sync"], 0))
         self.assertEqual([s["step"] for s in records["steps"]["steps"]], [2, 4, 5])
         order = (self.rank / "execution_order" / "ms_execution_order_graph_0.csv").read_text().split("\n")[1:-1]
@@ -134,7 +134,7 @@ class Moves(unittest.TestCase):
 
     def stops(self, root, *first):
         done = gradb(root, [*first, *self.MOVES, "info dump"], "--json")
-        records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        records = harness.records(done, mixed=True)
         return [(r["step"], r.get("node"), r["at_step_end"]) for r in records if r["type"] == "stopped"][1:], records
 
     def test_they_are_dumped_on_the_way(self):
@@ -212,7 +212,7 @@ class Configurations(unittest.TestCase):
         (self.root / "it.json").write_text(text)
         (self.root / "commands").write_text("check-config it.json\n")
         done = harness.run_gradb("--no-tui", "--batch", "-nx", "--json", "-x", self.root / "commands", cwd=self.root)
-        [mistakes] = [r["mistakes"] for r in map(json.loads, done.stdout.splitlines()) if r["type"] == "check-config"]
+        [mistakes] = [r["mistakes"] for r in harness.records(done, "check-config")]
         return [m["line"] for m in mistakes], " / ".join(m["text"] for m in mistakes), done.returncode
 
     def test_mistakes_are_named_with_their_lines(self):

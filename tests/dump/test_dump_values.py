@@ -133,7 +133,7 @@ class Case(unittest.TestCase):
         script.write_text("".join(line + "\n" for line in lines))
         done = harness.run_gradb("--batch", "-nx", "--json", "-x", script, "open", directory, cwd=self.root)
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-2000:])
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        return harness.records(done)
 
 
 class Values(Case):
@@ -298,7 +298,7 @@ class Files(unittest.TestCase):
         script.write_text("".join(line + "\n" for line in lines))
         done = harness.run_gradb("--batch", "-nx", "--json", "-x", script, "open", source, cwd=folder)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return [r for r in map(json.loads, done.stdout.splitlines()) if r["type"] == "saved"]
+        return harness.records(done, "saved")
 
     def test_a_large_tensor_goes_by_pieces(self):
         with tempfile.TemporaryDirectory(prefix="gradb-save-") as name:

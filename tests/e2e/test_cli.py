@@ -21,8 +21,7 @@ import unittest
 import harness
 
 DATA = harness.SOURCE / "LICENSES" / "MIT.txt"
-SMALL = ["--data", str(DATA), "--seed", "1", "--threads", "1", "--layers", "1", "--width", "16",
-         "--heads", "2", "--context", "16", "--batch", "4"]
+SMALL = ["--data", str(DATA), "--seed", "1", "--threads", "1", *harness.SMALL, "--batch", "4"]
 
 
 def trainer(*args):

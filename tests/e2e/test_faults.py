@@ -5,7 +5,6 @@ What is right is found out by a second run of the same seed, without watchpoints
 place, the tensors are saved, and numpy says whether the condition holds there and not one step, or one
 operator, earlier.
 """
-import json
 import pathlib
 import tempfile
 import unittest
@@ -33,7 +32,7 @@ class Run:
                 "-q", "-nx", "--json", "--batch", "-x", script, "--listen", "127.0.0.1:0", "run", "--",
                 harness.CHARLM, "--data", harness.SOURCE / "COPYING", "--seed", 7, "--threads", 1,
                 "--fault", self.fault, "--steps", self.steps, *SIZE, *self.more)
-        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        lines = harness.records(done)
         errors = [line for line in lines if line["type"] == "error"]
         assert not errors, errors
         return lines, done.returncode

@@ -14,8 +14,7 @@ import unittest
 import harness
 
 DATA = harness.SOURCE / "LICENSES" / "MIT.txt"
-SMALL = ["--data", str(DATA), "--seed", "3", "--threads", "1", "--layers", "1", "--width", "16", "--heads", "2",
-         "--context", "16", "--batch", "4"]
+SMALL = ["--data", str(DATA), "--seed", "3", "--threads", "1", *harness.SMALL, "--batch", "4"]
 CHARLM = [str(harness.CHARLM), *SMALL, "--steps", "100000"]
 RING = 64  # where the header says where the ring begins
 
@@ -23,7 +22,7 @@ RING = 64  # where the header says where the ring begins
 def records(*commands, path):
     """Opens the file in batch mode and gives the records of the commands' results, and the exit status."""
     done = harness.run_gradb("-nx", "-q", "--batch", "--json", *harness.typed(*commands), "open", path)
-    found = [json.loads(line) for line in done.stdout.splitlines()]
+    found = harness.records(done)
     return [record for record in found if record.get("command") != "open"], done
 
 

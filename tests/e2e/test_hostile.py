@@ -14,20 +14,11 @@ import numpy
 
 import harness
 import test_protocol
+from wire import field
 
 pb = test_protocol.pb
 EMPTY = 15 << 19  # elements of two bytes: 15 MiB
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-
-
-def field(number, data):
-    """A length-delimited field."""
-    tag, size = number << 3 | 2, len(data)
-    out = bytes([tag] if tag < 0x80 else [tag & 0x7f | 0x80, tag >> 7])
-    while size > 0x7f:
-        out += bytes([size & 0x7f | 0x80])
-        size >>= 7
-    return out + bytes([size]) + data
 
 
 class Costs(test_protocol.Case):

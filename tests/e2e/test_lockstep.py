@@ -19,8 +19,7 @@ import torches  # noqa: E402
 
 STEP = 25  # of the batch of garbage: see charlm's faults
 CHARLM = [str(word) for word in (
-    harness.CHARLM, "--data", harness.SOURCE / "COPYING", "--seed", 7, "--threads", 1, "--layers", 1, "--width", 16,
-    "--heads", 2, "--context", 16, "--batch", 4)]
+    harness.CHARLM, "--data", harness.SOURCE / "COPYING", "--seed", 7, "--threads", 1, *harness.SMALL, "--batch", 4)]
 
 
 def beside(*trainings):
@@ -33,7 +32,7 @@ def lines_of(run, *commands, **more):
     """The JSON lines of gradb after the commands, and its status."""
     done = harness.run_gradb("-q", "-nx", "--json", "--batch", *harness.typed(*commands), "--listen", "127.0.0.1:0",
                              *run, **more)
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")], done.returncode
+    return harness.records(done, mixed=True), done.returncode
 
 
 def of_type(lines, name):

@@ -16,8 +16,7 @@ import unittest
 import harness
 
 NOBODY = 65534
-SMALL = ["--data", str(harness.SOURCE / "COPYING"), "--layers", "1", "--width", "16", "--heads", "2", "--context", "16",
-         "--batch", "2", "--threads", "1"]
+SMALL = ["--data", str(harness.SOURCE / "COPYING"), *harness.SMALL, "--batch", "2", "--threads", "1"]
 # What listens where a training process looks: greets it as HTTP/2 and writes down all that it says.
 LISTENER = """
 import socket, sys

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Two trainers in C as ranks of one job: their launcher's environment says which is which, libgradb computes the
 digests that `rank check` and `catch divergence` compare. One of them sees one batch of garbage."""
-import json
 import shlex
 import tempfile
 import unittest
@@ -33,12 +32,12 @@ class Ranks(unittest.TestCase):
         """The JSON lines of gradb after the commands on the two ranks."""
         charlm = [str(word) for word in (
             harness.CHARLM, "--data", harness.SOURCE / "COPYING", "--seed", 7, "--threads", 1, "--steps", 60,
-            "--layers", 1, "--width", 16, "--heads", 2, "--context", 16, "--batch", 4)]
+            *harness.SMALL, "--batch", 4)]
         script = "RANK=0 {0} & RANK=1 {0} --fault bad-batch; wait".format(" ".join(map(shlex.quote, charlm)))
         done = harness.run_gradb("-q", "-nx", "--json", "--batch", *harness.typed(*commands), "--listen", "127.0.0.1:0",
                                  "run", "--", "/bin/sh", "-c", script, env={"WORLD_SIZE": "2"})
         self.status = done.returncode
-        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        lines = harness.records(done)
         self.assertEqual([line for line in lines if line["type"] == "error"], [], done.stderr)
         return lines
 

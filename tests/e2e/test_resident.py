@@ -23,8 +23,7 @@ import pyte
 import fake_mindspore
 import harness
 
-CHARLM = ["run", "--", harness.CHARLM, "--layers", "1", "--width", "16", "--heads", "2", "--context", "16",
-          "--batch", "2", "--threads", "1", "--steps", "1000000"]
+CHARLM = ["run", "--", harness.CHARLM, *harness.SMALL, "--batch", "2", "--threads", "1", "--steps", "1000000"]
 RELU = f"{fake_mindspore.SCOPE}/relu-ReLU/ReLU-op2"
 PATIENCE = 2  # seconds after which the MindSpore process of these tests gives its debugger up
 

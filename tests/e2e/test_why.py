@@ -22,7 +22,7 @@ def run(fault, *commands, json_lines=True):
                              *(["--fault", fault] if fault else []))
     if not json_lines:
         return done.stdout
-    records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    records = harness.records(done, mixed=True)
     return [record for record in records if record.get("command") not in (None, "run", "kill")], records, done
 
 

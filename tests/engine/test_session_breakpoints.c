@@ -64,10 +64,9 @@ static void test_growth(void **state)
     struct bench *bench = make(true);
     struct fake_target *fake = bench->fake;
     gd_node_id alone[16];
-    struct gd_err err;
 
     for (size_t i = 0; i < sizeof(wheres) / sizeof(wheres[0]); i++) {
-        assert_ok(gd_debugger_break(bench->debugger, wheres[i], false, NULL, &err));
+        assert_ok(gd_debugger_break(bench->debugger, wheres[i], false, NULL, NULL));
     }
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct gd_node_desc desc = {
@@ -78,7 +77,7 @@ static void test_growth(void **state)
         size_t count = fake->breakpoint_count;
         int pushes = fake->breakpoint_pushes;
         memcpy(alone, fake->breakpoints, sizeof(alone));
-        assert_ok(gd_debugger_break(bench->debugger, "never", true, NULL, &err));
+        assert_ok(gd_debugger_break(bench->debugger, "never", true, NULL, NULL));
         assert_int_equal(fake->breakpoint_pushes, pushes); /* of all of it: nothing else */
         assert_int_equal(fake->breakpoint_count, count);
         assert_memory_equal(alone, fake->breakpoints, count * sizeof(*alone));
@@ -150,13 +149,12 @@ static void test_growth_by_new_nodes_alone(void **state)
     struct fake_target *fake = bench->fake;
     gd_node_id nodes[4];
     char name[32];
-    struct gd_err err;
 
-    assert_ok(gd_debugger_break(debugger, "at:m.py:7", false, NULL, &err));
-    assert_ok(gd_debugger_break(debugger, "type:ReLU except net/b", false, NULL, &err));
+    assert_ok(gd_debugger_break(debugger, "at:m.py:7", false, NULL, NULL));
+    assert_ok(gd_debugger_break(debugger, "type:ReLU except net/b", false, NULL, NULL));
     snprintf(debugger->settings.keep_previous, sizeof(debugger->settings.keep_previous),
              "type:ReLU except net/b");
-    assert_ok(gd_debugger_apply_keep_previous(debugger, &err));
+    assert_ok(gd_debugger_apply_keep_previous(debugger, NULL));
     size_t stand = fake->breakpoint_count, kept = fake->kept_count;
     resolved = 0;
     for (int i = 0; i < 20; i++) {
@@ -178,7 +176,7 @@ static void test_growth_by_new_nodes_alone(void **state)
     /* what excepts a name that is not there (yet) stands nowhere, nor keeps anything */
     snprintf(debugger->settings.keep_previous, sizeof(debugger->settings.keep_previous),
              "type:ReLU except later");
-    assert_ok(gd_debugger_apply_keep_previous(debugger, &err));
+    assert_ok(gd_debugger_apply_keep_previous(debugger, NULL));
     add_part(bench, "part/relu2", "ReLU", 3);
     assert_int_equal(fake->kept_count, 0);
     add_part(bench, "part/later", "ReLU", 3);
@@ -190,13 +188,12 @@ static void test_ignore(void **state)
 {
     struct bench *bench = make(true);
     struct gd_breakpoint *one;
-    struct gd_err err;
 
-    assert_ok(gd_debugger_break(bench->debugger, "net/b", false, &one, &err));
+    assert_ok(gd_debugger_break(bench->debugger, "net/b", false, &one, NULL));
     one->ignore = 2;
     stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
     bench->session->stop.at_step_end = true;
-    assert_ok(resume(bench, GD_RUN_STEP, 5, &err));
+    assert_ok(resume(bench, GD_RUN_STEP, 5, NULL));
     expect_log(bench, "BSR");
     stop_at(bench, GD_STOP_BREAKPOINT, 1, 1); /* passed */
     assert_int_equal(bench->session->state, GD_RUNNING);
@@ -216,12 +213,12 @@ static void test_ignore(void **state)
     one->ignore = 10000;
     bench->fake->stop_next = (struct gd_stop){.reason = GD_STOP_BREAKPOINT, .step = 4, .node = 1};
     bench->fake->stop_count = 10001;
-    assert_ok(resume(bench, GD_RUN_CONTINUE, 0, &err));
+    assert_ok(resume(bench, GD_RUN_CONTINUE, 0, NULL));
     assert_int_equal(one->hits, 3 + 10001);
     assert_int_equal(bench->session->state, GD_STOPPED);
     /* When the target will not go on it is a stop like any other. */
     one->ignore = 1;
-    assert_ok(resume(bench, GD_RUN_CONTINUE, 0, &err));
+    assert_ok(resume(bench, GD_RUN_CONTINUE, 0, NULL));
     bench->log[0] = '\0';
     bench->fake->resume_rc = GD_EIO;
     stop_at(bench, GD_STOP_BREAKPOINT, 5, 1);
@@ -234,16 +231,15 @@ static void test_ignore(void **state)
 static void test_lost_while_passing(void **state)
 {
     struct gd_stop again = {.reason = GD_STOP_BREAKPOINT, .step = 2, .node = 1};
-    struct gd_err err;
 
     for (int refused = 0; refused < 2; refused++) {
         struct bench *bench = make(true);
         struct gd_breakpoint *one;
 
-        assert_ok(gd_debugger_break(bench->debugger, "net/b", false, &one, &err));
+        assert_ok(gd_debugger_break(bench->debugger, "net/b", false, &one, NULL));
         one->ignore = 5;
         stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
-        assert_ok(resume(bench, GD_RUN_CONTINUE, 0, &err));
+        assert_ok(resume(bench, GD_RUN_CONTINUE, 0, NULL));
         bench->log[0] = '\0';
         bench->fake->lose_next = true;
         bench->fake->resume_rc = refused ? GD_ELOST : GD_OK;
@@ -262,20 +258,19 @@ static void test_recheck_at_breakpoint(void **state)
 {
     struct bench *bench = make(true);
     struct gd_breakpoint *one;
-    struct gd_err err;
 
-    assert_ok(gd_debugger_break(bench->debugger, "net/b", false, &one, &err));
+    assert_ok(gd_debugger_break(bench->debugger, "net/b", false, &one, NULL));
     stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
-    assert_ok(resume(bench, GD_RUN_CONTINUE, 0, &err));
+    assert_ok(resume(bench, GD_RUN_CONTINUE, 0, NULL));
     stop_at(bench, GD_STOP_BREAKPOINT, 1, 1);
     assert_int_equal(one->hits, 1);
     one->ignore = 2;
-    assert_ok(resume(bench, GD_RUN_RECHECK, 0, &err));
+    assert_ok(resume(bench, GD_RUN_RECHECK, 0, NULL));
     stop_at(bench, GD_STOP_BREAKPOINT, 1, 1);
     assert_int_equal(bench->session->state, GD_STOPPED);
     assert_int_equal(one->hits, 1);
     assert_int_equal(one->ignore, 2);
-    assert_ok(resume(bench, GD_RUN_CONTINUE, 0, &err));
+    assert_ok(resume(bench, GD_RUN_CONTINUE, 0, NULL));
     stop_at(bench, GD_STOP_BREAKPOINT, 2, 1);
     assert_int_equal(one->hits, 2);
     assert_int_equal(bench->session->state, GD_RUNNING);
@@ -287,13 +282,12 @@ static void test_absurd_steps(void **state)
 {
     struct bench *bench = make(true);
     struct gd_breakpoint *one;
-    struct gd_err err;
 
-    assert_ok(gd_debugger_break(bench->debugger, "net/b", false, &one, &err));
+    assert_ok(gd_debugger_break(bench->debugger, "net/b", false, &one, NULL));
     stop_at(bench, GD_STOP_STEP, INT64_MAX, GD_NO_NODE);
     stop_at(bench, GD_STOP_STEP, INT64_MAX, GD_NO_NODE);
     one->ignore = 1;
-    assert_ok(resume(bench, GD_RUN_STEP, 3, &err));
+    assert_ok(resume(bench, GD_RUN_STEP, 3, NULL));
     stop_at(bench, GD_STOP_BREAKPOINT, 0, 1);
     assert_int_equal(bench->session->state, GD_RUNNING);
     assert_int_equal(bench->fake->run.count, 3);

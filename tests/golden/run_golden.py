@@ -21,8 +21,8 @@ import harness
 
 HERE = pathlib.Path(__file__).resolve().parent
 DATA = harness.SOURCE / "LICENSES" / "MIT.txt"
-CHARLM = [str(harness.CHARLM), "--data", str(DATA), "--seed", "7", "--threads", "1", "--layers", "1",
-          "--width", "16", "--heads", "2", "--context", "16", "--batch", "4", "--steps", "60"]
+CHARLM = [str(harness.CHARLM), "--data", str(DATA), "--seed", "7", "--threads", "1", *harness.SMALL, "--batch", "4",
+          "--steps", "60"]
 FRACTION = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
 
 

@@ -316,7 +316,6 @@ static void write_out(void *ctx, const char *text, size_t len, bool is_error)
 
 void fake_create(struct fake *fake, const struct repl_options *options)
 {
-    struct gd_err err = {0};
     struct gd_peer peer = {.framework = "fake",
                            .version = "1.0",
                            .device = "cpu",
@@ -329,12 +328,12 @@ void fake_create(struct fake *fake, const struct repl_options *options)
     gd_buf_init(&fake->out, (size_t)64 << 20);
     fake->loop = ev_default_loop(EVFLAG_AUTO);
     assert_non_null(fake->loop);
-    assert_ok(gd_debugger_create(&fake->debugger, &err));
+    assert_ok(gd_debugger_create(&fake->debugger, NULL));
     fake->debugger->pump = pump_answers;
     fake->debugger->pump_ctx = fake;
     fake->debugger->now = clock_seconds;
     fake->debugger->now_ctx = fake;
-    assert_ok(repl_create(fake->loop, fake->debugger, options, &fake->repl, &err));
+    assert_ok(repl_create(fake->loop, fake->debugger, options, &fake->repl, NULL));
     repl_set_writer(fake->repl, write_out, fake);
     struct fake_target *target = calloc(1, sizeof(*target));
     assert_non_null(target);
@@ -344,7 +343,7 @@ void fake_create(struct fake *fake, const struct repl_options *options)
                                 GD_CAN_STATS | GD_CAN_PREVIOUS | GD_CAN_DETACH | GD_CAN_KILL |
                                 GD_CAN_FINISH | GD_CAN_WATCH;
     fake->target = &target->base;
-    assert_ok(gd_session_create(fake->debugger, fake->target, &peer, &fake->session, &err));
+    assert_ok(gd_session_create(fake->debugger, fake->target, &peer, &fake->session, NULL));
     fake->graph = fake->session->graph;
 }
 
@@ -371,9 +370,8 @@ gd_node_id fake_node(struct fake *fake, const char *name, const char *type, enum
                      const struct gd_shape *shape, const gd_node_id *inputs, uint32_t input_count,
                      const char *place)
 {
-    struct gd_err err = {0};
     uint32_t subgraph;
-    assert_ok(gd_graph_subgraph(fake->graph, "main", false, &subgraph, &err));
+    assert_ok(gd_graph_subgraph(fake->graph, "main", false, &subgraph, NULL));
     struct gd_output output = {.dtype = dtype, .shape = *shape};
     struct gd_frame frame = {.file = "", .function = "", .code = ""};
     char file[256] = "";
@@ -391,13 +389,13 @@ gd_node_id fake_node(struct fake *fake, const char *name, const char *type, enum
                                 .frame_count = place ? 1 : 0,
                                 .order = gd_graph_node_limit(fake->graph)};
     gd_node_id node = GD_NO_NODE;
-    assert_ok(gd_graph_add(fake->graph, &desc, &node, &err));
+    assert_ok(gd_graph_add(fake->graph, &desc, &node, NULL));
     struct gd_edge edge[16] = {{0}};
     assert_true(input_count <= 16);
     for (uint32_t i = 0; i < input_count; i++) {
         edge[i].node = inputs[i];
     }
-    assert_ok(gd_graph_connect(fake->graph, node, edge, input_count, &err));
+    assert_ok(gd_graph_connect(fake->graph, node, edge, input_count, NULL));
     return node;
 }
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Metrics and events of a PyTorch training: loss, learning rate, epoch, batch, scaler; catch; times."""
-import json
 import re
 
 import harness
@@ -180,8 +179,7 @@ class Timing(Events):
                                  "agent timing on", "-ex", "step 2", "-ex", "info timing", "run", "--",
                                  self.python, self.write("known.py", KNOWN), env=torches.environment(),
                                  cwd=self.folder)
-        records = [json.loads(line) for line in done.stdout.splitlines()]
-        record = next(record for record in records if record["type"] == "timing")
+        record = harness.records(done, "timing")[0]
         self.assertEqual((record["step"], record["steps_timed"]), (3, 3))
         for times in (record["last"], record["median"], record["mean"]):
             self.assertEqual(list(times), ["data", "forward", "backward", "optimizer", "rest", "total"])

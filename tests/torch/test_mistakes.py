@@ -3,7 +3,6 @@
 
 mistakes/NAME.gdb contains the commands and NAME.expected gradb's output, compared as test_scripts.py says.
 GRADB_WRITE_EXPECTED=1 rewrites the expected files."""
-import json
 import os
 import re
 
@@ -292,7 +291,7 @@ class Still(torches.Folder):
         done = harness.run_gradb("-nx", "--batch", "--json", "--listen", "127.0.0.1:0", "-ex", "step", "-ex",
                                  "watch WNC on net/2/weight,net/0/weight", "-ex", "step", "run", "--", self.python,
                                  "frozen.py", env=torches.environment(), cwd=self.folder)
-        hits = [record for record in map(json.loads, done.stdout.splitlines()) if record["type"] == "hit"]
+        hits = harness.records(done, "hit")
         self.assertEqual({hit["node"]: hit.get("frozen") for hit in hits},
                          {"net/0/weight": None, "net/2/weight": True})
 

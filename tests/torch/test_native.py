@@ -544,7 +544,7 @@ class Native(torches.Folder):
                                  timeout=4 * harness.DEADLINE)
         module = (self.folder / "module").read_text()
         self.assertEqual(module != "None", native, module)
-        records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        records = harness.records(done, mixed=True)
         last = max(number for number, record in enumerate(records) if record["type"] == "hits")  # then it is killed
         return [without_own(record) for record in records[:last + 1] if record["type"] not in UNORDERED]
 

@@ -147,7 +147,7 @@ class Overflow(torches.Folder):
         done = harness.run_gradb("--no-tui", "-q", "--batch", "--json", "-ex", f"open '{calls}'", "-ex", "info events",
                                  "-ex", "info nodes -a", "-ex", "goto 4", "-ex", "print mul_:in0", "-ex", "bt mul_")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        told = {record["type"]: record for record in map(json.loads, done.stdout.splitlines())}
+        told = {record["type"]: record for record in harness.records(done)}
         self.assertEqual({node["node"] for node in told["nodes"]["nodes"]},
                          {"log", "exp", "mul_", "head/linear", "backward/sqrt"})
         self.assertIn("3e+38", json.dumps(told))
@@ -191,7 +191,7 @@ class Overflow(torches.Folder):
         command = torches.warm(self.python) + ["-c", code, str(torches.PACKAGE), "--json"]
         done = self.run_alone(command + [str(moved)])
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        replies = [json.loads(line) for line in done.stdout.splitlines()]
+        replies = harness.records(done)
         self.assertEqual([(reply["node"], reply["verdict"]) for reply in replies], [
             ("log", "inherent"), ("exp", "dtype"), ("mul_", "dtype"), ("head/linear", "dtype"),
             ("backward/sqrt", "inherent")])

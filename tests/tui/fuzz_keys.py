@@ -127,8 +127,7 @@ class Fuzz(unittest.TestCase):
             return self.recorded
         path = harness.folder_of(self) / "record.gdhist"
         lines = [f"set history-file {path}", "trace -step 'max > 1e30' on weights", "step 5"]
-        program = [harness.CHARLM, "--layers", "1", "--width", "16", "--heads", "2", "--context", "16", "--batch", "2",
-                   "--threads", "1", "--steps", "1000"]
+        program = [harness.CHARLM, *harness.SMALL, "--batch", "2", "--threads", "1", "--steps", "1000"]
         done = harness.run_gradb("-nx", "-q", "--batch", *harness.typed(*lines), "run", "--", *map(str, program))
         self.assertTrue(os.path.exists(path), done.stdout + done.stderr)
         self.recorded = path

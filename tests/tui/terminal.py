@@ -50,8 +50,7 @@ class Terminal:
         elif run is not None:
             argv += ["run", "--", *map(str, run)]
         elif program:
-            argv += ["run", "--", str(harness.CHARLM), "--layers", "1", "--width", "16", "--heads", "2",
-                     "--context", "16", "--batch", "2", "--threads", "1", "--steps", str(steps)]
+            argv += ["run", "--", str(harness.CHARLM), *harness.SMALL, "--batch", "2", "--threads", "1", "--steps", str(steps)]
         else:
             argv += ["listen"]
         self.process = subprocess.Popen([*start, *argv], stdin=self.slave, stdout=self.slave, stderr=self.slave,
@@ -155,8 +154,7 @@ class Terminal:
     @contextlib.contextmanager
     def trainer(self, address, *options):
         """A small charlm that connects by itself."""
-        argv = [str(harness.CHARLM), "--layers", "1", "--width", "16", "--heads", "2", "--context", "16",
-                "--batch", "2", "--threads", "1", *(options or ("--steps", "1000000"))]
+        argv = [str(harness.CHARLM), *harness.SMALL, "--batch", "2", "--threads", "1", *(options or ("--steps", "1000000"))]
         env = dict(os.environ, GRADB_ADDRESS=address)
         process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)

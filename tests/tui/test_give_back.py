@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The end of the panes when the terminal takes nothing any more, and the prompt of the shell that they began in."""
-import json
 import os
 import select
 import shutil
@@ -78,7 +77,7 @@ class Shell(unittest.TestCase):
     def sessions(self, t):
         done = subprocess.run([harness.GRADB, "sessions", "--json"], env=t.env, capture_output=True, text=True,
                               check=False, timeout=harness.DEADLINE)
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        return harness.records(done)
 
     def is_back(self, t, mark):
         """The shell answers, and knows no job any more that has its terminal."""

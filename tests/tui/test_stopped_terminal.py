@@ -39,7 +39,7 @@ class Case(unittest.TestCase):
         """Of the training, as gradb tells another terminal: it answers from its loop."""
         done = subprocess.run([harness.GRADB, "sessions", "--json"], env=dict(os.environ, XDG_RUNTIME_DIR=t.runtime),
                               capture_output=True, text=True, check=False, timeout=harness.DEADLINE)
-        found = [json.loads(line) for line in done.stdout.splitlines()]
+        found = harness.records(done)
         return found[0]["state"] if found else None
 
     def expect_state(self, t, state):

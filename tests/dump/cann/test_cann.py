@@ -152,7 +152,7 @@ class Dump(unittest.TestCase):
                                  *harness.typed(*commands), cwd=self.dir, timeout=harness.DEADLINE)
         self.assertEqual(done.returncode, 1 if fails else 0, done.stdout + done.stderr)
         if json_lines:
-            return [json.loads(line) for line in done.stdout.splitlines()]
+            return harness.records(done)
         return done.stdout + done.stderr
 
     def ask(self, tensor, want, what):

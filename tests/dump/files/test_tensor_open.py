@@ -13,6 +13,7 @@ import harness
 import numpy as np
 from dumptool import gradb
 from torch_writer import single, tensor, torch_zip
+from wire import varint
 
 rng = np.random.default_rng(3)
 
@@ -83,7 +84,7 @@ class Opening(unittest.TestCase):
                                       r"\[0\. 1\. 2\.\]")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         done = harness.run_gradb("-q", "-batch", "--json", "open", *paths)
-        opened = next(record for record in map(json.loads, done.stdout.splitlines()) if record["type"] == "open")
+        opened = harness.records(done, "open")[0]
         self.assertEqual([(one["session"], one["program"]) for one in opened["opened"]],
                          [(1, "one.npy"), (2, "with space.npy"), (3, "cut off.npy")])
 
@@ -155,14 +156,6 @@ class Opening(unittest.TestCase):
 
 
 GB = 10**9
-
-
-def varint(number):
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    return bytes(out + bytes([number]))
 
 
 def field(number, data):

@@ -12,22 +12,11 @@ import dumptool
 import harness
 import numpy as np
 import venvs
+from wire import field, varint
 
 WRITER = pathlib.Path(__file__).resolve().parent / "write_ckpt.py"
 TYPES = {"Int8": "i1", "UInt8": "u1", "Int16": "<i2", "UInt16": "<u2", "Int32": "<i4", "UInt32": "<u4", "Int64": "<i8",
          "UInt64": "<u8", "Float16": "<f2", "Float32": "<f4", "Float64": "<f8", "Bool": "?", "Uint8": "u1", "Uint64": "<u8"}
-
-
-def varint(value):
-    out = b""
-    while value > 0x7f:
-        out += bytes([value & 0x7f | 0x80])
-        value >>= 7
-    return out + bytes([value])
-
-
-def field(number, data):
-    return varint(number << 3 | 2) + varint(len(data)) + data
 
 
 def tensor(dims, kind, data, packed=False):

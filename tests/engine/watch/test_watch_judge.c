@@ -305,10 +305,9 @@ static void test_steps_in_a_row(void **state)
     } reports[] = {{1, true, false}, {2, true, false}, {3, false, false}, {4, true, false},
                    {5, true, false}, {6, true, true},  {7, true, true},   {9, true, false}};
     struct watch_bench *bench = *state;
-    struct gd_err err;
     struct gd_watch_spec spec = {.where = "net/ReLU-op2", .steps = 3};
-    assert_ok(gd_condition_find("TZ", &spec.condition, &err));
-    assert_ok(gd_watchpoint_add(bench->debugger, &spec, NULL, &err));
+    assert_ok(gd_condition_find("TZ", &spec.condition, NULL));
+    assert_ok(gd_watchpoint_add(bench->debugger, &spec, NULL, NULL));
     bench_run(bench);
     for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++) {
         char why[200];

@@ -167,16 +167,14 @@ static struct gd_grpc_service service;
 
 static void add_server(struct world *w, const char *address)
 {
-    struct gd_err err;
-
     service = (struct gd_grpc_service){.methods = methods,
                                        .method_count = sizeof(methods) / sizeof(methods[0]),
                                        .ctx = w,
                                        .conn_closed = conn_closed};
-    assert_ok(gd_grpc_server_create(w->loop, &w->settings, &w->server, &err));
+    assert_ok(gd_grpc_server_create(w->loop, &w->settings, &w->server, NULL));
     gd_grpc_server_set_log(w->server, keep_log, w);
-    assert_ok(gd_grpc_server_add(w->server, &service, &err));
-    assert_ok(gd_grpc_server_listen(w->server, address, &err));
+    assert_ok(gd_grpc_server_add(w->server, &service, NULL));
+    assert_ok(gd_grpc_server_listen(w->server, address, NULL));
 }
 
 int world_setup(void **state)

@@ -8,9 +8,8 @@
 static const struct command *find_command(const char *word)
 {
     const struct command *command = NULL;
-    struct gd_err err;
 
-    assert_ok(command_find(NULL, word, strlen(word), &command, &err));
+    assert_ok(command_find(NULL, word, strlen(word), &command, NULL));
     return command;
 }
 

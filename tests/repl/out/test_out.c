@@ -46,8 +46,7 @@ static int tear_down(void **state)
 
 static void written_is(const char *expected)
 {
-    struct gd_err err;
-    assert_ok(out_end(&out, false, &err));
+    assert_ok(out_end(&out, false, NULL));
     assert_string_equal(gd_buf_text(&net.fake.out), expected);
 }
 
@@ -201,9 +200,8 @@ static void records_are_wrapped(void **state)
 
 static void a_failed_command_has_no_record(void **state)
 {
-    struct gd_err err;
     out_record(&out, "thing");
-    assert_ok(out_end(&out, true, &err));
+    assert_ok(out_end(&out, true, NULL));
     assert_string_equal(gd_buf_text(&net.fake.out), "");
 }
 
