@@ -255,14 +255,18 @@ def typed(*commands):
     return [word for command in commands for word in ("-ex", command)]
 
 
-def run_gradb(*args, input=None, env=None, cwd=None, timeout=None):
+def run_gradb(*args, script=None, input=None, env=None, cwd=None, timeout=None):
     """Runs gradb until it ends; returns subprocess.CompletedProcess with its output as text. Training processes that it
-    started and detached are killed at the end of the test."""
+    started and detached are killed at the end of the test. script: the lines of a command file for it."""
     with tempfile.TemporaryDirectory(prefix="gradb-home-") as home:
         full_env = dict(os.environ, HOME=home, XDG_CONFIG_HOME=home + "/config",
                         XDG_STATE_HOME=home + "/state", TERM="dumb", LC_ALL="C.UTF-8")
         full_env.update(env or {}, HARNESS_HOME=home)
         _homes.append(home)
+        if script:
+            path = pathlib.Path(home, "commands.gdb")
+            path.write_text("".join(line + "\n" for line in script))
+            args = ("-x", path, *args)
         return subprocess.run([str(GRADB), *map(str, args)], input=input, text=True, errors="replace",
                               capture_output=True, env=full_env, cwd=cwd,
                               timeout=timeout or 2 * DEADLINE, check=False)

@@ -20,10 +20,8 @@ NAME = re.compile(r"([^.]+)\.([^.]+)\.0\.0\.(\d{16})\.(input|output)\.(\d+)\.Def
 
 def gradb(folder, lines, *options, steps=50, status=0):
     """What gradb prints when the commands are typed while charlm trains."""
-    script = pathlib.Path(folder) / "commands"
-    script.write_text("\n".join([*lines, "kill"]) + "\n")
-    done = harness.run_gradb("--no-tui", "-q", "-nx", *options, "--listen", "127.0.0.1:0", "-x", script, "--batch",
-                             "run", "--", *TRAINER, "--steps", steps, cwd=folder)
+    done = harness.run_gradb("--no-tui", "-q", "-nx", *options, "--listen", "127.0.0.1:0", "--batch", "run", "--",
+                             *TRAINER, "--steps", steps, cwd=folder, script=[*lines, "kill"])
     if done.returncode != status:
         raise AssertionError(done.stdout[-3000:] + done.stderr[-3000:])
     return done
@@ -102,9 +100,8 @@ class Steps(unittest.TestCase):
         self.assertEqual(compared["differ"], 0)
         self.assertEqual({pair["verdict"] for pair in compared["pairs"]}, {"SAME"})
         self.assertGreater(len(compared["pairs"]), 150)
-        script = self.root / "look"
-        script.write_text("goto 4\nsave all again.npz\ninfo nodes -a\ninfo steps\n")
-        done = harness.run_gradb("--batch", "--nx", "--json", "-x", script, "open", self.root / "a", cwd=self.root)
+        done = harness.run_gradb("--batch", "--nx", "--json", "open", self.root / "a", cwd=self.root,
+                                 script=["goto 4", "save all again.npz", "info nodes -a", "info steps"])
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-2000:])
         records = {r["type"]: r for r in harness.records(done)}
         self.assertEqual((records["open"]["formats"], records["open"]["left_out"]), (["mindspore-sync"], 0))
@@ -210,8 +207,7 @@ class Configurations(unittest.TestCase):
     def check(self, text):
         """The lines of the mistakes, their texts, and the exit status."""
         (self.root / "it.json").write_text(text)
-        (self.root / "commands").write_text("check-config it.json\n")
-        done = harness.run_gradb("--no-tui", "--batch", "-nx", "--json", "-x", self.root / "commands", cwd=self.root)
+        done = harness.run_gradb("--no-tui", "--batch", "-nx", "--json", script=["check-config it.json"], cwd=self.root)
         [mistakes] = [r["mistakes"] for r in harness.records(done, "check-config")]
         return [m["line"] for m in mistakes], " / ".join(m["text"] for m in mistakes), done.returncode
 

@@ -129,9 +129,7 @@ class Case(unittest.TestCase):
 
     def opened(self, directory, *lines):
         """The records of a gradb that opens it."""
-        script = self.root / "look"
-        script.write_text("".join(line + "\n" for line in lines))
-        done = harness.run_gradb("--batch", "-nx", "--json", "-x", script, "open", directory, cwd=self.root)
+        done = harness.run_gradb("--batch", "-nx", "--json", "open", directory, script=lines, cwd=self.root)
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-2000:])
         return harness.records(done)
 
@@ -294,9 +292,7 @@ class Files(unittest.TestCase):
     """save, of what was dumped."""
 
     def saved(self, folder, source, *lines):
-        script = folder / "commands"
-        script.write_text("".join(line + "\n" for line in lines))
-        done = harness.run_gradb("--batch", "-nx", "--json", "-x", script, "open", source, cwd=folder)
+        done = harness.run_gradb("--batch", "-nx", "--json", "open", source, script=lines, cwd=folder)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return harness.records(done, "saved")
 

@@ -5,7 +5,6 @@ What is right is found out by a second run of the same seed, without watchpoints
 place, the tensors are saved, and numpy says whether the condition holds there and not one step, or one
 operator, earlier.
 """
-import pathlib
 import tempfile
 import unittest
 
@@ -25,13 +24,10 @@ class Run:
 
     def records(self, commands):
         """The JSON lines of gradb after the commands, as a list; and its exit status."""
-        with tempfile.TemporaryDirectory() as folder:
-            script = pathlib.Path(folder, "commands.gdb")
-            script.write_text("\n".join(commands) + "\n")
-            done = harness.run_gradb(
-                "-q", "-nx", "--json", "--batch", "-x", script, "--listen", "127.0.0.1:0", "run", "--",
-                harness.CHARLM, "--data", harness.SOURCE / "COPYING", "--seed", 7, "--threads", 1,
-                "--fault", self.fault, "--steps", self.steps, *SIZE, *self.more)
+        done = harness.run_gradb(
+            "-q", "-nx", "--json", "--batch", "--listen", "127.0.0.1:0", "run", "--", harness.CHARLM,
+            "--data", harness.SOURCE / "COPYING", "--seed", 7, "--threads", 1,
+            "--fault", self.fault, "--steps", self.steps, *SIZE, *self.more, script=commands)
         lines = harness.records(done)
         errors = [line for line in lines if line["type"] == "error"]
         assert not errors, errors

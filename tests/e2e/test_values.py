@@ -17,15 +17,13 @@ CHARLM = ["--layers", "1", "--width", "32", "--context", "16", "--steps", "200",
 def debug(commands, *options, fault=None):
     """One batch run over charlm. Returns the CompletedProcess, which must have succeeded."""
     with tempfile.TemporaryDirectory(prefix="gradb-values-") as folder:
-        script = pathlib.Path(folder) / "script"
-        script.write_text("\n".join([*commands, "kill"]) + "\n")
         data = pathlib.Path(folder) / "text"
         data.write_text("the quick brown fox jumps over the lazy dog. " * 400)
         trainer = [harness.CHARLM, *CHARLM, "--data", data]
         if fault:
             trainer += ["--fault", fault]
         done = harness.run_gradb("--no-tui", "-q", "-nx", "--batch", *options, "--listen",
-                                 "127.0.0.1:0", "-x", script, "run", "--", *trainer)
+                                 "127.0.0.1:0", "run", "--", *trainer, script=[*commands, "kill"])
     if done.returncode != 0:
         raise AssertionError(f"gradb ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done

@@ -17,11 +17,9 @@ class Debugged(unittest.TestCase):
         self.text.write_text("".join(f"line {i} of {i * i % 97} is {i % 7}\n" for i in range(3000)))
 
     def run_script(self, lines, *args):
-        script = self.folder / "script.gdb"
-        script.write_text("\n".join(lines) + "\n")
-        done = harness.run_gradb("-q", "-nx", "--batch", "-x", script, "--listen", "127.0.0.1:0",
-                                 "run", "--", harness.CHARLM, "--data", self.text, "--layers", 1,
-                                 "--width", 16, "--context", 16, "--batch", 4, "--threads", 1, *args)
+        done = harness.run_gradb("-q", "-nx", "--batch", "--listen", "127.0.0.1:0", "run", "--", harness.CHARLM,
+                                 "--data", self.text, "--layers", 1, "--width", 16, "--context", 16, "--batch", 4,
+                                 "--threads", 1, *args, script=lines)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 

@@ -23,10 +23,7 @@ rng = np.random.default_rng(7)
 
 def gradb(path, lines, *options):
     """gradb's output for the commands; fails if one of them fails."""
-    with tempfile.TemporaryDirectory(prefix="gradb-dump-") as folder:
-        script = pathlib.Path(folder) / "commands"
-        script.write_text("\n".join(lines) + "\n")
-        done = harness.run_gradb("--batch", "--nx", *options, "-x", script, "open", path)
+    done = harness.run_gradb("--batch", "--nx", *options, "open", path, script=lines)
     if done.returncode not in (0, 4, 6):
         raise AssertionError(done.stdout[-3000:] + done.stderr[-3000:])
     return done.stdout
