@@ -178,7 +178,9 @@ int world_fetch(struct world *w, const char *node, enum gd_iter iter, const char
     if (step) {
         *step = answer.step;
     }
-    *err = answer.err;
+    if (err) {
+        *err = answer.err;
+    }
     return answer.err.code;
 }
 
@@ -208,7 +210,9 @@ int world_stats(struct world *w, const char *node, enum gd_iter iter, struct gd_
     if (step) {
         *step = answer.step;
     }
-    *err = answer.err;
+    if (err) {
+        *err = answer.err;
+    }
     return answer.err.code;
 }
 

@@ -57,8 +57,6 @@ def ckpt(path, tensors):
     path.write_bytes(out)
 
 
-# ---- the same metrics, by numpy ---------------------------------------------------------------------------------
-
 SMALL = {"float16": 2.0**-10, "float32": 2.0**-20, "float64": 2.0**-40, "complex64": 2.0**-20}
 CROSS = {"float16": (1e-3, 1e-3), "float32": (1e-4, 1e-4), "float64": (1e-4, 1e-4), "complex64": (1e-4, 1e-4)}
 
@@ -101,8 +99,6 @@ def expected(a, b):
         "WARN" if share >= 0.999 and rel_l2 <= 10 * rtol else "FAIL"
     return out
 
-
-# ---- other tools, from their published formulas -----------------------------------------------------------------
 
 def cut(number, decimals):
     return int(number * 10**decimals) / 10**decimals if math.isfinite(number) else number

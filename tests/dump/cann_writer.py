@@ -24,8 +24,6 @@ FORMATS = {"NCHW": 0, "NHWC": 1, "ND": 2, "NC1HWC0": 3, "FRACTAL_Z": 4, "NC1HWC0
            "NDC1HWC0": 32, "FRACTAL_Z_3D": 33, "FRACTAL_ZN_LSTM": 38}
 
 
-# ---- protobuf --------------------------------------------------------------------------------------------
-
 def number(field, value):
     """A field that is left out when it is 0, as proto3 has it."""
     return varint(field << 3) + varint(value) if value else b""
@@ -38,8 +36,6 @@ def shape_message(field, dims, packed):
         return message(field, message(1, b"".join(varint(d) for d in dims)) if dims else b"")
     return message(field, b"".join(varint(1 << 3) + varint(d) for d in dims))
 
-
-# ---- containers ------------------------------------------------------------------------------------------
 
 class Tensor:
     """One input or output. `data` are its bytes; `size` is what the description claims."""
@@ -108,8 +104,6 @@ def nano(inputs=(), outputs=()):
     return struct.pack("<Q", len(header)) + header + payload
 
 
-# ---- overflow records ------------------------------------------------------------------------------------
-
 def old_record(dha=None, l2=None, core=None):
     """Each is (model, stream, task, task type, pc, parameters, status); the core's also has kernel and block."""
     out = bytearray(2048)
@@ -133,8 +127,6 @@ def new_record(kind, fields, version=0):
 def record_file(record):
     return container(outputs=[Tensor(record, "UINT8", "ND", (2048,), (2048,))])
 
-
-# ---- how the device lays tensors out ---------------------------------------------------------------------
 
 def padded(array, axis, block):
     """Filled up with values that must not appear in the result."""

@@ -62,8 +62,6 @@ static int parse_slice(const char *text, struct gd_slice *slice, struct gd_err *
 
 static void free_bytes(void *data, size_t bytes, void *ctx)
 {
-    (void)bytes;
-    (void)ctx;
     free(data);
 }
 

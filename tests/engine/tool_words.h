@@ -9,6 +9,9 @@
 
 #include "base/tensor.h"
 
+/* A command need not have fields. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 /* The next line of the standard input without its newline; false: there is none. */
 static inline bool read_line(char **line, size_t *cap)
 {

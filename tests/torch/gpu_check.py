@@ -37,8 +37,6 @@ WANTED = {
 _SUMS_OF = {"mean": "abs_mean", "mean_delta": "mean_abs_delta"}
 
 
-# ---- tensors ----
-
 def ordinary(dtype, count):
     """Random elements, on the CPU."""
     x = torch.randn(count, dtype=torch.float64) * 10
@@ -102,8 +100,6 @@ def on(device, tensor):
     return tensor.to(device)
 
 
-# ---- what it should be ----
-
 def of_libgradb(library, tensor, wanted, previous):
     """The statistics that libgradb computes, as a Record."""
     given = _lib.StatsWanted(range_count=len(wanted.ranges), rtol=wanted.rtol, atol=wanted.atol,
@@ -150,8 +146,6 @@ def differences(found, expected):
             wrong.append("%s is %r, not %r" % (name, value, right))
     return wrong
 
-
-# ---- checks ----
 
 class Checks:
     """Prints one line per check."""

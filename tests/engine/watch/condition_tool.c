@@ -116,7 +116,6 @@ static int do_absent(char *line, struct gd_err *err)
 
 static int do_at(char *line, struct gd_err *err)
 {
-    (void)err;
     now.step = strtoll(next_word(&line), NULL, 10);
     now.value_step = strtoll(next_word(&line), NULL, 10);
     return GD_OK;
@@ -153,7 +152,6 @@ static int do_past(char *line, struct gd_err *err)
 
 static int do_scalar(char *line, struct gd_err *err)
 {
-    (void)err;
     now.has_scalar = line != NULL;
     now.scalar = line ? strtod(line, NULL) : 0;
     return GD_OK;
@@ -161,7 +159,6 @@ static int do_scalar(char *line, struct gd_err *err)
 
 static bool find_scalar(void *ctx, const char *name, double *ret)
 {
-    (void)ctx;
     if (!now.has_scalar || strcmp(name, "loss") != 0) {
         return false;
     }
@@ -287,8 +284,6 @@ static int do_table(char *line, struct gd_err *err)
 {
     const struct gd_condition *condition;
 
-    (void)line;
-    (void)err;
     for (size_t i = 0; (condition = gd_condition_at(i)); i++) {
         printf("condition %s %s %s", condition->id, condition->abbr,
                gd_condition_selector(condition));

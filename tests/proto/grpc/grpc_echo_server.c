@@ -24,6 +24,9 @@
 
 #include "proto/grpc/grpc_server.h"
 
+/* Callbacks get more than they need. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 struct tally {
     uint64_t messages;
     uint64_t bytes;
@@ -39,7 +42,6 @@ static void echo_message(struct gd_grpc_call *call, const uint8_t *data, size_t 
 
 static void count_open(struct gd_grpc_call *call, void *service)
 {
-    (void)service;
     gd_grpc_call_set_data(call, calloc(1, sizeof(struct tally)));
 }
 
@@ -111,21 +113,15 @@ static void fail_message(struct gd_grpc_call *call, const uint8_t *data, size_t 
 
 static void hold_open(struct gd_grpc_call *call, void *service)
 {
-    (void)call;
-    (void)service;
     held++;
 }
 
 static void hold_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
 {
-    (void)call;
-    (void)data;
-    (void)len;
 }
 
 static void hold_closed(struct gd_grpc_call *call)
 {
-    (void)call;
     held--;
 }
 
@@ -134,8 +130,6 @@ static void held_message(struct gd_grpc_call *call, const uint8_t *data, size_t 
     char text[20];
     int n = snprintf(text, sizeof(text), "%d", held);
 
-    (void)data;
-    (void)len;
     gd_grpc_reply(call, text, (size_t)n);
 }
 
@@ -186,7 +180,6 @@ static const struct gd_grpc_method methods[] = {
 
 static void print_log(void *ctx, const char *line)
 {
-    (void)ctx;
     printf("log: %s\n", line);
     fflush(stdout);
 }
@@ -195,8 +188,6 @@ static void on_stdin(struct ev_loop *loop, ev_io *w, int revents)
 {
     char bytes[64];
 
-    (void)w;
-    (void)revents;
     if (read(STDIN_FILENO, bytes, sizeof(bytes)) <= 0) {
         ev_break(loop, EVBREAK_ALL);
     }
