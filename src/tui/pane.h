@@ -3,8 +3,8 @@
  * A pane: a table of operations, of which most may be NULL. To add one:
  *   1. write panes/pane_NAME.c and list it in panes/meson.build;
  *   2. declare its operations below and list them in pane.c;
- *   3. add its id to keys.h, its name at the same place in repl/commands/screen/panes.c, in the
- * help of `focus` and in docs/screen.md;
+ *   3. add its id to keys.h, its name at the same place in repl/commands/screen/panes.c, and to the
+ *      help of `focus` and docs/screen.md;
  *   4. in keys.c, name it in TEXTS if it has no rows to open, in MODES or BREAKS if it has those
  *      keys, and add rows for keys of its own;
  *   5. give it a place in a layout (layout.c), unless `focus` is to be the only way to it;
