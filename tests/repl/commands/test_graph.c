@@ -157,7 +157,6 @@ static void info_graph_counts(void **state)
 static void info_needs_a_session_or_says_so(void **state)
 {
     struct fake fake;
-    (void)state;
     fake_create(&fake, &(struct repl_options){.batch = true});
     int rc = 0;
     assert_non_null(strstr(fake_run(&fake, "info graph", &rc),
@@ -485,7 +484,6 @@ static void narrow_terminals_get_short_names(void **state)
 {
     static const struct repl_options narrow = {.interactive = true, .width = 50};
     struct net net;
-    (void)state;
     net_create(&net, &narrow);
     net_expect(&net, "info nodes net/fc1/MatMul-op1",
                "Order  Type    Kind   Output          Node\n"

@@ -14,7 +14,6 @@ static char folder[SCRATCH_PATH];
 
 static int make_folder(void **state)
 {
-    (void)state;
     return scratch_folder(folder) ? 0 : -1;
 }
 
@@ -22,7 +21,6 @@ static int drop_folder(void **state)
 {
     char path[300];
 
-    (void)state;
     snprintf(path, sizeof(path), "%s/file", folder);
     unlink(path);
     return rmdir(folder);

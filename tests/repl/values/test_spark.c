@@ -34,7 +34,6 @@ static void bars_go_from_lowest_to_highest(void **state)
     const struct spark_point tiny[] = {V(0), V(5e-324)};
     const struct spark_point none[] = {BAD, MISSING, BAD};
 
-    (void)state;
     expect_drawing(rising, 8, 8, false, "▁▂▃▄▅▆▇█");
     expect_drawing(rising, 8, 100, true, "_.:-=+*#");
     expect_drawing(odd, 4, 10, false, "▁× █");
@@ -52,7 +51,6 @@ static void bars_share_columns(void **state)
 {
     struct spark_point points[1000];
 
-    (void)state;
     for (size_t i = 0; i < 1000; i++) {
         points[i] = (struct spark_point)V(i == 777 ? 100 : 1);
     }

@@ -102,7 +102,6 @@ static const char *const small[] = {"a/b/x", "a/b/y", "a/z", "c/d/e/f", "top", "
 
 static void opening_and_folding(void **state)
 {
-    (void)state;
     struct gd_graph *graph = graph_of(small);
     struct tui_tree *tree = tree_of(graph);
 
@@ -130,7 +129,6 @@ static void opening_and_folding(void **state)
 
 static void test_revealing(void **state)
 {
-    (void)state;
     struct gd_graph *graph = graph_of(small);
     struct tui_tree *tree = tree_of(graph);
     struct tui_tree_pos pos;
@@ -152,7 +150,6 @@ static void test_revealing(void **state)
 /* A row that was shown before folds hid it. */
 static void test_settling(void **state)
 {
-    (void)state;
     struct gd_graph *graph = graph_of(small);
     struct tui_tree *tree = tree_of(graph);
     struct tui_tree_pos pos;
@@ -180,7 +177,6 @@ static void test_settling(void **state)
 
 static void test_growing(void **state)
 {
-    (void)state;
     struct gd_graph *graph = graph_of(small);
     struct tui_tree *tree = tree_of(graph);
 
@@ -210,7 +206,6 @@ static struct tui_found *filter_of(const struct gd_graph *graph, const char *wor
 /* Only what is found, opened; afterwards everything is as it was. */
 static void test_filtering(void **state)
 {
-    (void)state;
     struct gd_graph *graph = graph_of(small);
     struct tui_tree *tree = tree_of(graph);
     struct tui_found *found = filter_of(graph, "A/B type:matmul");
@@ -241,7 +236,6 @@ static void test_filtering(void **state)
 /* Next and previous go through what is found in the order of the rows, and around. */
 static void test_searching(void **state)
 {
-    (void)state;
     static const char *const order[] = {"a/b/x", "a/b/y", "a/b2/w", "a/z", "c/d/e/f", "top"};
     struct gd_graph *graph = graph_of(small);
     struct tui_found *found = NULL;
@@ -266,7 +260,6 @@ static void test_searching(void **state)
 
 static void no_graph(void **state)
 {
-    (void)state;
     static const char *const none[] = {NULL};
     struct gd_graph *graph = graph_of(none);
     struct tui_tree *tree = tree_of(graph);
@@ -286,7 +279,6 @@ static void no_graph(void **state)
 /* A scope with very many nodes: only what is walked over costs. */
 static void test_wide(void **state)
 {
-    (void)state;
     enum { COUNT = 200000 };
     struct gd_graph *graph;
     uint32_t subgraph;
