@@ -10,8 +10,8 @@
  *
  * To add a format:
  *
- * 1. Write it in a file of the room of its origin (cann/, mindspore/, msprobe/, torch/, files/) and
- *    list the file in that room's meson.build. Small models: atb_table.c for a dump, npz.c for a
+ * 1. Write it in a file of the folder of its origin (cann/, mindspore/, msprobe/, torch/, files/),
+ *    and list the file in the meson.build there. Small models: atb_table.c for a dump, npz.c for a
  *    file whose values are read in place, atb.c for one whose header is parsed. Never trust the
  *    input: read files through io/ (disk.h, csv.h, json.h, zip.h), which limits and checks sizes,
  *    and give values as sources (io/source.h), which read on demand.
