@@ -2,7 +2,8 @@
 """Runs the tests of a build directory: run_tests.py DIRECTORY [ARGUMENT OF meson test]...
 
 If a few programs fail, they run again one at a time: the log then shows whether a failure needs the load of the others.
-tools/count_tests.py counts both runs and names what failed in the first. The exit status is that of the last run.
+tools/count_tests.py counts both runs and names what failed in the first. The exit status is that of the last run. What
+a fuzzer has found counts: its inputs are random, so that another run proves nothing.
 """
 import json
 import os
@@ -37,7 +38,7 @@ def main():
     # A test waits for its programs about as long as it computes, so one more than there are processors.
     status = meson_test(directory, "--num-processes", str((os.cpu_count() or 1) + 1), *arguments)
     failed = failed_programs(logs / "testlog.json")
-    if 0 < len(failed) <= MAX_RERUN:
+    if 0 < len(failed) <= MAX_RERUN and not any(name.startswith("fuzz ") for name in failed):
         print(f"run_tests: run again, one at a time: {', '.join(failed)}", flush=True)
         status = meson_test(directory, "--num-processes", "1", "--logbase", "again", *failed)
     return status

@@ -262,6 +262,7 @@ static int find_record(struct ms_reader *reader, uint64_t *at, struct ms_record 
     uint64_t begin = *at, key, size;
     int rc = read_varint(reader, at, reader->size, &key, err);
 
+    *cut = false;
     if (rc == GD_OK && key != (1 << 3 | GD_PB_BYTES)) {
         return fail_broken(reader, begin, "a record of a checkpoint was expected", err);
     }

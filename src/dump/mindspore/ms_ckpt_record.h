@@ -46,8 +46,8 @@ struct ms_record {
 };
 
 void ms_reader_init(struct ms_reader *reader, struct gd_disk *disk);
-/* Reads the record that begins at `at`. GD_EPROTO: broken, with the byte; GD_ELIMIT. *cut is also
- * set if the file ends within it. */
+/* Reads the record that begins at `at`. GD_EPROTO: broken, with the byte; GD_ELIMIT. *cut:
+ * whether the file ends within it. */
 int ms_read_record(struct ms_reader *reader, uint64_t at, struct ms_record *ret, bool *cut,
                    struct gd_err *err);
 
