@@ -262,11 +262,12 @@ static bool step_echo(struct bench *bench)
 /* From the last scope upwards, so that nothing below the cursor moves. */
 static bool step_unfold(struct bench *bench)
 {
-    static const char *const before[] = {"\x15", "focus graph\r", "\x1b", "g", "j", "+", "G"};
+    static const char *const before[] = {"\x15", "focus graph\r", "\x18o", "g", "j", "+", "G"};
+    const int begun = sizeof(before) / sizeof(before[0]);
     int blocks = (int)((bench->nodes + BLOCK_NODES - 1) / BLOCK_NODES);
-    int at = bench->at - 7;
+    int at = bench->at - begun;
 
-    if (bench->at < 7) {
+    if (bench->at < begun) {
         type_text(bench, before[bench->at], false);
     } else if (at < 2 * blocks) {
         type_text(bench, at % 2 == 0 ? "+" : "k", false);
