@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Waits until torch is imported and then until the process begins to train.
+"""Waits until PyTorch or MindSpore is imported and then until the process begins to train.
 
 Every Python process under `gradb run` passes through here: the training itself, but also launchers, DataLoader workers
 and compilers' helpers. None of those trains, so none is attached; this is all that they pay.
@@ -12,6 +12,7 @@ import sys
 
 import _frozen_importlib as _importlib
 
+_FRAMEWORKS = {"torch": "PyTorch", "mindspore": "MindSpore"}
 _PACKAGE = __name__.rsplit(".", 1)[0]
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _find = None  # importlib's function, once ours replaces it
@@ -25,16 +26,16 @@ def _unseen(function):
 
 @_unseen
 def _find_spec(name, path, target=None):
-    """importlib's own search; then hooks torch, and gives this package where `gradb` means it."""
+    """importlib's own search; then hooks a framework, and gives this package where `gradb` means it."""
     spec = _find(name, path, target)
-    if name == "torch":
-        _listen(spec)
+    if name in _FRAMEWORKS:
+        _listen(name, spec)
     elif _PACKAGE != "gradb" and name[:5] == "gradb" and name[5:6] in ("", "."):
         return _own(name, spec)
     return spec
 
 
-def _listen(spec):
+def _listen(name, spec):
     """Learns when the module has run."""
     loader = getattr(spec, "loader", None)
     run = getattr(loader, "exec_module", None)
@@ -45,19 +46,19 @@ def _listen(spec):
     def exec_module(module):
         vars(loader).pop("exec_module", None)
         run(module)
-        _torch_is_here()
+        _is_here(name)
     try:
         loader.exec_module = exec_module
-    except AttributeError:  # the loader takes no attributes: torch is not hooked
+    except AttributeError:  # the loader takes no attributes: the framework is not hooked
         pass
 
 
-def _torch_is_here():
+def _is_here(name):
     try:
-        from . import torch
-        torch.watch()
+        __import__("%s.%s" % (_PACKAGE, name))
+        sys.modules["%s.%s" % (_PACKAGE, name)].watch()
     except Exception as error:  # a fault of ours must not break the user's import
-        print("gradb: cannot attach to PyTorch: %s" % error, file=sys.stderr)
+        print("gradb: cannot attach to %s: %s" % (_FRAMEWORKS[name], error), file=sys.stderr)
 
 
 class _Same:
@@ -99,10 +100,11 @@ def _own(name, spec):
 
 
 def arm():
-    """From now on a debugger can attach to a training with torch in this process. Called again, it does nothing: `gradb
+    """From now on a debugger can attach to a training in this process. Called again, it does nothing: `gradb
     run -- python -m gradb` comes here twice."""
     global _find
-    if "torch" in sys.modules:
-        _torch_is_here()
+    for name in _FRAMEWORKS:
+        if name in sys.modules:
+            _is_here(name)
     if _find is None:
         _find, _importlib._find_spec = _importlib._find_spec, _find_spec

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """On PYTHONPATH under `gradb run`: every Python that starts there runs this file first.
 
-It arms the hook that waits for torch, takes its folder off sys.path again, and runs the sitecustomize that it hides;
+It arms the hook that waits for a framework, takes its folder off sys.path again, and runs the sitecustomize that it hides;
 errors of that one stay its own. The package is loaded under a private name, because the program may have a module
 `gradb` of its own. Interpreters that are too old for the package (Python 2 among them) read this file too, and are left
 alone."""
@@ -34,7 +34,7 @@ def _begin():
     try:
         _arm(here)
     except Exception as error:  # the program runs without gradb
-        sys.stderr.write("gradb: cannot attach to PyTorch: %s\n" % error)
+        sys.stderr.write("gradb: cannot attach: %s\n" % error)
 
 
 def _chain():

@@ -89,6 +89,11 @@ class Agent(native.base("Agent")):
         options.source = self.source.pointer()
         return options
 
+    @property
+    def graph(self):
+        """The nodes."""
+        return self.reporter.graph
+
     # ---- life ----
 
     def install(self):

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+"""The agent of one MindSpore training: it holds libgradb's handle, the hooks and the graph."""
+import atexit
+import contextlib
+import ctypes
+import os
+import sys
+import traceback
+import weakref
+
+import mindspore
+
+from .. import _lib
+from . import hooks, operators, values, words  # noqa: F401: words registers its commands
+from .graph import Graph
+from .parameters import Parameters
+from .source import Source
+from .steps import Steps
+
+
+class Agent:
+    """library: libgradb; handle: None after close(); dead: nothing is reported any more; looking: the
+    operators.Looking of a step whose operators are watched, or None."""
+
+    def __init__(self, library, program=None):
+        self.library = library
+        self.dead = False
+        self.looking = None
+        self.always_looks = False
+        self.gives_gradients = True  # Python sees the gradients of a step that is not watched
+        self._looked = None     # of the step that has just ended
+        self._planned = False   # the next outermost call begins to watch
+        self._recorded = False  # a whole step was watched
+        self.source = Source(self)
+        self._pid = os.getpid()
+        self.handle = library.gradb_open(ctypes.byref(self._options(program)))
+        if not self.handle:
+            raise RuntimeError("gradb_open failed: GRADB_DISABLE is set, or memory is short")
+        self.words = _lib.Words.from_address(self.handle)
+        self.graph = Graph(library, self.handle)
+        self.parameters = Parameters(self)
+        self.steps = Steps(self)
+        self.hooks = hooks.Hooks(self)
+
+    def _options(self, program):
+        options = _lib.Options()
+        options.framework = b"mindspore"
+        options.framework_version = _lib.text(mindspore.__version__)
+        options.device = _lib.text(mindspore.get_context("device_target").lower())
+        options.program = _lib.text(program or " ".join(sys.argv))
+        options.rank, options.world_size = _rank_and_size()
+        options.source = self.source.pointer()
+        return options
+
+    # ---- life ----
+
+    def install(self):
+        """Installs the hooks."""
+        self.hooks.install()
+        os.register_at_fork(after_in_child=_forked_of(weakref.ref(self)))
+        atexit.register(self._exits)
+
+    def wait(self, seconds):
+        """Stops before the first step until the debugger continues, see gradb_wait."""
+        self.graph.publish()
+        self.library.gradb_publish(self.handle)
+        self.library.gradb_wait(self.handle, seconds)
+        self.steps.begin()
+
+    def connected(self):
+        """Whether a debugger is connected."""
+        return not self.dead and bool(self.library.gradb_is_connected(self.handle))
+
+    def close(self, why=""):
+        """Removes the hooks and closes the connection; why: shown to the user, "" for a normal end."""
+        atexit.unregister(self._exits)
+        self.dead = True
+        self.hooks.remove()
+        handle, self.handle = self.handle, None
+        self.words = _lib.Words()  # the handle's words are freed with it
+        if handle and os.getpid() == self._pid:
+            self.library.gradb_close(handle, _lib.text(why))
+
+    def fault(self, error):
+        """Reports a fault of the agent in one line and turns it off. The training continues."""
+        if self.dead:
+            return
+        self.dead = True
+        place = traceback.extract_tb(error.__traceback__)
+        where = "%s:%d" % (os.path.basename(place[-1].filename), place[-1].lineno) if place else "?"
+        message = "gradb: internal error, the agent is off now: %s: %s (%s)" % (
+            type(error).__name__, str(error).split("\n", 1)[0], where)
+        print(message, file=sys.stderr)
+        if self.handle:
+            self.library.gradb_log(self.handle, _lib.text(message))
+        if os.environ.get("GRADB_AGENT_TRACE"):
+            traceback.print_exception(type(error), error, error.__traceback__)
+
+    def _exits(self):
+        error = sys.exc_info()[1] or getattr(sys, "last_value", None)
+        error = None if isinstance(error, SystemExit) else error  # the exit status says enough
+        self.close("%s: %s" % (type(error).__name__, str(error).split("\n", 1)[0]) if error is not None else "")
+
+    def forked(self):
+        """This is a forked child: the agent belongs to its parent."""
+        self.dead = True
+        self.handle = None
+
+    # ---- the training ----
+
+    def step_begins(self):
+        """A step begins: decides whether its operators are watched."""
+        self._planned = operators.MODE is not None and self.connected() and self._wants_operators()
+
+    def _wants_operators(self):
+        """Whether the debugger wants to see what happens inside the step. The first step in PyNative mode is watched, so
+        that the graph is known."""
+        if self.always_looks:
+            return True
+        if not self._recorded and not hooks.is_graph_mode():
+            return True
+        if not self.words.armed:
+            return False
+        wants, handle = self.library.gradb_wants, self.handle
+        return any(wants(handle, node.id) for node in self.graph.by_id.values()
+                   if node.phase != _lib.NO_PHASE and (node.kind != _lib.GRADIENT or node.get is None
+                                                       or not self.gives_gradients))
+
+    def call_begins(self, _called):
+        """An outermost call begins, between which the mode can be switched."""
+        if self._planned:
+            self._planned = False
+            self.looking = operators.Looking(self)
+            self.looking.begin()
+
+    def stop_looking(self):
+        """The step is over, or has failed: its operators are not watched any more; their outputs stay."""
+        if self.looking is not None:
+            self.looking.end()
+            self._looked, self.looking = self.looking, None
+            self._recorded = True
+
+    def step_ended(self):
+        """The debugger continues from the end of the step."""
+        if self._looked is not None:
+            self._looked.forget()
+            self._looked = None
+
+    def output(self, number, slot):
+        """The output of an operator that was watched in this step. NoValue."""
+        looked = self.looking or self._looked
+        outputs = looked.outputs.get(number) if looked is not None else None
+        if outputs is None:
+            raise values.NoValue("its operator has not run in this step while the debugger was watching: `watch`, "
+                                 "`break` or `next` look into the next step")
+        if slot >= len(outputs) or outputs[slot] is None:
+            raise values.NoValue("its output %d is not a tensor" % slot)
+        return outputs[slot]
+
+    def failed(self, error):
+        """An outermost call raised: stops there, unless the debugger itself ends the training."""
+        if isinstance(error, Exception) and self.connected():
+            text = "%s: %s" % (type(error).__name__, str(error).split("\n", 1)[0])
+            self.library.gradb_raised(self.handle, 0, _lib.text(text))
+
+    def report(self, nodes):
+        """The nodes have just been computed; their values can be located."""
+        if self.words.armed:
+            did, handle = self.library.gradb_did_slow, self.handle
+            for node in nodes:
+                node.step = self.steps.step
+                did(handle, node.id)
+
+    @contextlib.contextmanager
+    def own_moment(self):
+        """A moment of gradb's own: what runs inside is not the program's."""
+        yield
+
+    # ---- words ----
+
+    def why_no_gradient(self):
+        """Why there is no gradient."""
+        if not self.gives_gradients:
+            return "the step ran compiled, its gradients are inside: `watch` them, or `agent operators on`"
+        return "no gradient of this step is known"
+
+    def save_checkpoint(self, step):
+        """Saves the networks that the debugger asks for."""
+        name = "%s.step%d.ckpt" % (os.path.splitext(os.path.basename(sys.argv[0] or "train"))[0], step)
+        try:
+            held = [{"name": node.name, "data": node.get()} for node in self.graph.by_id.values()
+                    if node.kind in (_lib.WEIGHT, _lib.PARAMETER) and node.get is not None and node.get() is not None]
+            mindspore.save_checkpoint(held, name)
+            text = "checkpoint of step %d: %s" % (step, os.path.abspath(name))
+        except Exception as error:  # the training continues without a checkpoint
+            text = "checkpoint of step %d failed: %s: %s" % (step, type(error).__name__, str(error).split("\n", 1)[0])
+        self.library.gradb_log(self.handle, _lib.text("gradb: " + text))
+        self.library.gradb_event(self.handle, b"checkpoint", _lib.text(text), 0)
+
+
+def _forked_of(agent):
+    """For os.register_at_fork, which has no counterpart that removes it: it must not keep the agent alive."""
+    def forked():
+        if agent() is not None:
+            agent().forked()
+    return forked
+
+
+def _rank_and_size():
+    """From mindspore.communication where it is initialised, else from the environment."""
+    try:
+        from mindspore import communication
+        return communication.get_rank(), communication.get_group_size()
+    except (RuntimeError, ValueError, ImportError):
+        pass
+    return _number("MS_NODE_ID", _number("RANK_ID", 0)), _number("MS_WORKER_NUM", _number("RANK_SIZE", 1))
+
+
+def _number(name, default):
+    value = os.environ.get(name, "")
+    return int(value) if value.isdigit() else default

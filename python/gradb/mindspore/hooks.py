@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: MIT
+"""The wrappers around MindSpore's classes: where a step begins and ends, and what it is given.
+
+nn.Cell.__call__ and _JitExecutor.__call__ are what Python runs in each step, in both modes; only their outermost call
+matters, and an optimizer's. In graph mode and inside @jit everything else runs in C++. The parser of compiled functions
+reads `construct`, never `__call__`, so these wrappers change no graph."""
+import functools
+import inspect
+import threading
+
+import mindspore
+from mindspore import nn
+from mindspore.experimental.optim import optimizer as experimental
+
+try:
+    from mindspore.graph import api
+except ImportError:  # before 2.9
+    from mindspore.common import api
+
+KINDS = (nn.Optimizer, experimental.Optimizer)
+_GRAPH_MODE = mindspore.GRAPH_MODE
+
+
+class Hooks:
+    """Installs and removes the wrappers of one agent. inside: an outermost call runs; compiled: it runs compiled code."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.inside = False
+        self.compiled = False
+        self.optimizing = False
+        self._thread = threading.get_ident()
+        self._wrapped = []  # (class, name, original or None, wrapper)
+
+    def install(self):
+        """Installs the wrappers."""
+        cell = nn.Cell.__call__
+        self._wrap(nn.Cell, "__call__", self._cell(cell))
+        for kind in KINDS:
+            self._wrap(kind, "__call__", self._optimizer(vars(kind).get("__call__", cell)))
+            self._wrap(kind, "__init__", self._made(kind.__init__))
+        self._wrap(api._JitExecutor, "__call__", self._jit(api._JitExecutor.__call__))
+        self._wrap(api._PyNativeExecutor, "end_graph", self._end_graph(api._PyNativeExecutor.end_graph))
+        self._wrap(api._PyNativeExecutor, "grad", self._grad(api._PyNativeExecutor.grad))
+        for name in ("train", "fit"):
+            self._wrap(mindspore.Model, name, self._model(getattr(mindspore.Model, name)))
+        scaler = getattr(mindspore.amp, "DynamicLossScaler", None)
+        if scaler is not None:
+            self._wrap(scaler, "adjust", self._adjust(scaler.adjust))
+            self._wrap(scaler, "__init__", self._scaler_made(scaler.__init__))
+
+    def remove(self):
+        """Removes the wrappers. One that was itself wrapped stays and only passes calls on."""
+        for kind, name, original, wrapper in self._wrapped:
+            if vars(kind).get(name) is wrapper:
+                if original is None:
+                    delattr(kind, name)
+                else:
+                    setattr(kind, name, original)
+        self._wrapped = []
+
+    def _wrap(self, kind, name, wrapper):
+        self._wrapped.append((kind, name, vars(kind).get(name), wrapper))
+        setattr(kind, name, wrapper)
+
+    def _is_outermost(self):
+        return not self.inside and not self.agent.dead and threading.get_ident() == self._thread
+
+    # ---- the wrappers ----
+
+    def _cell(self, original):
+        hooks = self
+
+        @functools.wraps(original)
+        def __call__(cell, *args, **kwargs):
+            if hooks.inside:
+                looking = hooks.agent.looking
+                return looking.run_cell(original, cell, args, kwargs) if looking else original(cell, *args, **kwargs)
+            if not hooks._is_outermost():
+                return original(cell, *args, **kwargs)
+            return hooks._outermost(original, cell, args, kwargs, compiled=is_graph_mode())
+        return __call__
+
+    def _optimizer(self, original):
+        hooks = self
+
+        @functools.wraps(original)
+        def __call__(optimizer, gradients, *args, **kwargs):
+            if hooks.agent.dead or hooks.optimizing or threading.get_ident() != hooks._thread:
+                return original(optimizer, gradients, *args, **kwargs)
+            if hooks.inside:
+                return hooks._optimize(original, optimizer, (gradients, *args), kwargs)
+            return hooks._outermost(functools.partial(hooks._optimize, original), optimizer,
+                                    (gradients, *args), kwargs, flat=False)
+        return __call__
+
+    def _optimize(self, original, optimizer, args, kwargs):
+        steps = self.agent.steps
+        steps.optimizer_begins(optimizer, args[0])
+        self.optimizing = True
+        try:
+            result = original(optimizer, *args, **kwargs)
+        finally:
+            self.optimizing = False
+        steps.optimizer_ended(optimizer)
+        return result
+
+    def _runs_compiled(self):
+        if not self.compiled:
+            self.compiled = True
+            self.agent.steps.compiled_begins()
+
+    def _outermost(self, original, called, args, kwargs, flat=True, compiled=False):
+        """Runs an outermost call; afterwards a step may end. Only the debugger's end of the training is raised."""
+        steps = self.agent.steps
+        self.inside, self.compiled = True, False
+        try:
+            steps.call_begins(called)
+            if compiled:
+                self._runs_compiled()
+            result = original(called, *args, **kwargs) if flat else original(called, args, kwargs)
+        except BaseException as error:
+            self.inside = False
+            steps.call_failed(error)
+            raise
+        self.inside = False
+        steps.call_ended(called, result, self.compiled)
+        return result
+
+    def _jit(self, original):
+        hooks = self
+
+        @functools.wraps(original)
+        def __call__(executor, *args, **kwargs):
+            if hooks.agent.dead or hooks.optimizing or threading.get_ident() != hooks._thread:
+                return original(executor, *args, **kwargs)
+            if hooks.inside:
+                hooks._runs_compiled()
+                return original(executor, *args, **kwargs)
+            return hooks._outermost(original, executor, args, kwargs, compiled=True)
+        return __call__
+
+    def _made(self, original):
+        hooks = self
+
+        @functools.wraps(original)
+        def __init__(optimizer, *args, **kwargs):
+            original(optimizer, *args, **kwargs)
+            hooks.agent.parameters.made(optimizer)
+        return __init__
+
+    def _end_graph(self, original):
+        """A forward pass that gradients are wanted of has ended: its output is the loss."""
+        hooks = self
+
+        @functools.wraps(original)
+        def end_graph(executor, called, output, *args, **kwargs):
+            result = original(executor, called, output, *args, **kwargs)
+            if not hooks.agent.dead:
+                hooks.agent.steps.forward_ended(called, output)
+            return result
+        return end_graph
+
+    def _grad(self, original):
+        """A backward pass in PyNative mode."""
+        hooks = self
+
+        @functools.wraps(original)
+        def grad(*args, **kwargs):
+            looking = hooks.agent.looking
+            if not looking:
+                return original(*args, **kwargs)
+            looking.backward_begins()
+            try:
+                return original(*args, **kwargs)
+            finally:
+                looking.backward_ended()
+        return grad
+
+    def _model(self, original):
+        """Model.train and Model.fit: a callback of ours comes first, which learns the epoch and the batch."""
+        hooks, signature = self, inspect.signature(original)
+
+        @functools.wraps(original)
+        def run(*args, **kwargs):
+            if hooks.agent.dead:
+                return original(*args, **kwargs)
+            try:
+                bound = signature.bind(*args, **kwargs)
+                given = bound.arguments.get("callbacks")
+                given = list(given) if isinstance(given, (list, tuple)) else [] if given is None else [given]
+                bound.arguments["callbacks"] = [_Epochs(hooks.agent)] + given
+            except TypeError:  # the script's mistake, which the original reports
+                return original(*args, **kwargs)
+            return original(*bound.args, **bound.kwargs)
+        return run
+
+    def _adjust(self, original):
+        hooks = self
+
+        @functools.wraps(original)
+        def adjust(scaler, finite, *args, **kwargs):
+            result = original(scaler, finite, *args, **kwargs)
+            if not hooks.inside and not hooks.agent.dead and threading.get_ident() == hooks._thread:
+                hooks.agent.steps.scale_adjusted(scaler, finite)
+            return result
+        return adjust
+
+    def _scaler_made(self, original):
+        hooks = self
+
+        @functools.wraps(original)
+        def __init__(scaler, *args, **kwargs):
+            original(scaler, *args, **kwargs)
+            hooks.agent.steps.scaler = scaler
+        return __init__
+
+
+class _Epochs(mindspore.Callback):
+    """Notes where Model.train is. It must not be pickled or compiled, only called."""
+
+    def __init__(self, agent):
+        super().__init__()
+        self._agent = agent
+
+    def on_train_step_begin(self, run_context):
+        """Called by MindSpore before each step."""
+        told = run_context.original_args()
+        batches = max(1, int(getattr(told, "batch_num", 1) or 1))
+        self._agent.steps.place = (int(told.cur_epoch_num), (int(told.cur_step_num) - 1) % batches + 1)
+
+    def on_eval_begin(self, run_context):
+        """Called by MindSpore."""
+        self._agent.steps.evaluating = True
+
+    def on_eval_end(self, run_context):
+        """Called by MindSpore."""
+        self._agent.steps.evaluating = False
+
+
+def is_graph_mode():
+    """Whether calls of cells are compiled now."""
+    return mindspore.get_context("mode") == _GRAPH_MODE

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: MIT
+"""Steps whose operators are watched.
+
+Such a step runs in PyNative mode, also in a script that uses graph mode: before it the mode is switched and MS_JIT is
+set to 0, after it both are restored, so that all other steps run compiled as before. MindSpore then dispatches each
+operator of the forward pass and of the optimizer to our mode, and the nodes of the backward pass, which run in C++, are
+hooked when the forward pass has ended. Needs MsDispatchMode, MindSpore 2.9.
+
+The outputs of a watched step are held until its end, so that they can be read there."""
+import os
+
+import mindspore
+from mindspore import Parameter, Tensor
+
+from .. import _lib
+from . import hooks, stack, values
+from .guard import guarded
+
+MODE = getattr(mindspore, "MsDispatchMode", None)
+_HELD_BYTES = 1 << 30   # of outputs; more are forgotten, the oldest first
+_NOT_OPERATORS = frozenset(("typeof", "IsShapeUnKnown", "IsDimUnKnown"))
+_JIT = "MS_JIT"
+
+
+class Looking:
+    """Watches the operators of one step, from `begin` to `end`."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.outputs = {}      # node number -> tuple of tensors, None for what is not a tensor
+        self._path = ""        # of the cell that runs
+        self._phase = _lib.FORWARD
+        self._counts = {}      # (scope, operator) -> how many ran in this step
+        self._made = {}        # address -> (Node, slot)
+        self._ran = []         # forward nodes in order: (operator, Node)
+        self._held = 0
+        self._mode = _mode_of(self)
+        self._before = None    # (mode, MS_JIT) to be restored
+        self._off = 0
+        self._graphs = 0       # forward passes in this step
+        self._handles = []
+
+    # ---- the step ----
+
+    def begin(self):
+        """Switches to PyNative mode and dispatches operators to us."""
+        self._before = (mindspore.get_context("mode"), os.environ.get(_JIT))
+        if self._before[0] != mindspore.PYNATIVE_MODE:
+            mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+        os.environ[_JIT] = "0"
+        _push(self._mode)
+
+    def end(self):
+        """Restores everything. The outputs stay until `forget`."""
+        if self._before is None:
+            return
+        mode, jit = self._before
+        self._before = None
+        _pop(self._mode)
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        if jit is None:
+            os.environ.pop(_JIT, None)
+        else:
+            os.environ[_JIT] = jit
+        if mode != mindspore.PYNATIVE_MODE:
+            mindspore.set_context(mode=mode)
+
+    def forget(self):
+        """Lets go of the outputs."""
+        self.outputs.clear()
+        self._made.clear()
+        self._ran = []
+        self._held = 0
+
+    # ---- cells ----
+
+    def run_cell(self, original, cell, args, kwargs):
+        """Runs a cell: its path is the scope of what runs inside."""
+        path = self.agent.parameters.path_of(cell)
+        before = self._path
+        if path is not None:
+            self._path = path
+        try:
+            return original(cell, *args, **kwargs)
+        finally:
+            self._path = before
+
+    # ---- operators ----
+
+    def dispatch(self, function, args, kwargs):
+        """Runs an operator for the program; see __ms_dispatch__."""
+        result = function(*args) if not kwargs else function(*args, **kwargs)
+        if not self._off and not self.agent.dead and function.name not in _NOT_OPERATORS:
+            self._off += 1
+            try:
+                self._ran_now(function.name, args, result)
+            finally:
+                self._off -= 1
+        return result
+
+    @guarded
+    def _ran_now(self, operator, args, result):
+        if self.agent.hooks.optimizing:
+            return  # its nodes are the updates, reported when it has returned
+        if self._phase == _lib.BACKWARD:
+            return  # reported by the hooks of the backward nodes
+        outputs = _tensors(result)
+        if not any(output is not None for output in outputs):
+            return
+        self.agent.steps.enter(_lib.FORWARD)
+        node = self._node(self._path, operator, outputs, _lib.FORWARD, self._edges(_inputs(args)))
+        if node is not None:
+            self._ran.append((operator, node))
+            self._report(node, outputs)
+
+    def _node(self, scope, operator, outputs, phase, edges, suffix=""):
+        """The node of the next such operator in its scope."""
+        count = self._counts[(scope, operator)] = self._counts.get((scope, operator), -1) + 1
+        name = (scope + "/" if scope else "") + operator + ("_%d" % count if count else "") + suffix
+        return self._named(name, operator, outputs, phase, edges)
+
+    def _named(self, name, operator, outputs, phase, edges):
+        graph = self.agent.graph
+        node = graph.nodes.get(name)
+        if node is None:
+            kind = _lib.GRADIENT if phase == _lib.BACKWARD else _lib.AUTO
+            node = graph.add(name, kind, operator, phase=phase, inputs=edges,
+                             outputs=[values.shape_of(output) if output is not None else None for output in outputs],
+                             stack=stack.frames(4))
+            if node is not None and self.agent.words.armed:
+                self.agent.library.gradb_sync(self.agent.handle)
+        else:
+            graph.set_inputs(node, edges)
+        return node
+
+    def _edges(self, tensors):
+        found = []
+        for tensor in tensors:
+            if isinstance(tensor, Parameter):
+                node = self.agent.parameters.node_of(tensor)
+                if node is not None:
+                    found.append((node, 0))
+                continue
+            made = self._made.get(_address(tensor))
+            if made is not None:
+                found.append(made)
+        return found
+
+    def _report(self, node, outputs):
+        agent = self.agent
+        node.step = agent.steps.step
+        self.outputs[node.id] = outputs
+        for slot, output in enumerate(outputs):
+            if output is not None:
+                address = _address(output)
+                if address:
+                    self._made[address] = (node, slot)
+                    self._held += output.nbytes
+        while self._held > _HELD_BYTES and len(self.outputs) > 1:
+            self._forget_oldest()
+        if agent.words.armed and agent.library.gradb_wants(agent.handle, node.id):
+            structs, held = _structs(outputs)
+            agent.library.gradb_did_with_slow(agent.handle, node.id, structs, len(outputs))
+            del held
+
+    def _forget_oldest(self):
+        number = next(iter(self.outputs))
+        for output in self.outputs.pop(number):
+            if output is not None:
+                self._held -= output.nbytes
+                self._made.pop(_address(output), None)
+
+    # ---- the backward pass ----
+
+    def forward_ended(self, output):
+        """Hooks the nodes of the backward pass from the output on."""
+        root = getattr(values.find_tensor(output), "_grad_node", None)
+        if root is None:
+            return
+        self._graphs += 1
+        nodes = _walk(root)
+        names = self._names_of(nodes)
+        leaves = self._leaves()
+        for node, edges in nodes:
+            self._handles.append(node.register_hook(self._hook(node, names, edges, leaves)))
+
+    def _names_of(self, nodes):
+        """Unique id of a backward node -> its name: that of the forward operator whose gradients it computes, which is the
+        one of the same name and place in the order."""
+        waiting = {}
+        for operator, node in self._ran:
+            waiting.setdefault(operator, []).append(node)
+        names = {}
+        for node, _ in sorted(nodes, key=lambda item: item[0]._sequence_nr()):
+            own = node.name()
+            forward = waiting.get(own) or waiting.get(own + "Ext")
+            if forward:
+                names[node._unique_id()] = "backward/" + forward.pop(0).name
+        count = {}
+        for node, _ in nodes:
+            if node._unique_id() not in names:
+                number = count[node.name()] = count.get(node.name(), -1) + 1
+                names[node._unique_id()] = "backward/%s%s" % (node.name(), "_%d" % number if number else "")
+        return names
+
+    def _leaves(self):
+        """Unique id of a leaf -> the node of the gradient of its parameter."""
+        found = {}
+        for known, _ in self.agent.parameters.living():
+            for reference, _, gradient, _ in known.updates:
+                leaf = getattr(reference(), "_grad_node", None)
+                if leaf is not None and gradient is not None:
+                    found[leaf._unique_id()] = gradient
+        return found
+
+    def _hook(self, node, names, edges, leaves):
+        name, operator = names[node._unique_id()], node.name()
+        self._sources = getattr(self, "_sources", {})
+        for index, (target, _) in enumerate(edges):
+            if target is not None:
+                self._sources.setdefault(target._unique_id(), []).append((name, index))
+        own = node._unique_id()
+
+        def hook(grad_inputs, _grad_outputs):
+            if not self.agent.dead and not self._off:
+                self._off += 1
+                try:
+                    self._went_back(own, name, operator, grad_inputs)
+                finally:
+                    self._off -= 1
+        return hook
+
+    @guarded
+    def _went_back(self, own, name, operator, gradients):
+        if not isinstance(gradients, (tuple, list)):
+            gradients = (gradients,)
+        outputs = tuple(gradient if isinstance(gradient, Tensor) else None for gradient in gradients)
+        nodes = self.agent.graph.nodes
+        edges = [(nodes[source], slot) for source, slot in self._sources.get(own, ()) if source in nodes]
+        self.agent.steps.enter(_lib.BACKWARD)
+        node = self._named(name, operator, outputs, _lib.BACKWARD, edges)
+        if node is not None:
+            self._report(node, outputs)
+
+    def backward_begins(self):
+        """The backward pass begins."""
+        self._phase = _lib.BACKWARD
+
+    def backward_ended(self):
+        """It has ended."""
+        self._phase = _lib.FORWARD
+
+
+def _mode_of(looking):
+    """An instance of MsDispatchMode, whose class is made here because MindSpore may not have it."""
+    class OperatorMode(MODE):
+        def __ms_dispatch__(self, func, args, kwargs=None):
+            return looking.dispatch(func, args, kwargs)
+    return OperatorMode()
+
+
+def _stack():
+    from mindspore import _c_expression
+    return _c_expression._DispatchGuardStack
+
+
+def _push(mode):
+    _stack().push(mode)
+
+
+def _pop(mode):
+    _stack().pop()
+
+
+def _walk(root):
+    """(backward node, its next_functions) of all nodes from `root` on that are not leaves, each once."""
+    found, seen, waiting = [], set(), [root]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node._unique_id() in seen or node.is_leaf():
+            continue
+        seen.add(node._unique_id())
+        edges = node.next_functions
+        found.append((node, edges))
+        waiting.extend(edge[0] for edge in edges)
+    return found
+
+
+def _inputs(args):
+    """The tensors among an operator's arguments; a Primitive's are in a tuple."""
+    for arg in args:
+        if isinstance(arg, Tensor):
+            yield arg
+        elif isinstance(arg, (tuple, list)):
+            yield from _inputs(arg)
+
+
+def _tensors(result):
+    """The outputs of an operator: a tensor or None per slot."""
+    if isinstance(result, Tensor):
+        return (result,)
+    if isinstance(result, (tuple, list)):
+        return tuple(item if isinstance(item, Tensor) else None for item in result)
+    return ()
+
+
+def _address(tensor):
+    try:
+        return tensor._data_ptr()
+    except (RuntimeError, AttributeError):
+        return 0
+
+
+def _structs(outputs):
+    """The array for gradb_did_with, and what keeps it alive."""
+    array, held = (_lib.Tensor * len(outputs))(), []
+    for slot, output in enumerate(outputs):
+        try:
+            if output is not None:
+                struct, memory = values.describe(output)
+                array[slot] = struct
+                held.append((struct, memory))
+        except (values.NoValue, RuntimeError):
+            pass
+    return array, held

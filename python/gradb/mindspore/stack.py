@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""Where the user's code is: frames from sys._getframe, without reading any source, and the names of its variables.
+
+Frames of MindSpore, the standard library and installed packages are marked as a library's, which hides them."""
+import os
+import re
+import sys
+import sysconfig
+
+import mindspore
+from mindspore import nn
+
+MAX_FRAMES = 64
+_LOOKED_AT = 256  # attributes of the user's object that are searched
+
+_own = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_library_roots = tuple({os.path.dirname(os.path.abspath(mindspore.__file__)) + os.sep,
+                        sysconfig.get_paths()["stdlib"] + os.sep, os.path.dirname(os.path.abspath(os.__file__)) + os.sep})
+_installed = re.compile(r"[/\\](site|dist)-packages[/\\]")
+_USER, _LIBRARY, _OURS = range(3)
+_kinds = {}  # file name -> kind
+
+
+def _kind(frame):
+    name = frame.f_code.co_filename
+    kind = _kinds.get(name)
+    if kind is None:
+        if name.startswith(_own):
+            kind = _OURS
+        elif name.startswith(_library_roots) or name.startswith("<frozen") or _installed.search(name):
+            kind = _LIBRARY
+        else:
+            kind = _USER
+        _kinds[name] = kind
+    return kind
+
+
+def frames(depth=1):
+    """The stack above the caller, innermost first: a tuple of (code, line, is_library), without our own frames."""
+    found = []
+    frame = sys._getframe(depth)
+    while frame is not None and len(found) < MAX_FRAMES:
+        kind = _kind(frame)
+        if kind != _OURS:
+            found.append((frame.f_code, frame.f_lineno, kind == _LIBRARY))
+        frame = frame.f_back
+    return tuple(found)
+
+
+def cells(depth=1):
+    """(name, cell) of the user's variables that hold cells, from the innermost frame outwards; also of the attributes
+    of `self`."""
+    frame = sys._getframe(depth)
+    while frame is not None:
+        if _kind(frame) == _USER:
+            for names in (frame.f_locals, frame.f_globals):
+                for name, value in list(names.items()):
+                    if name == "self":
+                        yield from _attributes(value)
+                    elif isinstance(value, nn.Cell) and not name.startswith("_"):
+                        yield name, value
+        frame = frame.f_back
+
+
+def _attributes(value):
+    held = getattr(value, "__dict__", None)
+    for name, item in list(held.items())[:_LOOKED_AT] if isinstance(held, dict) else ():
+        if isinstance(item, nn.Cell) and not name.startswith("_"):
+            yield name, item
+    if isinstance(value, nn.Cell):
+        for name, item in list(value.name_cells().items()):
+            yield name, item

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: MIT
+"""Steps of the training: a step of the main optimizer, which is the first one that steps.
+
+A step is over when the outermost call of a cell or a compiled function returns and the main optimizer has stepped in
+it. An optimizer that Python called is seen; one inside compiled code has increased its counter. A step that the loss
+scaler skips ends, too."""
+import ctypes
+import weakref
+
+from mindspore import nn
+
+from .. import _lib
+from . import hooks, values
+from .guard import guarded
+
+
+class Ended(KeyboardInterrupt):
+    """The debugger ends the training. A KeyboardInterrupt, like Ctrl-C, for which scripts are prepared."""
+
+
+class Steps:
+    """step: the running one, from 1; place: (epoch, batch) that Model.train is at, or None; scaler: the loss scaler that
+    was made last; evaluating: Model evaluates."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.step = 1
+        self.place = None
+        self.scaler = None
+        self.evaluating = False
+        self.phase = _lib.NO_PHASE
+        self._begun = False
+        self._main = None       # weak reference
+        self._stepped = []      # optimizers that stepped in this outermost call
+        self._loss = None       # of this step: a tensor
+        self._rates = {}        # name -> number
+        self._numbers = {}      # name -> number, by the script
+        self._by_hand = False
+
+    # ---- begin and end ----
+
+    def begin(self):
+        """A step begins."""
+        self._begun = True
+        self.phase = _lib.NO_PHASE
+        agent = self.agent
+        agent.library.gradb_step_begin(agent.handle, self.step)
+        agent.step_begins()
+
+    def end(self):
+        """Ends the step and begins the next one. Raises Ended when the debugger ends the training."""
+        agent = self.agent
+        agent.stop_looking()
+        agent.graph.publish()
+        if agent.connected():
+            self._tell()
+        agent.library.gradb_step_end(agent.handle)
+        agent.source.step_ended(self.step)
+        agent.step_ended()
+        if agent.library.gradb_wants_checkpoint(agent.handle):
+            agent.save_checkpoint(self.step)
+        agent.parameters.gradients.clear()
+        self._loss, self._rates, self._numbers = None, {}, {}
+        self.step += 1
+        self.begin()
+        if agent.library.gradb_wants_stop(agent.handle):
+            raise Ended("the debugger ended the training")
+
+    def enter(self, phase):
+        """The training enters another phase; it may stop here."""
+        if phase != self.phase and self._begun:
+            self.phase = phase
+            self.agent.library.gradb_enter(self.agent.handle, phase)
+
+    @guarded
+    def by_hand(self):
+        """The script says that a step ends here, as it will for all others."""
+        self._by_hand = True
+        if self._begun:
+            self.end()
+
+    def log(self, name, value):
+        """A metric of the script's own."""
+        number = values.number_of(value)
+        if number is not None:
+            self._numbers[name] = number
+
+    # ---- outermost calls ----
+
+    @guarded
+    def call_begins(self, called):
+        """An outermost call begins."""
+        self._stepped = []
+        self.agent.call_begins(called)
+
+    @guarded
+    def call_failed(self, error):
+        """An outermost call raised."""
+        self.agent.call_ended()
+        self.agent.failed(error)
+
+    @guarded
+    def call_ended(self, called, result, compiled):
+        """An outermost call returned. Ends the step if the main optimizer stepped in it."""
+        self.agent.call_ended()
+        if not self._begun:
+            return
+        trains = not (self.evaluating or isinstance(called, nn.Cell) and not called.training)
+        if compiled:
+            if trains and not isinstance(called, hooks.KINDS):
+                loss = values.find_number(result)
+                self._loss = loss if loss is not None else self._loss
+            self._count()
+        stepped, self._stepped = self._stepped, []
+        if stepped and not self._by_hand:
+            self._elect(stepped[0])
+            if self._main() in stepped:
+                self.end()
+
+    @guarded
+    def compiled_begins(self):
+        """Compiled code is about to run, which may call optimizers: notes their counters."""
+        for known, optimizer in self.agent.parameters.living():
+            known.count = _counter(optimizer)
+
+    def _count(self):
+        """Finds the optimizers that stepped inside compiled code."""
+        for known, optimizer in self.agent.parameters.living():
+            before, known.count = known.count, None
+            if before is None or optimizer in self._stepped or _counter(optimizer) == before:
+                continue
+            self._stepped.append(optimizer)
+            self.agent.gives_gradients = False
+            self.agent.parameters.complete(known, optimizer)
+            self._note_rate(known, optimizer, before)
+
+    def _elect(self, optimizer):
+        if self._main is None or self._main() is None:
+            self._main = weakref.ref(optimizer)
+
+    # ---- what happens in a step ----
+
+    @guarded
+    def forward_ended(self, called, output):
+        """A forward pass in PyNative mode that gradients are wanted of has ended; nested ones come first."""
+        if self._begun and not self.evaluating:
+            loss = values.find_number(output)
+            self._loss = loss if loss is not None else self._loss
+            if self.agent.looking:
+                self.agent.looking.forward_ended(output)
+
+    @guarded
+    def optimizer_begins(self, optimizer, gradients):
+        """Python calls an optimizer: its argument has the gradients, in the order of its parameters."""
+        agent = self.agent
+        known = agent.parameters.known(optimizer)
+        if known is None:  # older than the agent
+            agent.parameters.made(optimizer)
+            known = agent.parameters.known(optimizer)
+        agent.parameters.complete(known, optimizer)
+        if not self._begun:
+            return
+        if agent.connected():
+            self._note_rate(known, optimizer, None)
+            _take_gradients(agent, optimizer, gradients)
+            self.enter(_lib.BACKWARD)
+            agent.report(node for _, _, node, _ in known.updates if node is not None)
+            self.enter(_lib.OPTIMIZER)
+
+    @guarded
+    def optimizer_ended(self, optimizer):
+        """It has returned."""
+        if self._begun:
+            self._stepped.append(optimizer)
+            if self.agent.connected():
+                known = self.agent.parameters.known(optimizer)
+                self.agent.report(node for _, _, _, node in known.updates if node is not None)
+
+    @guarded
+    def scale_adjusted(self, scaler, finite):
+        """The loss scaler was told whether all gradients are finite; if not, the step is skipped."""
+        self.scaler = scaler
+        skipped = values.number_of(finite) if not hasattr(finite, "asnumpy") else bool(finite.asnumpy().all())
+        if self._begun and not skipped and not self._by_hand:
+            agent = self.agent
+            agent.library.gradb_event(agent.handle, b"skipped-step",
+                                      _lib.text("the loss scaler skipped step %d" % self.step), 0)
+            self.end()
+
+    # ---- metrics ----
+
+    def _note_rate(self, known, optimizer, count):
+        if not self.agent.connected():
+            return
+        prefix = "lr" if self._main is None or self._main() is optimizer else "lr_" + known.name
+        for index, rate in enumerate(_rates(optimizer, count)):
+            if rate is not None:
+                self._rates["%s_%d" % (prefix, index) if index else prefix] = rate
+
+    def rate_of(self, known):
+        """The learning rate that an optimizer used last, or None."""
+        optimizer = known.reference()
+        rates = _rates(optimizer, None) if optimizer is not None else []
+        return rates[0] if rates else None
+
+    def _tell(self):
+        numbers = {}
+        loss = values.number_of(self._loss)
+        if loss is not None:
+            numbers["loss"] = loss
+        numbers.update(self._rates)
+        scale = values.number_of(getattr(self.scaler, "scale_value", None))
+        if scale is not None:
+            numbers["loss_scale"] = scale
+        if self.place is not None:
+            numbers["epoch"], numbers["batch"] = self.place
+        numbers.update(self._numbers)
+        library, handle = self.agent.library, self.agent.handle
+        for name, value in numbers.items():
+            library.gradb_scalar(handle, _lib.text(name), float(value))
+
+
+def _take_gradients(agent, optimizer, gradients):
+    held = agent.parameters.gradients
+    if not isinstance(gradients, (tuple, list)):
+        return
+    for parameter, gradient in zip(optimizer.parameters, gradients):
+        if gradient is not None:
+            held[id(parameter)] = gradient
+
+
+def _counter(optimizer):
+    """How often an optimizer has stepped, by its own count; None: it has none."""
+    counter = getattr(optimizer, "global_step", None)
+    if counter is None:
+        counter = getattr(optimizer, "state_step", None)
+    try:
+        if values.is_in_host_memory():
+            return ctypes.c_int32.from_address(counter._data_ptr()).value
+        return int(counter.asnumpy().reshape(-1)[0])
+    except (AttributeError, RuntimeError, TypeError, ValueError):
+        return None
+
+
+def _rates(optimizer, count):
+    """The learning rates that an optimizer uses, one per group or one for all; None: unknown. count: its counter before
+    the step, None: what it is now."""
+    groups = getattr(optimizer, "param_groups", None)
+    if groups:
+        return [values.number_of(group.get("lr")) for group in groups]
+    rate = getattr(optimizer, "learning_rate", None)
+    rates = list(rate) if isinstance(rate, (tuple, list, nn.CellList)) else [rate]
+    if count is None:
+        count = _counter(optimizer) or 0
+    return [_rate(item, count) for item in rates[:1]]
+
+
+def _rate(rate, count):
+    if isinstance(rate, nn.Cell):
+        listed = getattr(rate, "learning_rate", None)
+        if listed is not None and hasattr(listed, "asnumpy") and listed.size > 0 and len(listed.shape) == 1:
+            return float(listed.asnumpy()[min(count, listed.size - 1)])
+        return None
+    return values.number_of(rate)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""MindSpore's tensors as libgradb sees them.
+
+On the CPU a tensor is read where it is; from another device MindSpore copies it to the host (Tensor.asnumpy)."""
+import ctypes
+
+import mindspore
+
+from .. import _lib
+
+DTYPES = {mindspore.bool_: (_lib.BOOL, 1), mindspore.int8: (_lib.INT8, 1), mindspore.int16: (_lib.INT16, 2),
+          mindspore.int32: (_lib.INT32, 4), mindspore.int64: (_lib.INT64, 8), mindspore.uint8: (_lib.UINT8, 1),
+          mindspore.uint16: (_lib.UINT16, 2), mindspore.uint32: (_lib.UINT32, 4), mindspore.uint64: (_lib.UINT64, 8),
+          mindspore.float16: (_lib.FLOAT16, 2), mindspore.float32: (_lib.FLOAT32, 4),
+          mindspore.float64: (_lib.FLOAT64, 8), mindspore.complex64: (_lib.COMPLEX64, 8),
+          mindspore.complex128: (_lib.COMPLEX128, 16)}
+if hasattr(mindspore, "bfloat16"):
+    DTYPES[mindspore.bfloat16] = (_lib.BFLOAT16, 2)
+
+
+class NoValue(Exception):
+    """Why a tensor cannot be read; answer: one of enum gradb_answer."""
+
+    def __init__(self, reason, answer=_lib.NO_VALUE):
+        super().__init__(reason)
+        self.answer = answer
+
+
+def is_in_host_memory():
+    """Whether the addresses of tensors are the host's."""
+    return mindspore.get_context("device_target") == "CPU"
+
+
+def shape_of(tensor):
+    """The struct of a tensor without its address, for the graph; None when nothing is known of it."""
+    try:
+        number, shape = DTYPES.get(tensor.dtype, (_lib.FLOAT32, 0))[0], tuple(tensor.shape)
+    except (RuntimeError, AttributeError, TypeError, ValueError):
+        return None
+    if any(length < 0 for length in shape) or len(shape) > _lib.MAX_RANK:
+        return None
+    return _lib.Tensor(number, len(shape), (ctypes.c_int64 * len(shape))(*shape), None, None)
+
+
+def describe(tensor):
+    """(struct gradb_tensor with its address, the object that holds that memory). Waits until the tensor is computed.
+    NoValue."""
+    if getattr(tensor, "has_init", False):
+        raise NoValue("it is not initialised yet")
+    entry = DTYPES.get(tensor.dtype)
+    if entry is None:
+        raise NoValue("values of type %s cannot be shown" % tensor.dtype, _lib.UNSUPPORTED)
+    number, size = entry
+    held, address = tensor, None
+    if is_in_host_memory() and tensor.is_contiguous():
+        address = tensor._data_ptr()
+    shape = tuple(tensor.shape)
+    if len(shape) > _lib.MAX_RANK:
+        raise NoValue("the tensor has %d axes, at most %d can be shown" % (len(shape), _lib.MAX_RANK))
+    if address is None or (not address and 0 not in shape):
+        held = tensor.asnumpy()
+        if held.itemsize != size:
+            raise NoValue("MindSpore copies it as %s, not as %s" % (held.dtype, tensor.dtype), _lib.UNSUPPORTED)
+        if not held.flags.c_contiguous:
+            held = held.copy()
+        address = held.ctypes.data
+    return _lib.Tensor(number, len(shape), (ctypes.c_int64 * len(shape))(*shape), None, address or None), held
+
+
+def copy_of(tensor):
+    """(struct, its memory) of a copy that later steps do not change. NoValue."""
+    struct, _held = describe(tensor)
+    size = DTYPES[tensor.dtype][1]
+    for length in tensor.shape:
+        size *= length
+    memory = ctypes.create_string_buffer(size) if size else None
+    if size:
+        ctypes.memmove(memory, struct.data, size)
+    return _lib.Tensor(struct.dtype, struct.rank, struct.shape, None,
+                       ctypes.addressof(memory) if size else None), memory
+
+
+def number_of(value):
+    """A Python number or a tensor of one element as a float; None for anything else."""
+    if isinstance(value, (bool, int, float)):
+        return float(value)
+    try:
+        return float(value.asnumpy().reshape(-1)[0]) if is_number(value) else None
+    except (RuntimeError, ValueError, TypeError):
+        return None
+
+
+def is_number(value):
+    """Whether it is a tensor of one floating-point element."""
+    if not isinstance(value, mindspore.Tensor):
+        return False
+    return value.size == 1 and value.dtype in (mindspore.float16, mindspore.float32, mindspore.float64,
+                                               getattr(mindspore, "bfloat16", mindspore.float32))
+
+
+def find_tensor(value):
+    """The first tensor in a result, depth first, or None."""
+    if isinstance(value, mindspore.Tensor):
+        return value
+    for item in value if isinstance(value, (tuple, list)) else ():
+        found = find_tensor(item)
+        if found is not None:
+            return found
+    return None
+
+
+def find_number(value):
+    """The first tensor of one floating-point element in a result, depth first: a loss. None: there is none."""
+    if is_number(value):
+        return value
+    for item in value if isinstance(value, (tuple, list)) else ():
+        found = find_number(item)
+        if found is not None:
+            return found
+    return None
