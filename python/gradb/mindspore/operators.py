@@ -64,7 +64,7 @@ class Looking:
             os.environ.pop(_JIT, None)
         else:
             os.environ[_JIT] = jit
-        if mode != mindspore.PYNATIVE_MODE:
+        if mode != mindspore.PYNATIVE_MODE and mindspore.get_context("mode") == mindspore.PYNATIVE_MODE:
             mindspore.set_context(mode=mode)
 
     def forget(self):

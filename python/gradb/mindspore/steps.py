@@ -96,13 +96,12 @@ class Steps:
     @guarded
     def call_failed(self, error):
         """An outermost call raised."""
-        self.agent.call_ended()
+        self.agent.stop_looking()
         self.agent.failed(error)
 
     @guarded
     def call_ended(self, called, result, compiled):
         """An outermost call returned. Ends the step if the main optimizer stepped in it."""
-        self.agent.call_ended()
         if not self._begun:
             return
         trains = not (self.evaluating or isinstance(called, nn.Cell) and not called.training)
