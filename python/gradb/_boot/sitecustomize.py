@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """On PYTHONPATH under `gradb run`: every Python that starts there runs this file first.
 
-It arms the hook that waits for a framework, takes its folder off sys.path again, and runs the sitecustomize that it hides;
-errors of that one stay its own. The package is loaded under a private name, because the program may have a module
-`gradb` of its own. Interpreters that are too old for the package (Python 2 among them) read this file too, and are left
-alone."""
+It arms the hook that waits for a framework, takes its folder off sys.path again, and runs the sitecustomize that it
+hides; errors of that one stay its own. The package is loaded under a private name, because the program may have a
+module `gradb` of its own. Interpreters that are too old for the package (Python 2 among them) read this file too, and
+are left alone."""
 import os
 import sys
 

@@ -9,7 +9,6 @@ import traceback
 import weakref
 
 import mindspore
-from mindspore import nn
 
 from .. import _lib
 from . import hooks, operators, values, words  # noqa: F401: words registers its commands
@@ -30,7 +29,6 @@ class Agent:
         self.always_looks = False
         self.gives_gradients = True  # Python sees the gradients of a step that is not watched
         self._looked = None     # of the step that has just ended
-        self._planned = False   # the next outermost call begins to watch
         self._recorded = False  # a whole step was watched
         self.source = Source(self)
         self._pid = os.getpid()
@@ -110,16 +108,13 @@ class Agent:
     # ---- the training ----
 
     def step_begins(self):
-        """A step begins: decides whether its operators are watched. The mode is switched between two steps, since what
-        Python calls next depends on it; before the first step only when a cell is called, because the script may still
-        set the mode and make functions for it."""
-        self._planned = operators.MODE is not None and self.connected() and self._wants_operators()
-        if self._planned and self.steps.step > 1:
-            self._look()
+        """A step begins: decides whether its operators are watched."""
+        if operators.MODE is not None and self.connected() and self._wants_operators():
+            self.looking = operators.Looking(self)
 
     def _wants_operators(self):
-        """Whether the debugger wants to see what happens inside the step. The first step in PyNative mode is watched, so
-        that the graph is known."""
+        """Whether the debugger wants to see what happens inside the step. The first step in PyNative mode is watched,
+        so that the graph is known."""
         if self.always_looks:
             return True
         if not self._recorded and not hooks.is_graph_mode():
@@ -131,21 +126,9 @@ class Agent:
                    if node.phase != _lib.NO_PHASE and (node.kind != _lib.GRADIENT or node.get is None
                                                        or not self.gives_gradients))
 
-    def call_begins(self, called):
-        """An outermost call begins."""
-        if not self._planned:
-            return
-        if isinstance(called, nn.Cell):
-            self._look()
-        else:
-            self._planned = False
-            self.library.gradb_log(self.handle, b"gradb: the first step runs compiled; operators are seen from the "
-                                                b"second one on")
-
-    def _look(self):
-        self._planned = False
-        self.looking = operators.Looking(self)
-        self.looking.begin()
+    def say(self, text):
+        """Shows the user a line."""
+        self.library.gradb_log(self.handle, _lib.text("gradb: " + text))
 
     def stop_looking(self):
         """The step is over, or has failed: its operators are not watched any more; their outputs stay."""

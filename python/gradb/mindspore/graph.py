@@ -39,8 +39,8 @@ class Graph:
     def add(self, name, kind, operator, *, phase=_lib.NO_PHASE, inputs=(), outputs=(), attrs=(), stack=()):
         """The node of that name, made when there is none; None when it cannot be made.
 
-        inputs: (Node, slot) pairs; outputs: a struct of values.shape_of per slot, None for an unknown one; attrs: (name,
-        value) texts; stack: of stack.frames()."""
+        inputs: (Node, slot) pairs; outputs: a struct of values.shape_of per slot, None for an unknown one; attrs:
+        (name, value) texts; stack: of stack.frames()."""
         node = self.nodes.get(name)
         if node is not None or len(self.by_id) >= MAX_NODES:
             return node

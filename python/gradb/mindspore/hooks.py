@@ -22,7 +22,8 @@ _GRAPH_MODE = mindspore.GRAPH_MODE
 
 
 class Hooks:
-    """Installs and removes the wrappers of one agent. inside: an outermost call runs; compiled: it runs compiled code."""
+    """Installs and removes the wrappers of one agent. inside: an outermost call runs; compiled: it runs compiled code;
+    optimizing: an optimizer that Python called runs."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -118,6 +119,9 @@ class Hooks:
             steps.call_begins(called)
             if compiled:
                 self._runs_compiled()
+                if self.agent.looking and flat:
+                    run = _uncompiled(called, original)
+                    self.agent.looking.rehearse(lambda: run(*args, **kwargs), called)
             result = original(called, *args, **kwargs) if flat else original(called, args, kwargs)
         except BaseException as error:
             self.inside = False
@@ -214,6 +218,15 @@ class Hooks:
             original(scaler, *args, **kwargs)
             hooks.agent.steps.scaler = scaler
         return __init__
+
+
+def _uncompiled(called, original):
+    """What a compiled call is in Python."""
+    if isinstance(called, nn.Cell):
+        return functools.partial(original, called)
+    if called.obj is not None and inspect.ismethod(called.fn):
+        return lambda _own, *args, **kwargs: called.fn(*args, **kwargs)
+    return called.fn
 
 
 class _Epochs(mindspore.Callback):

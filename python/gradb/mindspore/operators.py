@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Steps whose operators are watched.
 
-Such a step runs in PyNative mode, also in a script that uses graph mode: before it the mode is switched and MS_JIT is
-set to 0, after it both are restored, so that all other steps run compiled as before. MindSpore then dispatches each
-operator of the forward pass and of the optimizer to our mode, and the nodes of the backward pass, which run in C++, are
-hooked when the forward pass has ended. Needs MsDispatchMode, MindSpore 2.9.
+In PyNative mode MindSpore dispatches each operator of the forward pass to our mode, and the nodes of the backward pass,
+which run in C++, are hooked when the forward pass has ended. Needs MsDispatchMode, MindSpore 2.9.
+
+A compiled call (a cell in graph mode, a function with @jit) is rehearsed: it runs once uncompiled, with all of this,
+and whatever it has changed is restored. Then it runs compiled, as it would have without us, so that its results and
+those of all later steps are the same bit for bit. What is shown of the inside of that step are the values of the
+rehearsal.
 
 The outputs of a watched step are held until its end, so that they can be read there."""
+import gc
 import os
 
 import mindspore
-from mindspore import Parameter, Tensor
+from mindspore import Parameter, Tensor, nn
 
 from .. import _lib
 from . import hooks, stack, values
@@ -23,7 +27,7 @@ _JIT = "MS_JIT"
 
 
 class Looking:
-    """Watches the operators of one step, from `begin` to `end`."""
+    """Watches the operators of one step, from `begin` to `end`. rehearses: a compiled call is rehearsed now."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -35,40 +39,57 @@ class Looking:
         self._ran = []         # forward nodes in order: (operator, Node)
         self._held = 0
         self._mode = _mode_of(self)
-        self._before = None    # (mode, MS_JIT) to be restored
+        self._pushed = False
+        self.rehearses = False
         self._off = 0
-        self._graphs = 0       # forward passes in this step
         self._handles = []
 
     # ---- the step ----
 
     def begin(self):
-        """Switches to PyNative mode and dispatches operators to us."""
-        self._before = (mindspore.get_context("mode"), os.environ.get(_JIT))
-        if self._before[0] != mindspore.PYNATIVE_MODE:
-            mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
-        os.environ[_JIT] = "0"
-        _push(self._mode)
+        """An outermost call begins. From here on operators are dispatched to us, unless calls are compiled."""
+        if not self._pushed and not hooks.is_graph_mode():
+            self._pushed = True
+            _push(self._mode)
 
     def end(self):
-        """Restores everything. The outputs stay until `forget`."""
-        if self._before is None:
-            return
-        mode, jit = self._before
-        self._before = None
-        _pop(self._mode)
+        """Watches no longer. The outputs stay until `forget`."""
+        if self._pushed:
+            self._pushed = False
+            _pop()
         for handle in self._handles:
             handle.remove()
         self._handles = []
-        if jit is None:
-            os.environ.pop(_JIT, None)
-        else:
-            os.environ[_JIT] = jit
-        if mode != mindspore.PYNATIVE_MODE and mindspore.get_context("mode") == mindspore.PYNATIVE_MODE:
-            mindspore.set_context(mode=mode)
+
+    def rehearse(self, run, called):
+        """Calls run(), which is compiled code in Python, uncompiled, and restores what it changed."""
+        before = mindspore.get_context("mode"), os.environ.get(_JIT), self._pushed
+        saved = _Saved(self.agent, called)
+        self.rehearses = True
+        try:
+            if before[0] != mindspore.PYNATIVE_MODE:
+                mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+            os.environ[_JIT] = "0"
+            if not before[2]:
+                _push(self._mode)
+            run()
+        except Exception as error:
+            self.agent.say("its operators are not seen in step %d, which cannot run uncompiled: %s: %s" % (
+                self.agent.steps.step, type(error).__name__, str(error).strip().split("\n", 1)[0]))
+        finally:
+            if not before[2]:
+                _pop()
+            if before[1] is None:
+                os.environ.pop(_JIT, None)
+            else:
+                os.environ[_JIT] = before[1]
+            if before[0] != mindspore.PYNATIVE_MODE:
+                mindspore.set_context(mode=before[0])
+            saved.restore()
+            self.rehearses = False
 
     def forget(self):
-        """Lets go of the outputs."""
+        """Releases the outputs."""
         self.outputs.clear()
         self._made.clear()
         self._ran = []
@@ -179,7 +200,6 @@ class Looking:
         root = getattr(values.find_tensor(output), "_grad_node", None)
         if root is None:
             return
-        self._graphs += 1
         nodes = _walk(root)
         names = self._names_of(nodes)
         leaves = self._leaves()
@@ -187,8 +207,8 @@ class Looking:
             self._handles.append(node.register_hook(self._hook(node, names, edges, leaves)))
 
     def _names_of(self, nodes):
-        """Unique id of a backward node -> its name: that of the forward operator whose gradients it computes, which is the
-        one of the same name and place in the order."""
+        """Unique id of a backward node -> its name: that of the forward operator whose gradients it computes, which is
+        the one of the same name and place in the order."""
         waiting = {}
         for operator, node in self._ran:
             waiting.setdefault(operator, []).append(node)
@@ -253,6 +273,26 @@ class Looking:
         self._phase = _lib.FORWARD
 
 
+class _Saved:
+    """The values of all parameters, among them the state of optimizers, normalizations and random generators."""
+
+    def __init__(self, agent, called):
+        found = {}
+        for cell in [called] + [optimizer for _, optimizer in agent.parameters.living()]:
+            for parameter in cell.get_parameters() if isinstance(cell, nn.Cell) else ():
+                found[id(parameter)] = parameter
+        for thing in gc.get_objects():
+            if issubclass(type(thing), Parameter):
+                found[id(thing)] = thing
+        self._values = [(parameter, *values.copy_of(parameter)) for parameter in found.values()
+                        if not getattr(parameter, "has_init", False)]
+
+    def restore(self):
+        """Restores all of them in place: compiled code knows their addresses."""
+        for parameter, struct, memory in self._values:
+            values.write(parameter, struct, memory)
+
+
 def _mode_of(looking):
     """An instance of MsDispatchMode, whose class is made here because MindSpore may not have it."""
     class OperatorMode(MODE):
@@ -270,7 +310,7 @@ def _push(mode):
     _stack().push(mode)
 
 
-def _pop(mode):
+def _pop():
     _stack().pop()
 
 

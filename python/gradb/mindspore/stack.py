@@ -15,7 +15,8 @@ _LOOKED_AT = 256  # attributes of the user's object that are searched
 
 _own = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _library_roots = tuple({os.path.dirname(os.path.abspath(mindspore.__file__)) + os.sep,
-                        sysconfig.get_paths()["stdlib"] + os.sep, os.path.dirname(os.path.abspath(os.__file__)) + os.sep})
+                        sysconfig.get_paths()["stdlib"] + os.sep,
+                        os.path.dirname(os.path.abspath(os.__file__)) + os.sep})
 _installed = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _USER, _LIBRARY, _OURS = range(3)
 _kinds = {}  # file name -> kind

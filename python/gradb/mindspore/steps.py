@@ -19,8 +19,8 @@ class Ended(KeyboardInterrupt):
 
 
 class Steps:
-    """step: the running one, from 1; place: (epoch, batch) that Model.train is at, or None; scaler: the loss scaler that
-    was made last; evaluating: Model evaluates."""
+    """step: the running one, from 1; place: (epoch, batch) that Model.train is at, or None; scaler: the loss scaler
+    that was made last; evaluating: Model evaluates."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -91,7 +91,8 @@ class Steps:
     def call_begins(self, called):
         """An outermost call begins."""
         self._stepped = []
-        self.agent.call_begins(called)
+        if self.agent.looking:
+            self.agent.looking.begin()
 
     @guarded
     def call_failed(self, error):
@@ -170,14 +171,15 @@ class Steps:
     def optimizer_ended(self, optimizer):
         """It has returned."""
         if self._begun:
-            self._stepped.append(optimizer)
+            if not (self.agent.looking and self.agent.looking.rehearses):
+                self._stepped.append(optimizer)
             if self.agent.connected():
                 known = self.agent.parameters.known(optimizer)
                 self.agent.report(node for _, _, _, node in known.updates if node is not None)
 
     @guarded
     def scale_adjusted(self, scaler, finite):
-        """The loss scaler was told whether all gradients are finite; if not, the step is skipped."""
+        """The loss scaler learns whether all gradients are finite; if not, the step is skipped."""
         self.scaler = scaler
         skipped = values.number_of(finite) if not hasattr(finite, "asnumpy") else bool(finite.asnumpy().all())
         if self._begun and not skipped and not self._by_hand:

@@ -80,6 +80,19 @@ def copy_of(tensor):
                        ctypes.addressof(memory) if size else None), memory
 
 
+def write(parameter, struct, memory):
+    """Sets a parameter to the value of copy_of, in place."""
+    size = DTYPES[parameter.dtype][1]
+    for length in parameter.shape:
+        size *= length
+    if memory is not None and is_in_host_memory():
+        ctypes.memmove(parameter._data_ptr(), memory, size)
+    elif memory is not None:
+        import numpy
+        array = numpy.frombuffer(memory, dtype=parameter.asnumpy().dtype, count=size // DTYPES[parameter.dtype][1])
+        parameter.copy_(mindspore.Tensor(array.reshape(tuple(parameter.shape))))
+
+
 def number_of(value):
     """A Python number or a tensor of one element as a float; None for anything else."""
     if isinstance(value, (bool, int, float)):
