@@ -11,7 +11,7 @@ import weakref
 import mindspore
 
 from .. import _lib
-from . import hooks, operators, values, words  # noqa: F401: words registers its commands
+from . import exceptions, hooks, operators, values, words  # noqa: F401: words registers its commands
 from .graph import Graph
 from .parameters import Parameters
 from .source import Source
@@ -40,6 +40,7 @@ class Agent:
         self.parameters = Parameters(self)
         self.steps = Steps(self)
         self.hooks = hooks.Hooks(self)
+        self.exceptions = exceptions.Exceptions(self)
 
     def _options(self, program):
         options = _lib.Options()
@@ -56,6 +57,7 @@ class Agent:
     def install(self):
         """Installs the hooks."""
         self.hooks.install()
+        self.exceptions.install()
         os.register_at_fork(after_in_child=_forked_of(weakref.ref(self)))
         atexit.register(self._exits)
 
@@ -75,6 +77,7 @@ class Agent:
         atexit.unregister(self._exits)
         self.dead = True
         self.hooks.remove()
+        self.exceptions.remove()
         handle, self.handle = self.handle, None
         self.words = _lib.Words()  # the handle's words are freed with it
         if handle and os.getpid() == self._pid:
@@ -115,7 +118,7 @@ class Agent:
     def _wants_operators(self):
         """Whether the debugger wants to see what happens inside the step. The first step in PyNative mode is watched,
         so that the graph is known."""
-        if self.always_looks:
+        if self.always_looks or self.exceptions.mode == "all":
             return True
         if not self._recorded and not hooks.is_graph_mode():
             return True
@@ -153,12 +156,6 @@ class Agent:
         if slot >= len(outputs) or outputs[slot] is None:
             raise values.NoValue("its output %d is not a tensor" % slot)
         return outputs[slot]
-
-    def failed(self, error):
-        """An outermost call raised: stops there, unless the debugger itself ends the training."""
-        if isinstance(error, Exception) and self.connected():
-            text = "%s: %s" % (type(error).__name__, str(error).split("\n", 1)[0])
-            self.library.gradb_raised(self.handle, 0, _lib.text(text))
 
     def report(self, nodes):
         """The nodes have just been computed; their values can be located."""

@@ -123,11 +123,8 @@ class Hooks:
                     run = _uncompiled(called, original)
                     self.agent.looking.rehearse(lambda: run(*args, **kwargs), called)
             result = original(called, *args, **kwargs) if flat else original(called, args, kwargs)
-        except BaseException as error:
+        finally:
             self.inside = False
-            steps.call_failed(error)
-            raise
-        self.inside = False
         steps.call_ended(called, result, self.compiled)
         return result
 

@@ -46,11 +46,16 @@ class Looking:
 
     # ---- the step ----
 
-    def begin(self):
+    def begin(self, called):
         """An outermost call begins. From here on operators are dispatched to us, unless calls are compiled."""
+        self._path = self.agent.parameters.path_of(called) or ""
         if not self._pushed and not hooks.is_graph_mode():
             self._pushed = True
             _push(self._mode)
+
+    def left(self):
+        """An outermost call has returned."""
+        self._path = ""
 
     def end(self):
         """Watches no longer. The outputs stay until `forget`."""
@@ -112,7 +117,14 @@ class Looking:
 
     def dispatch(self, function, args, kwargs):
         """Runs an operator for the program; see __ms_dispatch__."""
-        result = function(*args) if not kwargs else function(*args, **kwargs)
+        try:
+            result = function(*args) if not kwargs else function(*args, **kwargs)
+            if not self._off:
+                _wait(result)
+        except Exception as error:
+            if not self._off and not self.agent.dead:
+                self._raised_now(function.name, args, error)
+            raise
         if not self._off and not self.agent.dead and function.name not in _NOT_OPERATORS:
             self._off += 1
             try:
@@ -135,6 +147,14 @@ class Looking:
         if node is not None:
             self._ran.append((operator, node))
             self._report(node, outputs)
+
+    @guarded
+    def _raised_now(self, operator, args, error):
+        node = None
+        if not self.agent.hooks.optimizing and self._phase == _lib.FORWARD:
+            self.agent.steps.enter(_lib.FORWARD)
+            node = self._node(self._path, operator, (None,), _lib.FORWARD, self._edges(_inputs(args)))
+        self.agent.exceptions.raised(error, node)
 
     def _node(self, scope, operator, outputs, phase, edges, suffix=""):
         """The node of the next such operator in its scope."""
@@ -344,6 +364,13 @@ def _tensors(result):
     if isinstance(result, (tuple, list)):
         return tuple(item if isinstance(item, Tensor) else None for item in result)
     return ()
+
+
+def _wait(result):
+    """Waits for an operator, so that its errors are raised where it is called."""
+    for output in _tensors(result):
+        if output is not None and values.is_in_host_memory():
+            output._data_ptr()
 
 
 def _address(tensor):

@@ -48,6 +48,16 @@ def frames(depth=1):
     return tuple(found)
 
 
+def raised_at(traceback):
+    """The innermost line of the user's in a traceback, as FILE:LINE; "" when there is none."""
+    found = ""
+    while traceback is not None:
+        if _kind(traceback.tb_frame) == _USER:
+            found = "%s:%d" % (os.path.basename(traceback.tb_frame.f_code.co_filename), traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return found
+
+
 def cells(depth=1):
     """(name, cell) of the user's variables that hold cells, from the innermost frame outwards; also of the attributes
     of `self`."""

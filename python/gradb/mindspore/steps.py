@@ -92,17 +92,17 @@ class Steps:
         """An outermost call begins."""
         self._stepped = []
         if self.agent.looking:
-            self.agent.looking.begin()
+            self.agent.looking.begin(called)
 
-    @guarded
-    def call_failed(self, error):
-        """An outermost call raised."""
-        self.agent.stop_looking()
-        self.agent.failed(error)
+    def begun(self):
+        """Whether steps are counted: the debugger has let the training begin."""
+        return self._begun
 
     @guarded
     def call_ended(self, called, result, compiled):
         """An outermost call returned. Ends the step if the main optimizer stepped in it."""
+        if self.agent.looking:
+            self.agent.looking.left()
         if not self._begun:
             return
         trains = not (self.evaluating or isinstance(called, nn.Cell) and not called.training)
