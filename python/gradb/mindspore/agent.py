@@ -174,6 +174,8 @@ class Agent:
 
     def why_no_gradient(self):
         """Why there is no gradient."""
+        if not self.gives_gradients and operators.MODE is None:
+            return "the step ran compiled, its gradients are inside: they can be seen from MindSpore 2.9 on"
         if not self.gives_gradients:
             return "the step ran compiled, its gradients are inside: `watch` them, or `agent operators on`"
         return "no gradient of this step is known"

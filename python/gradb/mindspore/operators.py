@@ -369,13 +369,13 @@ def _tensors(result):
 def _wait(result):
     """Waits for an operator, so that its errors are raised where it is called."""
     for output in _tensors(result):
-        if output is not None and values.is_in_host_memory():
-            output._data_ptr()
+        if output is not None:
+            values.address_of(output)
 
 
 def _address(tensor):
     try:
-        return tensor._data_ptr()
+        return values.address_of(tensor)
     except (RuntimeError, AttributeError):
         return 0
 

@@ -236,8 +236,9 @@ def _counter(optimizer):
     if counter is None:
         counter = getattr(optimizer, "state_step", None)
     try:
-        if values.is_in_host_memory():
-            return ctypes.c_int32.from_address(counter._data_ptr()).value
+        address = values.address_of(counter)
+        if address:
+            return ctypes.c_int32.from_address(address).value
         return int(counter.asnumpy().reshape(-1)[0])
     except (AttributeError, RuntimeError, TypeError, ValueError):
         return None

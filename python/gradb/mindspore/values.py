@@ -18,6 +18,10 @@ if hasattr(mindspore, "bfloat16"):
     DTYPES[mindspore.bfloat16] = (_lib.BFLOAT16, 2)
 
 
+# Up to 2.7, _data_ptr gives 0 and logs an error for a tensor that no kernel has used yet.
+_HAS_ADDRESSES = hasattr(mindspore.Tensor, "_grad_node")
+
+
 class NoValue(Exception):
     """Why a tensor cannot be read; answer: one of enum gradb_answer."""
 
@@ -29,6 +33,11 @@ class NoValue(Exception):
 def is_in_host_memory():
     """Whether the addresses of tensors are the host's."""
     return mindspore.get_context("device_target") == "CPU"
+
+
+def address_of(tensor):
+    """Where a contiguous tensor's elements are in host memory; 0: ask for a copy. Waits until they are computed."""
+    return tensor._data_ptr() if _HAS_ADDRESSES and is_in_host_memory() else 0
 
 
 def shape_of(tensor):
@@ -51,13 +60,13 @@ def describe(tensor):
     if entry is None:
         raise NoValue("values of type %s cannot be shown" % tensor.dtype, _lib.UNSUPPORTED)
     number, size = entry
-    held, address = tensor, None
-    if is_in_host_memory() and tensor.is_contiguous():
-        address = tensor._data_ptr()
+    held, address = tensor, 0
+    if tensor.is_contiguous():
+        address = address_of(tensor)
     shape = tuple(tensor.shape)
     if len(shape) > _lib.MAX_RANK:
         raise NoValue("the tensor has %d axes, at most %d can be shown" % (len(shape), _lib.MAX_RANK))
-    if address is None or (not address and 0 not in shape):
+    if not address and 0 not in shape:
         held = tensor.asnumpy()
         if held.itemsize != size:
             raise NoValue("MindSpore copies it as %s, not as %s" % (held.dtype, tensor.dtype), _lib.UNSUPPORTED)
@@ -85,8 +94,9 @@ def write(parameter, struct, memory):
     size = DTYPES[parameter.dtype][1]
     for length in parameter.shape:
         size *= length
-    if memory is not None and is_in_host_memory():
-        ctypes.memmove(parameter._data_ptr(), memory, size)
+    address = address_of(parameter)
+    if memory is not None and address:
+        ctypes.memmove(address, memory, size)
     elif memory is not None:
         import numpy
         array = numpy.frombuffer(memory, dtype=parameter.asnumpy().dtype, count=size // DTYPES[parameter.dtype][1])
