@@ -294,7 +294,8 @@ class Looking:
 
 
 class _Saved:
-    """The values of all parameters, among them the state of optimizers, normalizations and random generators."""
+    """The values of all parameters and buffers, among them the state of optimizers, normalizations and random
+    generators."""
 
     def __init__(self, agent, called):
         found = {}
@@ -304,6 +305,9 @@ class _Saved:
         for thing in gc.get_objects():
             if issubclass(type(thing), Parameter):
                 found[id(thing)] = thing
+            elif issubclass(type(thing), nn.Cell):
+                found.update((id(buffer), buffer) for buffer in getattr(thing, "_buffers", {}).values()
+                             if isinstance(buffer, Tensor))
         self._values = [(parameter, *values.copy_of(parameter)) for parameter in found.values()
                         if not getattr(parameter, "has_init", False)]
 

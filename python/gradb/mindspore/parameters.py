@@ -6,7 +6,7 @@ A network is found when an optimizer is made that trains it: it is the user's va
 optimizer's parameters. A parameter that no variable reaches has the name that MindSpore gives it."""
 import weakref
 
-from mindspore import Parameter, ParameterTuple, nn
+from mindspore import Parameter, ParameterTuple, Tensor, nn
 
 from .. import _lib
 from . import operators, stack, values
@@ -60,6 +60,10 @@ class Parameters:
                 self._paths[id(child)] = (weakref.ref(child), path)
             for parameter in _own(child):
                 self._add_parameter(parameter, path, child)
+            for key, buffer in getattr(child, "_buffers", {}).items():
+                if isinstance(buffer, Tensor):
+                    self.agent.graph.add_lasting(_joined(path, key), _lib.PARAMETER, "Buffer", weakref.ref(buffer),
+                                                 buffer)
             self._add_cell(child, path)
         return name
 

@@ -94,7 +94,7 @@ def write(parameter, struct, memory):
     size = DTYPES[parameter.dtype][1]
     for length in parameter.shape:
         size *= length
-    address = address_of(parameter)
+    address = address_of(parameter) if parameter.is_contiguous() else 0
     if memory is not None and address:
         ctypes.memmove(address, memory, size)
     elif memory is not None:
