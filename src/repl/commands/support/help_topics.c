@@ -144,6 +144,17 @@ static size_t replace_name(const char *at, size_t names, struct gd_buf *out)
     return 1;
 }
 
+/* Whether the names of the nodes are paths of modules or cells, as in the help; MindSpore 1.x has
+ * others. */
+static bool has_module_names(const struct gd_session *session)
+{
+    const char *framework = session->peer.framework;
+
+    return framework[0] == '\0' || strcasestr(framework, "torch") ||
+           (strcasestr(framework, "mindspore") &&
+            strcmp(session->target->ops->kind, "gradb.v1") == 0);
+}
+
 const char *help_text(struct command_call *call, const struct command *command)
 {
     const struct gd_session *session = call->debugger->current;
@@ -152,7 +163,7 @@ const char *help_text(struct command_call *call, const struct command *command)
     size_t names = strcasestr(framework, "mindspore") ? EXAMPLE_NAMES - 1 : EXAMPLE_NAMES;
 
     command_add_help(command, &text);
-    if (framework[0] == '\0' || strcasestr(framework, "torch")) {
+    if (!session || has_module_names(session)) {
         return inspect_take(call, &text);
     }
     for (const char *p = gd_buf_text(&text); *p != '\0';) {
