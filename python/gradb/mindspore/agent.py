@@ -30,6 +30,7 @@ class Agent:
         self.gives_gradients = True  # Python sees the gradients of a step that is not watched
         self._looked = None     # of the step that has just ended
         self._recorded = False  # a whole step was watched
+        self._said_rehearsal = False
         self.source = Source(self)
         self._pid = os.getpid()
         self.handle = library.gradb_open(ctypes.byref(self._options(program)))
@@ -130,13 +131,18 @@ class Agent:
                                                        or not self.gives_gradients))
 
     def say(self, text):
-        """Shows the user a line."""
-        self.library.gradb_log(self.handle, _lib.text("gradb: " + text))
+        """Shows the user a line at once."""
+        self.library.gradb_event(self.handle, b"unseen", _lib.text(text), 0)
 
     def stop_looking(self):
         """The step is over, or has failed: its operators are not watched any more; their outputs stay."""
         if self.looking is not None:
             self.looking.end()
+            if self.looking.rehearsal and not self._said_rehearsal:
+                self._said_rehearsal = True
+                self.say("step %d is compiled: its operators were watched in an uncompiled rehearsal (%.2f s of the "
+                         "processor), and the training continues with the compiled results" % (
+                             self.steps.step, self.looking.rehearsal))
             self._looked, self.looking = self.looking, None
             self._recorded = True
 

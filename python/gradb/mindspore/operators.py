@@ -12,6 +12,7 @@ rehearsal.
 The outputs of a watched step are held until its end, so that they can be read there."""
 import gc
 import os
+import time
 
 import mindspore
 from mindspore import Parameter, Tensor, nn
@@ -27,7 +28,8 @@ _JIT = "MS_JIT"
 
 
 class Looking:
-    """Watches the operators of one step, from `begin` to `end`. rehearses: a compiled call is rehearsed now."""
+    """Watches the operators of one step, from `begin` to `end`. rehearses: a compiled call is rehearsed now; rehearsal:
+    seconds of the processor that rehearsals took."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -41,6 +43,7 @@ class Looking:
         self._mode = _mode_of(self)
         self._pushed = False
         self.rehearses = False
+        self.rehearsal = 0.0
         self._off = 0
         self._handles = []
 
@@ -68,6 +71,7 @@ class Looking:
 
     def rehearse(self, run, called):
         """Calls run(), which is compiled code in Python, uncompiled, and restores what it changed."""
+        begun = time.process_time()
         before = mindspore.get_context("mode"), os.environ.get(_JIT), self._pushed
         saved = _Saved(self.agent, called)
         self.rehearses = True
@@ -92,6 +96,7 @@ class Looking:
                 mindspore.set_context(mode=before[0])
             saved.restore()
             self.rehearses = False
+            self.rehearsal += time.process_time() - begun
 
     def forget(self):
         """Releases the outputs."""
