@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "": {"base", "engine", "proto", "dump", "compare", "repl", "tui", "resident"},
 }
 # Folders of tests/ that do not test a folder of src/.
-OTHER_TESTS = {"device", "docs", "e2e", "fuzz", "golden", "tools", "torch", "trainer"}
+OTHER_TESTS = {"device", "docs", "e2e", "fuzz", "golden", "msagent", "tools", "torch", "trainer"}
 MAX_PYTHON_COLUMNS = 120
 
 faults = []

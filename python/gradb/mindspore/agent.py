@@ -118,13 +118,15 @@ class Agent:
 
     def _wants_operators(self):
         """Whether the debugger wants to see what happens inside the step. The first step in PyNative mode is watched,
-        so that the graph is known."""
+        so that the graph is known; in graph mode the first one in which it waits for a node that may become known."""
         if self.always_looks or self.exceptions.mode == "all":
             return True
         if not self._recorded and not hooks.is_graph_mode():
             return True
         if not self.words.armed:
             return False
+        if not self._recorded:
+            return True
         wants, handle = self.library.gradb_wants, self.handle
         return any(wants(handle, node.id) for node in self.graph.by_id.values()
                    if node.phase != _lib.NO_PHASE and (node.kind != _lib.GRADIENT or node.get is None
