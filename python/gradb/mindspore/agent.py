@@ -176,7 +176,15 @@ class Agent:
     @contextlib.contextmanager
     def own_moment(self):
         """A moment of gradb's own: what runs inside is not the program's."""
-        yield
+        looking = self.looking
+        if looking is None:
+            yield
+            return
+        looking.off += 1
+        try:
+            yield
+        finally:
+            looking.off -= 1
 
     # ---- words ----
 

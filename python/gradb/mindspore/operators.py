@@ -29,7 +29,7 @@ _JIT = "MS_JIT"
 
 class Looking:
     """Watches the operators of one step, from `begin` to `end`. rehearses: a compiled call is rehearsed now; rehearsal:
-    seconds of the processor that rehearsals took."""
+    seconds of the processor that rehearsals took; off: not 0 in moments of our own."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -44,7 +44,7 @@ class Looking:
         self._pushed = False
         self.rehearses = False
         self.rehearsal = 0.0
-        self._off = 0
+        self.off = 0
         self._handles = []
 
     # ---- the step ----
@@ -124,18 +124,18 @@ class Looking:
         """Runs an operator for the program; see __ms_dispatch__."""
         try:
             result = function(*args) if not kwargs else function(*args, **kwargs)
-            if not self._off:
+            if not self.off:
                 _wait(result)
         except Exception as error:
-            if not self._off and not self.agent.dead:
+            if not self.off and not self.agent.dead:
                 self._raised_now(function.name, args, error)
             raise
-        if not self._off and not self.agent.dead and function.name not in _NOT_OPERATORS:
-            self._off += 1
+        if not self.off and not self.agent.dead and function.name not in _NOT_OPERATORS:
+            self.off += 1
             try:
                 self._ran_now(function.name, args, result)
             finally:
-                self._off -= 1
+                self.off -= 1
         return result
 
     @guarded
@@ -269,12 +269,12 @@ class Looking:
         own = node._unique_id()
 
         def hook(grad_inputs, _grad_outputs):
-            if not self.agent.dead and not self._off:
-                self._off += 1
+            if not self.agent.dead and not self.off:
+                self.off += 1
                 try:
                     self._went_back(own, name, operator, grad_inputs)
                 finally:
-                    self._off -= 1
+                    self.off -= 1
         return hook
 
     @guarded

@@ -7,11 +7,14 @@ scaler skips ends, too."""
 import ctypes
 import weakref
 
+import mindspore
 from mindspore import nn
 
 from .. import _lib
 from . import hooks, values
 from .guard import guarded
+
+_MAX_RATES = 64  # of an optimizer's groups, which are read
 
 
 class Ended(KeyboardInterrupt):
@@ -194,7 +197,9 @@ class Steps:
         if not self.agent.connected():
             return
         prefix = "lr" if self._main is None or self._main() is optimizer else "lr_" + known.name
-        for index, rate in enumerate(_rates(optimizer, count)):
+        with self.agent.own_moment():
+            rates = _rates(optimizer, count)
+        for index, rate in enumerate(rates):
             if rate is not None:
                 self._rates["%s_%d" % (prefix, index) if index else prefix] = rate
 
@@ -254,7 +259,12 @@ def _rates(optimizer, count):
     rates = list(rate) if isinstance(rate, (tuple, list, nn.CellList)) else [rate]
     if count is None:
         count = _counter(optimizer) or 0
-    return [_rate(item, count) for item in rates[:1]]
+    found = []
+    for item in rates[:_MAX_RATES]:
+        number = _rate(item, count)
+        if number not in found:  # MindSpore has one for each parameter of a group
+            found.append(number)
+    return found
 
 
 def _rate(rate, count):
@@ -262,5 +272,5 @@ def _rate(rate, count):
         listed = getattr(rate, "learning_rate", None)
         if listed is not None and hasattr(listed, "asnumpy") and listed.size > 0 and len(listed.shape) == 1:
             return float(listed.asnumpy()[min(count, listed.size - 1)])
-        return None
+        return values.number_of(rate.construct(mindspore.Tensor(count, mindspore.int32)))
     return values.number_of(rate)
