@@ -348,7 +348,7 @@ static void print_man_top(void)
          "gradb stops a live training run at a step or at a single operator and shows the graph, "
          "the tensors and the stacks.\n"
          "It starts a training script itself (\\fBrun\\fR), or waits for processes to connect "
-         "(\\fBlisten\\fR): MindSpore 1.x processes with ENABLE_MS_DEBUGGER=1, and programs with a "
+         "(\\fBlisten\\fR): MindSpore 1.1 to 2.3 with ENABLE_MS_DEBUGGER=1, and programs with a "
          "gradb agent.\n"
          "The files of a training run (a dump, a checkpoint, a gradb recording) are inspected with "
          "the same commands (\\fBopen\\fR; the options of the command \\fBopen\\fR may follow).\n"

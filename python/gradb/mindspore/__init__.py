@@ -62,8 +62,12 @@ def log(name, value):
 
 def watch():
     """Attaches this process when it makes its first optimizer: what `gradb run` does. A process that makes none
-    (a launcher, an evaluation, a dataset's worker) is left alone."""
-    if is_attached() or _waiting:
+    (a launcher, an evaluation, a dataset's worker) is left alone. One that could not be attached later says so now."""
+    if is_attached() or _waiting or _is_disabled() or _has_own_debugger():
+        return
+    why = _missing()
+    if why:
+        _say(why)
         return
     from . import hooks
     for kind in hooks.KINDS:
@@ -85,6 +89,49 @@ def _first_made(original):
     return __init__
 
 
+def _is_disabled():
+    return os.environ.get("GRADB_DISABLE", "0") not in ("", "0")
+
+
+def _has_own_debugger():
+    """Whether it is a MindSpore before 2.4, which connects to gradb by itself."""
+    numbers = _version().split(".")
+    return numbers[0] in ("0", "1") or numbers[:2] in (["2", "0"], ["2", "1"], ["2", "2"], ["2", "3"])
+
+
+def _version():
+    from mindspore import __version__
+    return __version__
+
+
+def _missing():
+    """Why this process cannot be attached, known before it trains; "": it can be."""
+    from mindspore import Model, nn
+    try:
+        from mindspore.graph import api
+    except ImportError:  # before 2.9
+        from mindspore.common import api
+    native = getattr(api, "_PyNativeExecutor", None)
+    needed = (("nn.Cell", nn), ("nn.Optimizer", nn), ("Model.train", Model), ("_JitExecutor", api),
+              ("_PyNativeExecutor.end_graph", native), ("_PyNativeExecutor.grad", native))
+    lacking = [name for name, holder in needed if not hasattr(holder, name.rpartition(".")[2])]
+    try:
+        from mindspore.experimental.optim import optimizer  # noqa: F401
+    except ImportError:
+        lacking.append("experimental.optim")
+    if lacking:
+        return "version %s lacks %s; gradb needs 2.7 or later" % (_version(), ", ".join(lacking))
+    try:
+        _lib.load()
+    except OSError as error:
+        return str(error).split("\n", 1)[0]
+    return ""
+
+
+def _say(why):
+    print("gradb: cannot attach to MindSpore: %s" % why, file=sys.stderr, flush=True)
+
+
 def _unwatch():
     for kind, original, wrapper in _waiting:
         if kind.__init__ is wrapper:
@@ -95,7 +142,7 @@ def _unwatch():
 def _open():
     """Makes the agent and installs its hooks. Returns whether it could."""
     global _agent, _pid
-    if os.environ.get("GRADB_DISABLE", "0") not in ("", "0"):
+    if _is_disabled():
         return False
     agent = None
     try:
@@ -103,7 +150,7 @@ def _open():
         agent = Agent(_lib.load())
         agent.install()
     except Exception as error:
-        print("gradb: cannot attach to MindSpore: %s" % str(error).split("\n", 1)[0], file=sys.stderr)
+        _say(str(error).split("\n", 1)[0])
         if agent is not None:
             agent.close("cannot attach")
         return False

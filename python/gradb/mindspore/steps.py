@@ -110,10 +110,10 @@ class Steps:
             return
         trains = not (self.evaluating or isinstance(called, nn.Cell) and not called.training)
         if compiled:
-            if trains and not isinstance(called, hooks.KINDS):
+            self._count()
+            if (trains or self._stepped) and not isinstance(called, hooks.KINDS):
                 loss = values.find_number(result)
                 self._loss = loss if loss is not None else self._loss
-            self._count()
         stepped, self._stepped = self._stepped, []
         if stepped and not self._by_hand:
             self._elect(stepped[0])

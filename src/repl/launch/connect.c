@@ -158,12 +158,12 @@ static void add_other_hosts(struct connect_text *text, const struct place *place
 
 static void add_lines(struct connect_text *text, const struct place *place)
 {
-    add_sentence(text, "PyTorch:");
+    add_sentence(text, "PyTorch, MindSpore 2.7 and later:");
     add_near(text, place, PYTORCH);
     add_sentence(text, "A training program in C or another language, with libgradb:");
     add_near(text, place, "./train");
     if (place->port) {
-        add_sentence(text, "MindSpore 1.x:");
+        add_sentence(text, "MindSpore 1.1 to 2.3:");
         add_mindspore(text, place);
         add_other_hosts(text, place);
     }

@@ -29,7 +29,8 @@ struct repl_launch {
     struct launch_output out;
     char **argv;
     char end_text[128];
-    struct { /* ring of lines */
+    char refusal[512]; /* the first line of an agent that cannot attach, without "gradb: " */
+    struct {           /* ring of lines */
         char **line;
         size_t room, first, count;
         uint64_t dropped;
@@ -117,11 +118,27 @@ uint64_t launch_log_dropped(const struct repl *repl)
 
 /* ---- output ---- */
 
+/* An agent that cannot attach writes why; the user should not wait for the end to read it. */
+static void note_refusal(struct repl *repl, const char *text)
+{
+    static const char start[] = "gradb: ";
+    static const char refuses[] = "gradb: cannot attach";
+    struct repl_launch *launch = repl->launch;
+
+    if (launch->refusal[0] != '\0' || strncmp(text, refuses, sizeof(refuses) - 1) != 0) {
+        return;
+    }
+    snprintf(launch->refusal, sizeof(launch->refusal), "%s", text + sizeof(start) - 1);
+    struct gd_event event = {.type = GD_EV_WARNING, .text = launch->refusal};
+    gd_debugger_emit(repl->debugger, &event);
+}
+
 static void on_line(void *ctx, const char *text)
 {
     struct repl *repl = ctx;
     struct gd_event event = {.type = GD_EV_LOG, .session = repl->debugger->current, .text = text};
     gd_debugger_emit(repl->debugger, &event);
+    note_refusal(repl, text);
 }
 
 /* ---- the end ---- */
@@ -432,7 +449,7 @@ static void begin_program(struct repl *repl, pid_t pid)
     launch->pid = pid;
     launch->alive = launch->running = true;
     launch->detached = false;
-    launch->end_text[0] = '\0';
+    launch->end_text[0] = launch->refusal[0] = '\0';
     launch_output_watch(&launch->out, repl->loop, pid);
     ev_child_init(&launch->child, on_child, pid, 0);
     launch->child.data = repl;
@@ -517,6 +534,11 @@ const char *launch_program(const struct repl *repl)
 char *const *launch_argv(const struct repl *repl)
 {
     return repl->launch ? repl->launch->argv : NULL;
+}
+
+const char *launch_refusal(const struct repl *repl)
+{
+    return repl->launch ? repl->launch->refusal : "";
 }
 
 const char *launch_end_text(const struct repl *repl)

@@ -21,6 +21,8 @@ pid_t launch_pid(const struct repl *repl); /* 0 when none was started */
 bool launch_has_process(const struct repl *repl, pid_t pid);
 const char *launch_program(const struct repl *repl); /* "" when none was started */
 char *const *launch_argv(const struct repl *repl);   /* of the last program; NULL: none */
+/* What the agent in the program said when it could not attach; "": nothing. */
+const char *launch_refusal(const struct repl *repl);
 /* "exited with status 1" or "was killed by signal 9 (Killed)"; "" while it runs. */
 const char *launch_end_text(const struct repl *repl);
 /* Waits for its end, for at most `seconds`. */

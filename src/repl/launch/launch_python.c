@@ -207,9 +207,8 @@ const char *launch_python_hint(struct gd_arena *arena, char *const argv[], bool 
                "start the script with \"python -m gradb SCRIPT\"";
     }
     if (went_well) {
-        return "gradb attaches when a PyTorch script creates an optimizer, calls a module in "
-               "training mode or runs backward(); otherwise start it with \"python -m gradb "
-               "SCRIPT\"";
+        return "gradb attaches when a script creates an optimizer of PyTorch or MindSpore; with "
+               "PyTorch also when it calls a module in training mode or runs backward()";
     }
     return NULL;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Lets `run` debug a Python script that does not import gradb: a folder in front of PYTHONPATH
- * whose sitecustomize waits for PyTorch, and this gradb's libgradb. Both are searched relative to
- * this program, in the build tree or the installation; a wheel puts it into an environment's bin.
+ * whose sitecustomize waits for PyTorch or MindSpore, and this gradb's libgradb. Both are searched
+ * relative to this program, in the build tree or the installation; a wheel puts it into an
+ * environment's bin.
  */
 #ifndef GD_REPL_LAUNCH_PYTHON_H
 #define GD_REPL_LAUNCH_PYTHON_H

@@ -44,9 +44,8 @@ const struct command cmd_detach = {
     .group = "running",
     .usage = "detach",
     .summary = "Release the training process; it continues without the debugger",
-    .help =
-        "Values that were fetched stay readable. A MindSpore process continues only as long as\n"
-        "gradb runs: it ends about 15 s after its debugger exits.",
+    .help = "Values that were fetched stay readable. A MindSpore 1.x process continues only as\n"
+            "long as gradb runs: it ends about 15 s after its debugger exits.",
     .flags = CMD_NEEDS_LIVE | CMD_CHANGES,
     .run = run_detach,
 };

@@ -67,12 +67,13 @@ const struct command cmd_listen = {
     .group = "running",
     .usage = "listen [[ADDRESS:]PORT | unix:PATH]",
     .summary = "Wait for training processes that connect by themselves",
-    .help = "Without an address, listen at a socket of yours, where your training processes look\n"
-            "for a debugger, and on 127.0.0.1:50051 for MindSpore. Processes of other users are\n"
-            "refused. Port 0 chooses a free port. Processes on other hosts need a token.\n"
-            "In batch mode, wait for the first process.\n"
-            "A PyTorch script that is started by \"python -m gradb train.py\", or that calls\n"
-            "gradb.torch.attach(), connects by itself, even in the middle of a run.",
+    .help =
+        "Without an address, listen at a socket of yours, where your training processes look\n"
+        "for a debugger, and on 127.0.0.1:50051 for MindSpore 1.1 to 2.3. Processes of other\n"
+        "users are refused. Port 0 chooses a free port. Processes on other hosts need a token.\n"
+        "In batch mode, wait for the first process.\n"
+        "A script that is started by \"python -m gradb train.py\", or that calls gradb.attach(),\n"
+        "connects by itself, even in the middle of a run: PyTorch, MindSpore 2.7 and later.",
     .examples = "listen\n"
                 "listen 0.0.0.0:50051",
     .args = {ARG_WORD},

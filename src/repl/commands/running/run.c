@@ -28,6 +28,7 @@ static int never_connected(struct command_call *call, int rc, struct gd_err *err
     const char *end = launch_end_text(repl);
     size_t lines = launch_log_count(repl);
     bool went_well = rc == GD_ETIMEOUT || strcmp(end, "exited with status 0") == 0;
+    const char *refusal = launch_refusal(repl);
     const char *hint = launch_python_hint(call->arena, launch_argv(repl), went_well);
     const char *between = hint ? "; " : "";
 
@@ -42,6 +43,9 @@ static int never_connected(struct command_call *call, int rc, struct gd_err *err
                        "%s did not connect within %g s (set start-timeout) and is still running: "
                        "does it use gradb?%s%s",
                        program, call->debugger->settings.start_timeout, between, hint);
+    }
+    if (refusal[0] != '\0') {
+        return gd_fail(err, GD_ELOST, "%s %s before it connected: %s", program, end, refusal);
     }
     if (lines > 0) {
         return gd_fail(err, GD_ELOST, "%s %s before it connected; its last output: %.200s%s%s",
@@ -161,15 +165,14 @@ const struct command cmd_run = {
     .group = "running",
     .usage = "run [--] [PROGRAM [ARGUMENT]...]",
     .summary = "Start a training program and stop it before its first step",
-    .help =
-        "The program's environment says where to connect: GRADB_ADDRESS and GRADB_TOKEN for\n"
-        "gradb's agents; ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT for\n"
-        "MindSpore. For PyTorch, gradb puts a directory at the front of PYTHONPATH, and\n"
-        "GRADB_LIBRARY names libgradb: the script needs no change, and may be started through\n"
-        "torchrun, \"python -m\", a shell script or a virtual environment. An interpreter with\n"
-        "-I, -E or -S ignores both variables: \"pip install ./python\", then\n"
-        "\"run -- python -I -m gradb train.py\".\n"
-        "\"info log\" shows the program's output. Without a program, start the last one again.",
+    .help = "The program's environment says where to connect: GRADB_ADDRESS and GRADB_TOKEN for\n"
+            "gradb's agents; ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT for\n"
+            "MindSpore 1.1 to 2.3. For PyTorch and for MindSpore 2.7 and later, gradb puts a\n"
+            "directory at the front of PYTHONPATH, and GRADB_LIBRARY names libgradb: the script\n"
+            "needs no change, and may be started through torchrun, msrun, \"python -m\", a shell\n"
+            "script or a virtual environment. An interpreter with -I, -E or -S ignores both\n"
+            "variables: \"pip install ./python\", then \"run -- python -I -m gradb train.py\".\n"
+            "\"info log\" shows the program's output. Without a program, start the last one again.",
     .examples = "run -- python train.py --epochs 3\n"
                 "run -- torchrun --nproc-per-node 2 train.py",
     .args = {ARG_FILE},

@@ -65,10 +65,10 @@ const struct command help_topics[] = {
              "  130  interrupted",
      .examples = "gradb --batch -ex 'watch TO on all' -ex continue run -- python train.py"},
     {.name = "python",
-     .aliases = "pytorch torch",
+     .aliases = "pytorch torch mindspore",
      .group = "running",
      .usage = "python -m gradb train.py",
-     .summary = "Debug a PyTorch script",
+     .summary = "Debug a PyTorch or MindSpore script",
      .help =
          "\"run -- python train.py\" needs no change to the script. To let a script connect to\n"
          "a gradb that listens, start it with \"python -m gradb train.py\", or call\n"
@@ -76,7 +76,12 @@ const struct command help_topics[] = {
          "gradb.torch.log(name, value) reports a metric, gradb.torch.step() ends a step\n"
          "that no optimizer ends, and gradb.torch.on_checkpoint(function) serves the command\n"
          "checkpoint. \"agent\" lists what the process can be asked for. gradb itself has no\n"
-         "Python interpreter: drive it with --batch --json.",
+         "Python interpreter: drive it with --batch --json.\n"
+         "\n"
+         "MindSpore 2.7 and later is debugged in the same way: gradb.mindspore has attach, log\n"
+         "and step. Operators need 2.9. In graph mode, and inside @jit, a step whose operators\n"
+         "are watched runs twice: once uncompiled, which shows them, then compiled as always.\n"
+         "\"agent operators on\" does so for every step. Only the CPU was tried.",
      .examples = "run -- python train.py --epochs 3\n"
                  "listen\n"
                  "agent memory"},

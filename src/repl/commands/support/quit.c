@@ -48,7 +48,7 @@ const struct command cmd_quit = {
     .usage = "quit [STATUS]",
     .summary = "Leave gradb",
     .help = "A program started by \"run\" is killed; other training processes are detached and\n"
-            "continue, except for MindSpore processes, which end about 15 s later.",
+            "continue, except for MindSpore 1.1 to 2.3, which ends about 15 s later.",
     .words = {0, 1, "expected at most an exit status"},
     .run = run_quit,
 };
