@@ -30,6 +30,9 @@ static bool same_op(const char *a, const char *b)
  * two. */
 static bool same_work(const struct gd_unit *a, const struct gd_unit *b)
 {
+    if (gd_unit_is_back(a) && gd_unit_is_back(b)) {
+        return gd_op_is_alike_back(a, b);
+    }
     return same_op(a->op, b->op) || (a->phase == GD_PHASE_FORWARD && gd_op_is_alike(a->op, b->op));
 }
 

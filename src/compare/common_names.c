@@ -45,9 +45,10 @@ static const struct word call_words[] = {
 };
 
 static const struct word state_words[] = {
-    {"exp_avg", "m1"}, {"moment1", "m1"},        {"adam_m", "m1"},         {"exp_avg_sq", "m2"},
-    {"moment2", "m2"}, {"adam_v", "m2"},         {"momentum_buffer", "b"}, {"moments", "b"},
-    {"accum", "b"},    {"max_exp_avg_sq", "m3"}, {"vhat", "m3"},
+    {"exp_avg", "m1"},  {"moment1", "m1"},        {"adam_m", "m1"},         {"exp_avg_sq", "m2"},
+    {"moment2", "m2"},  {"adam_v", "m2"},         {"momentum_buffer", "b"}, {"moments", "b"},
+    {"accum", "b"},     {"max_exp_avg_sq", "m3"}, {"vhat", "m3"},           {"moments1", "m1"},
+    {"moments2", "m2"},
 };
 
 #define MAX_FLAT     4200
@@ -92,6 +93,27 @@ const char *gd_name_state(const char *name, int64_t *number, const char **parame
         }
     }
     return NULL;
+}
+
+bool gd_name_update(const char *name, const char **state, char *parameter, size_t size)
+{
+    const char *path = strncmp(name, "optimizer/", 10) == 0 ? strchr(name + 10, '/') : NULL;
+    const char *dot = path ? strrchr(path, '.') : NULL;
+    size_t len = path ? strlen(path + 1) : 0;
+
+    *state = NULL;
+    for (size_t i = 0; dot && !*state && i < COUNT(state_words); i++) {
+        if (strcmp(dot + 1, state_words[i].from) == 0) {
+            *state = state_words[i].to;
+            len = (size_t)(dot - path) - 1;
+        }
+    }
+    if (len == 0 || len >= size) {
+        return false;
+    }
+    memcpy(parameter, path + 1, len);
+    parameter[len] = '\0';
+    return true;
 }
 
 /* ---- tails and heads of files ---------------------------------------------------------------- */
@@ -287,7 +309,7 @@ void gd_name_common(const char *name, char *ret, size_t size)
     struct out out = {.at = ret, .end = ret + size};
     char flat[MAX_FLAT];
     const char *slash, *at;
-    bool scope;
+    bool scope, gradient;
     size_t len;
 
     ret[0] = '\0';
@@ -299,6 +321,8 @@ void gd_name_common(const char *name, char *ret, size_t size)
         at = slash ? name : without_head(name);
     }
     len = without_tail(at, strlen(at));
+    gradient = len > 5 && strncmp(at + len - 5, ".grad", 5) == 0;
+    len -= gradient ? 5 : 0;
     while (len > 0) {
         size_t one = 0;
         bool last;
@@ -318,5 +342,8 @@ void gd_name_common(const char *name, char *ret, size_t size)
             at++;
             len--;
         }
+    }
+    if (gradient) {
+        put_text(&out, ".grad", 5);
     }
 }

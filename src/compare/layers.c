@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Matches operators of the forward pass by their layer: the scopes before the operator's own name,
+ * Matches operators by their layer: the scopes before the operator's own name,
  * "net/conv1" of "net/conv1/conv2d" and of "Default/net-Net/conv1-Conv2d/Conv2D-op0". Frameworks
  * differ in what precedes a layer's name, so a layer's partner is the one with the longest common
  * ending that is unique on both sides; remaining roots are paired if the layers below them are.
@@ -93,7 +93,8 @@ static bool is_operator(const struct gd_table *table, uint32_t unit)
 {
     const struct gd_unit *one = &table->unit[unit];
 
-    return one->phase == GD_PHASE_FORWARD && one->ordered && one->count > 0 && one->op[0];
+    return (one->phase == GD_PHASE_FORWARD || gd_unit_is_back(one)) && one->ordered &&
+           one->count > 0 && one->op[0];
 }
 
 static int find_layers(const struct gd_table *table, struct layers *ret, struct gd_err *err)

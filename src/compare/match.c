@@ -265,12 +265,17 @@ static int number_trainable(struct gd_table *table, struct gd_err *err)
 static void common_key(const struct gd_table *table, uint32_t unit, size_t cut, char *ret,
                        size_t size)
 {
-    const char *name = rules_name(&table->unit[unit]), *parameter;
+    const char *name = rules_name(&table->unit[unit]), *parameter, *updates;
     int64_t number;
     const char *state = gd_name_state(name, &number, &parameter);
-    char common[MAX_NAME - 64];
+    char common[MAX_NAME - 64], updated[MAX_NAME - 64];
+    bool update = gd_name_update(name, &updates, updated, sizeof(updated));
 
-    if (!state) {
+    if (update) {
+        state = updates;
+        parameter = updated;
+    }
+    if (!state && !update) {
         gd_name_common(name, common, sizeof(common));
         snprintf(ret, size, "%s", cut <= strlen(common) ? common + cut : common);
         return;
@@ -286,7 +291,8 @@ static void common_key(const struct gd_table *table, uint32_t unit, size_t cut, 
     } else {
         snprintf(common, sizeof(common), "#%lld", (long long)number);
     }
-    snprintf(ret, size, "state %s of %s", state, cut <= strlen(common) ? common + cut : common);
+    snprintf(ret, size, "%s%s of %s", state ? "state " : "update", state ? state : "",
+             cut <= strlen(common) ? common + cut : common);
 }
 
 /* The length of the common prefix of all names that are not optimizer state; 0: none. */
@@ -306,6 +312,17 @@ static size_t common_prefix(const struct gd_table *table, size_t cut, const char
         with++;
     }
     return with ? len : 0;
+}
+
+/* What the rules for names must not match, although its names are alike: a matrix product to which
+ * the next operator adds a bias, and backward operators that compute other gradients. */
+static bool is_same_place(const struct gd_matcher *m, uint32_t a, uint32_t b)
+{
+    const struct gd_unit *x = &m->a->unit[a], *y = &m->b->unit[b];
+
+    return x->phase == y->phase && gd_op_is_alike_back(x, y) &&
+           (gd_unit_goes_on(m->a, a) == GD_GOES_ON_BIAS) ==
+               (gd_unit_goes_on(m->b, b) == GD_GOES_ON_BIAS);
 }
 
 /* Matches, or only counts the matches. */
@@ -331,7 +348,7 @@ static int match_cut(struct gd_matcher *m, size_t cut_a, size_t cut_b, bool appl
         }
         common_key(m->a, i, cut_a, key, sizeof(key));
         to = keys_find(&keys, key, m->of_b, NULL);
-        if (to != UINT32_MAX && m->a->unit[i].phase == m->b->unit[to].phase) {
+        if (to != UINT32_MAX && is_same_place(m, i, to)) {
             *count += 1;
             if (apply) {
                 join_units(m, i, to, GD_HOW_RULES);
@@ -427,7 +444,7 @@ static int match_tails(struct gd_matcher *m, bool back, struct gd_err *err)
             common_key(from, i, 0, key, sizeof(key));
             found = by_tail(&keys, key, to_of);
         }
-        if (found != UINT32_MAX && from->unit[i].phase == to->unit[found].phase) {
+        if (found != UINT32_MAX && is_same_place(m, back ? found : i, back ? i : found)) {
             claim[found] = claim[found] == UINT32_MAX ? i : UINT32_MAX - 1; /* ambiguous: none */
         }
     }

@@ -39,6 +39,9 @@ bool gd_name_is_alone(const char *name);
 /* "state[3].exp_avg": the kind of state in common spelling ("m1") and its parameter's number; or
  * "moment1.fc.weight": its parameter's name, number -1. NULL: not optimizer state. */
 const char *gd_name_state(const char *name, int64_t *number, const char **parameter);
+/* Of what an optimizer makes, "optimizer/SGD/fc1/weight" or "optimizer/SGD/fc1/weight.moments": the
+ * parameter and the common name of the state, NULL for the update. False: another name. */
+bool gd_name_update(const char *name, const char **state, char *parameter, size_t size);
 
 /* ---- matching -------------------------------------------------------------------------------- */
 
@@ -70,6 +73,11 @@ int gd_match_is_turned(struct gd_table *a, struct gd_item *item_a, struct gd_tab
 
 /* Whether two operators compute the same, in any framework's spelling; false if one is unknown. */
 bool gd_op_is_alike(const char *a, const char *b);
+/* Whether they are a node of the backward pass as our agents name it, and the same gradients come
+ * first in both. Frameworks return those of a layer with bias in different orders. True for other
+ * units. */
+bool gd_op_is_alike_back(const struct gd_unit *a, const struct gd_unit *b);
+bool gd_unit_is_back(const struct gd_unit *unit);
 /* Whether the operator itself writes to the input, e.g. running statistics: tools may dump it
  * before or after. */
 bool gd_op_changes_input(const char *op, uint16_t position);

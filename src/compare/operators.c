@@ -18,8 +18,8 @@ static const char *const alike[] = {
     " conv1d conv2d conv3d convolution mkldnnconvolution ",
     " convtranspose1d convtranspose2d convtranspose3d conv2dtranspose conv2dbackpropinput ",
     " linear dense matmul matmulv2 mm addmm bmm baddbmm batchmatmul batchmatmulv2 ",
-    " batchnorm batchnorm1d batchnorm2d batchnorm3d nativebatchnorm syncbatchnorm ",
-    " layernorm nativelayernorm layernormv3 ",
+    " batchnorm batchnorm1d batchnorm2d batchnorm3d nativebatchnorm batchnormext syncbatchnorm ",
+    " layernorm nativelayernorm layernormv3 layernormext ",
     " groupnorm nativegroupnorm ",
     " maxpool maxpool1d maxpool2d maxpool3d maxpoolwithindices maxpool2dwithindices ",
     " avgpool avgpool1d avgpool2d avgpool3d adaptiveavgpool1d adaptiveavgpool2d ",
@@ -33,12 +33,14 @@ static const char *const alike[] = {
     " mse mseloss ",
     " embedding embeddinglookup gather gatherv2 indexselect ",
     " relu reluv2 ",
+    " gelu geluext ",
     " silu swish ",
-    " add tensoradd ",
+    " add tensoradd addext ",
     " div realdiv truediv ",
     " cat concat ",
-    " mean reducemean ",
-    " sum reducesum ",
+    " sub subext ",
+    " mean reducemean meanext ",
+    " sum reducesum sumext ",
     " scaleddotproductattention flashattentionscore ",
 };
 
@@ -97,6 +99,36 @@ bool gd_op_is_alike(const char *a, const char *b)
     }
     return strcmp(x, y) == 0 || (is_bias(x) && takes_bias(y)) || (is_bias(y) && takes_bias(x)) ||
            (line_of(x) && line_of(x) == line_of(y));
+}
+
+/* "reluv2" of "ReluV2Backward0" */
+static void squeeze_back(const char *op, char ret[NAME_SIZE])
+{
+    char *end;
+
+    squeeze_name(op, ret);
+    end = strstr(ret, "backward");
+    if (end && strspn(end + 8, "0123456789") == strlen(end + 8)) {
+        *end = '\0';
+    }
+}
+
+bool gd_unit_is_back(const struct gd_unit *unit)
+{
+    return strncmp(unit->name, "backward/", 9) == 0;
+}
+
+bool gd_op_is_alike_back(const struct gd_unit *a, const struct gd_unit *b)
+{
+    char x[NAME_SIZE], y[NAME_SIZE];
+
+    if (!gd_unit_is_back(a) || !gd_unit_is_back(b) || strcmp(a->op, b->op) == 0) {
+        return true;
+    }
+    squeeze_back(a->op, x);
+    squeeze_back(b->op, y);
+    return x[0] && y[0] && !takes_bias(x) && !takes_bias(y) &&
+           (strcmp(x, y) == 0 || (line_of(x) && line_of(x) == line_of(y)));
 }
 
 static size_t scope_length(const char *name)

@@ -182,6 +182,18 @@ static bool is_between(const struct gd_session *session)
     return session->stop.at_step_end || gd_stop_is_before_first(&session->stop);
 }
 
+/* Whether frameworks make it at different times of a step: the gradients of parameters, and what
+ * the optimizer makes of them. Its value is still there at the end of the step. */
+static bool is_at_any_time(const struct lockstep *l, const struct gd_session *session,
+                           gd_node_id node)
+{
+    struct gd_node_info info;
+
+    return strcmp(l->a->peer.framework, l->b->peer.framework) != 0 &&
+           gd_graph_node(session->graph, node, &info) &&
+           (strcmp(info.type, "Gradient") == 0 || strncmp(info.name, "optimizer/", 10) == 0);
+}
+
 /* At a node with a counterpart, or at the end of the step. */
 static bool is_counted(const struct lockstep *l, const struct gd_session *session)
 {
@@ -189,6 +201,9 @@ static bool is_counted(const struct lockstep *l, const struct gd_session *sessio
 
     if (session->stop.at_step_end || node == GD_NO_NODE) {
         return true;
+    }
+    if (is_at_any_time(l, session, node)) {
+        return false;
     }
     return (session == l->b ? lockstep_partner_of_b(l, node) : lockstep_partner_of_a(l, node)) !=
            GD_NO_NODE;
@@ -409,6 +424,13 @@ static int step_whole(struct lockstep *l, struct gd_err *err)
     return rc == GD_OK ? compare_rest(l, err) : rc;
 }
 
+/* Whether the operators are not known yet that would be matched by other rules than their names. */
+static bool is_unknown_yet(const struct lockstep *l)
+{
+    return strcmp(l->a->peer.framework, l->b->peer.framework) != 0 &&
+           gd_stop_is_before_first(&l->a->stop) && gd_stop_is_before_first(&l->b->stop);
+}
+
 static int run_step(struct lockstep *l, struct gd_err *err)
 {
     int rc = lockstep_match(l, true, err);
@@ -416,9 +438,10 @@ static int run_step(struct lockstep *l, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    return l->dump      ? step_with_dump(l, err)
-           : l->by_node ? step_by_node(l, err)
-                        : step_whole(l, err);
+    if (l->dump) {
+        return step_with_dump(l, err);
+    }
+    return l->by_node && !is_unknown_yet(l) ? step_by_node(l, err) : step_whole(l, err);
 }
 
 /* They may differ at the start. */

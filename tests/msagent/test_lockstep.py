@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One network in PyTorch and in MindSpore, both running: lockstep, compare and first-divergence agree when they are the
+same, and name what is different when they are not."""
+import pathlib
+import re
+import shlex
+import unittest
+
+import harness
+import numpy as np
+import venvs
+
+HERE = pathlib.Path(__file__).resolve().parent / "lockstep"
+MINDSPORE = venvs.python("mindspore")
+PYTORCH = venvs.python("torch")
+
+
+def values():
+    """Weights and batches for both."""
+    random = np.random.RandomState(3)
+    made = {"x": random.randn(6, 8, 12).astype(np.float32), "y": random.randint(0, 5, (6, 8)).astype(np.int32)}
+    for name, shape in {"fc1": (16, 12), "fc2": (16, 16), "fc3": (5, 16)}.items():
+        made[name + ".weight"] = ((random.rand(*shape) * 2 - 1) / np.sqrt(shape[1])).astype(np.float32)
+        made[name + ".bias"] = (random.rand(shape[0]) * 0.2 - 0.1).astype(np.float32)
+    for name in ("bn1", "norm"):
+        made[name + ".weight"] = np.linspace(0.5, 1.5, 16, dtype=np.float32)
+        made[name + ".bias"] = (random.rand(16) * 0.2 - 0.1).astype(np.float32)
+    return made
+
+
+@unittest.skipUnless(MINDSPORE and PYTORCH, "no build/mindspore-venv or build/torch-venv: ./dev test makes them where pip "
+                                            "can install packages")
+class Frameworks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.folder_of(cls)
+        np.savez(cls.folder / "values.npz", **values())
+
+    def records(self, fault, *commands, mode="pynative"):
+        """What the commands say of both, one of which has a fault."""
+        file = str(self.folder / "values.npz")
+        script = " & ".join(shlex.join(words) for words in (
+            [PYTORCH, str(HERE / "torch_net.py"), file, fault], [MINDSPORE, str(HERE / "ms_net.py"), file, mode])) + \
+            " & wait"
+        done = harness.run_gradb("-q", "-nx", "--json", "--batch", "--listen", "127.0.0.1:0",
+                                 *harness.typed("set start-timeout 0", *commands), "run", "--", "/bin/sh", "-c",
+                                 script, cwd=self.folder, env={"OMP_NUM_THREADS": "1", "GLOG_v": "3"},
+                                 timeout=4 * harness.DEADLINE)
+        found = harness.records(done, mixed=True)
+        self.assertEqual([record["message"] for record in found if record["type"] == "error"], [])
+        return [record for record in found if record["type"] in ("lockstep", "compare", "first-divergence")]
+
+    def test_they_agree(self):
+        """Step by step and node by node; each parameter, gradient, momentum and layer is compared."""
+        steps, nodes, compared, first = self.records(
+            "none", "lockstep @1 @2 --by step --steps 2", "lockstep @1 @2 --steps 2", "compare @1 @2",
+            "first-divergence @1 @2")
+        for record, least in ((steps, 80), (nodes, 110)):
+            self.assertEqual((record["ended"], record["steps"]), ("steps", 2), record)
+            self.assertGreaterEqual(record["tensors"], least, record)
+        self.assertGreaterEqual(compared["compared"], 23)
+        self.assertEqual(compared["summary"].get("FAIL", 0), 0, compared)
+        self.assertFalse(first["found"], first)
+
+    def test_graph_mode(self):
+        same, = self.records("none", "lockstep @1 @2 --by step --steps 3", mode="graph")
+        self.assertEqual((same["ended"], same["steps"]), ("steps", 3), same)
+        self.assertGreaterEqual(same["tensors"], 80, same)
+        parted, = self.records("lr", "lockstep @1 @2 --by step", mode="graph")
+        self.assertEqual((parted["ended"], parted["step"]), ("parted", 1), parted)
+
+    def test_differences(self):
+        """The step and what is off first."""
+        for fault, step, node in (("weight", 0, "^net/fc2/weight$"), ("transposed", 0, "^net/fc2/weight$"),
+                                  ("lr", 1, "^(optimizer/\\w+/)?net/fc1/weight$"), ("eps-batch", 1, "^net/.*grad$"),
+                                  ("eps-layer", 1, "^net/.*grad$")):
+            for by in ("step", "node"):
+                with self.subTest(fault=fault, by=by):
+                    parted, first = self.records(fault, f"lockstep @1 @2 --by {by}", "first-divergence @1 @2")
+                    self.assertEqual((parted["ended"], parted["step"], first["found"]), ("parted", step, True), parted)
+                    self.assertRegex(parted["node"], node)
+                    self.assertRegex(first["node"], node)
+
+    def test_the_layer_is_named(self):
+        """An epsilon that is another from the third step on."""
+        parted, = self.records("eps-later", "lockstep @1 @2")
+        self.assertEqual((parted["ended"], parted["step"]), ("parted", 3), parted)
+        self.assertEqual({re.sub("_", "", parted[key]).lower() for key in ("node", "node_a")}, {"net/bn1/batchnorm"})
+        self.assertIn(parted["last_good"], ("net/fc1/linear", "net/fc1/BiasAdd"))
+
+
+if __name__ == "__main__":
+    harness.main()
