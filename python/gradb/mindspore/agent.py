@@ -28,6 +28,7 @@ class Agent:
         self.looking = None
         self.always_looks = False
         self.gives_gradients = True  # Python sees the gradients of a step that is not watched
+        self.gradient_asked = -1     # the last step at whose end the debugger asked for a gradient
         self._looked = None     # of the step that has just ended
         self._recorded = False  # a whole step was watched
         self._said_rehearsal = False
@@ -123,6 +124,8 @@ class Agent:
             return True
         if not self._recorded and not hooks.is_graph_mode():
             return True
+        if not self.gives_gradients and self.gradient_asked == self.steps.step - 1:
+            return True  # a watchpoint at the ends of steps: gradb_wants does not know those
         if not self.words.armed:
             return False
         if not self._recorded:

@@ -29,6 +29,8 @@ class Source:
             raise values.NoValue("there is no such node")
         if node.get is None:
             return self.agent.output(number, slot)
+        if node.kind == _lib.GRADIENT:
+            self.agent.gradient_asked = self.agent.steps.step
         tensor = node.get() if slot == 0 else None
         if tensor is None:
             if node.kind == _lib.GRADIENT:
