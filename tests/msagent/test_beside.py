@@ -24,7 +24,10 @@ class Beside(minds.Case):
                 done = self.gradb([script, mode, style], "step 2", "watch TO on all", "step 4", "delete 1", "step 2",
                                   "continue")
                 self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout + done.log)
-                self.assertEqual(done.log, self.bare(script, mode, style))
+                events = [line for line in done.log.splitlines() if line.startswith("unseen at step 3: step 3 is compiled")]
+                self.assertEqual(len(events), mode == "graph", done.log)
+                log = [line for line in done.log.splitlines() if line not in events]
+                self.assertEqual(log, self.bare(script, mode, style).splitlines())
                 said = done.stdout.split("Stopped before the first step.\n")[1]
                 for step, place in ((2, "epoch = 1, batch = 2"), (6, f"epoch = {epoch}, batch = 2"),
                                     (8, f"epoch = {epoch}, batch = 4")):
