@@ -29,6 +29,9 @@ class Agent:
         self.always_looks = False
         self.gives_gradients = True  # Python sees the gradients of a step that is not watched
         self.gradient_asked = -1     # the last step at whose end the debugger asked for a gradient
+        self.followed = 0       # the last step whose operators and backward passes were all watched
+        self.loss = None        # Node at which the first backward pass of that step began
+        self._cut_off = frozenset()  # ids of the parameters that none of its backward passes led to
         self._looked = None     # of the step that has just ended
         self._recorded = False  # a whole step was watched
         self._said_rehearsal = False
@@ -149,7 +152,18 @@ class Agent:
                          "processor), and the training continues with the compiled results" % (
                              self.steps.step, self.looking.rehearsal))
             self._looked, self.looking = self.looking, None
+            if self._looked.followed():
+                self.followed, self.loss = self.steps.step, self._looked.loss
+                self._cut_off = {id(parameter) for known, _ in self.parameters.living()
+                                 for parameter in (update[0]() for update in known.updates)
+                                 if parameter is not None and not self._looked.reaches(parameter)}
             self._recorded = True
+
+    def is_cut_off(self, parameter):
+        """Whether no backward pass led to the parameter when a step was last watched: MindSpore then gives the
+        optimizer zeros."""
+        looked = self.looking
+        return not looked.reaches(parameter) if looked and looked.followed() else id(parameter) in self._cut_off
 
     def step_ended(self):
         """The debugger continues from the end of the step."""

@@ -24,6 +24,7 @@ from .guard import guarded
 MODE = getattr(mindspore, "MsDispatchMode", None)
 _HELD_BYTES = 1 << 30   # of outputs; more are forgotten, the oldest first
 _NOT_OPERATORS = frozenset(("typeof", "IsShapeUnKnown", "IsDimUnKnown"))
+_OVER_AXES = frozenset(("Softmax", "LogSoftmax", "LogSoftmaxExt", "ReduceMean", "MeanExt", "ReduceSum", "SumExt"))
 _JIT = "MS_JIT"
 
 
@@ -37,7 +38,14 @@ class Looking:
         self._path = ""        # of the cell that runs
         self._phase = _lib.FORWARD
         self._counts = {}      # (scope, operator) -> how many ran in this step
-        self._made = {}        # address -> (Node, slot)
+        self._made = {}        # address -> {operator: (Node, slot)}, the latest last; views share an address
+        self._parameters = None  # address -> (Node, 0), once it is needed
+        self._of_gradient = {}  # unique id of a backward node -> Node of the operator whose gradients it computes
+        self._sources = {}     # unique id of a backward node -> (name of one that feeds it, slot)
+        self._reached = set()  # unique ids of the leaves that the backward passes reach
+        self._passes = 0
+        self._unknown = False  # a backward pass whose beginning is unknown
+        self.loss = None       # Node of the operator that the first backward pass begins at
         self._ran = []         # forward nodes in order: (operator, Node)
         self._held = 0
         self._mode = _mode_of(self)
@@ -148,7 +156,8 @@ class Looking:
         if not any(output is not None for output in outputs):
             return
         self.agent.steps.enter(_lib.FORWARD)
-        node = self._node(self._path, operator, outputs, _lib.FORWARD, self._edges(_inputs(args)))
+        node = self._node(self._path, operator, outputs, _lib.FORWARD, self._edges(_inputs(args)),
+                          _attrs(operator, args))
         if node is not None:
             self._ran.append((operator, node))
             self._report(node, outputs)
@@ -161,18 +170,18 @@ class Looking:
             node = self._node(self._path, operator, (None,), _lib.FORWARD, self._edges(_inputs(args)))
         self.agent.exceptions.raised(error, node)
 
-    def _node(self, scope, operator, outputs, phase, edges, suffix=""):
+    def _node(self, scope, operator, outputs, phase, edges, attrs=()):
         """The node of the next such operator in its scope."""
         count = self._counts[(scope, operator)] = self._counts.get((scope, operator), -1) + 1
-        name = (scope + "/" if scope else "") + operator + ("_%d" % count if count else "") + suffix
-        return self._named(name, operator, outputs, phase, edges)
+        name = (scope + "/" if scope else "") + operator + ("_%d" % count if count else "")
+        return self._named(name, operator, outputs, phase, edges, attrs)
 
-    def _named(self, name, operator, outputs, phase, edges):
+    def _named(self, name, operator, outputs, phase, edges, attrs=()):
         graph = self.agent.graph
         node = graph.nodes.get(name)
         if node is None:
             kind = _lib.GRADIENT if phase == _lib.BACKWARD else _lib.AUTO
-            node = graph.add(name, kind, operator, phase=phase, inputs=edges,
+            node = graph.add(name, kind, operator, phase=phase, inputs=edges, attrs=attrs,
                              outputs=[values.shape_of(output) if output is not None else None for output in outputs],
                              stack=stack.frames(4))
             if node is not None and self.agent.words.armed:
@@ -189,10 +198,32 @@ class Looking:
                 if node is not None:
                     found.append((node, 0))
                 continue
-            made = self._made.get(_address(tensor))
+            made = self._maker_of(tensor)
             if made is not None:
                 found.append(made)
         return found
+
+    def _maker_of(self, tensor):
+        """(Node, slot) that made a tensor, or None; also notes its backward node."""
+        address = _address(tensor)
+        makers = self._made.get(address)
+        back = getattr(tensor, "_grad_node", None)
+        if not makers or back is not None and back.is_leaf():
+            return self._held_parameters().get(address) if address else None
+        if back is None:
+            return next(reversed(makers.values()))
+        name = back.name()
+        made = makers.get(name) or makers.get(name + "Ext")
+        if made is None:
+            return next(reversed(makers.values()))
+        self._of_gradient[back._unique_id()] = made[0]
+        return made
+
+    def _held_parameters(self):
+        """Address -> (Node, 0) of all parameters: some operators are given a plain tensor of the same memory."""
+        if self._parameters is None:
+            self._parameters = {_address(parameter): (node, 0) for parameter, node in self.agent.parameters.all()}
+        return self._parameters
 
     def _report(self, node, outputs):
         agent = self.agent
@@ -202,7 +233,9 @@ class Looking:
             if output is not None:
                 address = _address(output)
                 if address:
-                    self._made[address] = (node, slot)
+                    makers = self._made.setdefault(address, {})
+                    makers.pop(node.operator, None)
+                    makers[node.operator] = (node, slot)
                     self._held += output.nbytes
         while self._held > _HELD_BYTES and len(self.outputs) > 1:
             self._forget_oldest()
@@ -222,80 +255,106 @@ class Looking:
 
     def forward_ended(self, output):
         """Hooks the nodes of the backward pass from the output on."""
-        root = getattr(values.find_tensor(output), "_grad_node", None)
+        tensor = values.find_tensor(output)
+        root = getattr(tensor, "_grad_node", None)
         if root is None:
+            self._unknown = True
             return
-        nodes = _walk(root)
+        made = self._maker_of(tensor)
+        self.loss = self.loss or (made[0] if made is not None else None)
+        self._passes += 1
+        nodes, leaves = _walk(root)
+        self._reached |= leaves
         names = self._names_of(nodes)
-        leaves = self._leaves()
         for node, edges in nodes:
-            self._handles.append(node.register_hook(self._hook(node, names, edges, leaves)))
+            name = names[node._unique_id()]
+            for index, (target, _) in enumerate(edges):
+                if target is not None:
+                    self._sources.setdefault(target._unique_id(), []).append((name, index))
+            self._handles.append(node.register_hook(self._hook(node, name, node is root)))
 
     def _names_of(self, nodes):
-        """Unique id of a backward node -> its name: that of the forward operator whose gradients it computes, which is
-        the one of the same name and place in the order."""
-        waiting = {}
+        """Unique id of a backward node -> its name: that of the forward operator whose gradients it computes. Where no
+        later operator shows which one that is, it is known if the numbers of both are equal."""
+        taken = set(self._of_gradient.values())
+        forward, backward = {}, {}
         for operator, node in self._ran:
-            waiting.setdefault(operator, []).append(node)
-        names = {}
+            if node not in taken:
+                forward.setdefault(operator, []).append(node)
         for node, _ in sorted(nodes, key=lambda item: item[0]._sequence_nr()):
-            own = node.name()
-            forward = waiting.get(own) or waiting.get(own + "Ext")
-            if forward:
-                names[node._unique_id()] = "backward/" + forward.pop(0).name
-        count = {}
+            if node._unique_id() not in self._of_gradient:
+                backward.setdefault(node.name(), []).append(node)
+        for operator, left in backward.items():
+            found = forward.get(operator) or forward.get(operator + "Ext") or ()
+            if len(found) == len(left):
+                self._of_gradient.update((node._unique_id(), of) for node, of in zip(left, found))
+        names = {}
         for node, _ in nodes:
-            if node._unique_id() not in names:
-                number = count[node.name()] = count.get(node.name(), -1) + 1
-                names[node._unique_id()] = "backward/%s%s" % (node.name(), "_%d" % number if number else "")
+            of = self._of_gradient.get(node._unique_id())
+            if of is not None:
+                names[node._unique_id()] = "backward/" + of.name
+                continue
+            count = self._counts[("backward", node.name())] = self._counts.get(("backward", node.name()), -1) + 1
+            names[node._unique_id()] = "backward/%s%s" % (node.name(), "_%d" % count if count else "")
         return names
 
-    def _leaves(self):
-        """Unique id of a leaf -> the node of the gradient of its parameter."""
-        found = {}
-        for known, _ in self.agent.parameters.living():
-            for reference, _, gradient, _ in known.updates:
-                leaf = getattr(reference(), "_grad_node", None)
-                if leaf is not None and gradient is not None:
-                    found[leaf._unique_id()] = gradient
-        return found
-
-    def _hook(self, node, names, edges, leaves):
-        name, operator = names[node._unique_id()], node.name()
-        self._sources = getattr(self, "_sources", {})
-        for index, (target, _) in enumerate(edges):
-            if target is not None:
-                self._sources.setdefault(target._unique_id(), []).append((name, index))
-        own = node._unique_id()
+    def _hook(self, node, name, begins):
+        own, operator = node._unique_id(), node.name() + "Backward"
+        of = self._of_gradient.get(own)
+        attrs = [("forward", of.name)] if of is not None else []
+        if begins:
+            attrs.append(("begins", "backward()"))
 
         def hook(grad_inputs, _grad_outputs):
             if not self.agent.dead and not self.off:
                 self.off += 1
                 try:
-                    self._went_back(own, name, operator, grad_inputs)
+                    self._went_back(own, name, operator, attrs, grad_inputs)
                 finally:
                     self.off -= 1
         return hook
 
     @guarded
-    def _went_back(self, own, name, operator, gradients):
+    def _went_back(self, own, name, operator, attrs, gradients):
         if not isinstance(gradients, (tuple, list)):
             gradients = (gradients,)
         outputs = tuple(gradient if isinstance(gradient, Tensor) else None for gradient in gradients)
-        nodes = self.agent.graph.nodes
-        edges = [(nodes[source], slot) for source, slot in self._sources.get(own, ()) if source in nodes]
         self.agent.steps.enter(_lib.BACKWARD)
-        node = self._named(name, operator, outputs, _lib.BACKWARD, edges)
+        node = self._named(name, operator, outputs, _lib.BACKWARD, self._fed_by(own), attrs)
         if node is not None:
             self._report(node, outputs)
+
+    def _fed_by(self, own):
+        nodes = self.agent.graph.nodes
+        return [(nodes[source], slot) for source, slot in self._sources.get(own, ()) if source in nodes]
+
+    def _joins_gradients(self):
+        """The gradients of parameters come from the backward nodes that lead to them."""
+        for known, _ in self.agent.parameters.living():
+            for reference, _, gradient, _ in known.updates:
+                leaf = getattr(reference(), "_grad_node", None)
+                edges = self._fed_by(leaf._unique_id()) if leaf is not None and gradient is not None else ()
+                if edges:
+                    self.agent.graph.set_inputs(gradient, edges)
+
+    def followed(self):
+        """Whether all backward passes of the step are known."""
+        return self._passes > 0 and not self._unknown
+
+    def reaches(self, parameter):
+        """Whether a backward pass of the step leads to the parameter, if all are known."""
+        leaf = getattr(parameter, "_grad_node", None)
+        return leaf is not None and leaf._unique_id() in self._reached
 
     def backward_begins(self):
         """The backward pass begins."""
         self._phase = _lib.BACKWARD
 
+    @guarded
     def backward_ended(self):
         """It has ended."""
         self._phase = _lib.FORWARD
+        self._joins_gradients()
 
 
 class _Saved:
@@ -344,17 +403,36 @@ def _pop():
 
 
 def _walk(root):
-    """(backward node, its next_functions) of all nodes from `root` on that are not leaves, each once."""
-    found, seen, waiting = [], set(), [root]
+    """(backward node, its next_functions) of all nodes from `root` on that are not leaves, each once, and the unique
+    ids of the leaves."""
+    found, leaves, seen, waiting = [], set(), set(), [root]
     while waiting:
         node = waiting.pop()
-        if node is None or node._unique_id() in seen or node.is_leaf():
+        if node is None or node._unique_id() in seen:
             continue
         seen.add(node._unique_id())
+        if node.is_leaf():
+            leaves.add(node._unique_id())
+            continue
         edges = node.next_functions
         found.append((node, edges))
         waiting.extend(edge[0] for edge in edges)
-    return found
+    return found, leaves
+
+
+def _attrs(operator, args):
+    """The arguments that explain a value, as `why` reads them: the axes that an operator works over, a factor."""
+    if operator == "Muls":
+        return (("value", "%r" % args[1]),) if len(args) > 1 and isinstance(args[1], (int, float)) else ()
+    if operator not in _OVER_AXES:
+        return ()
+    if len(args) == 3 and isinstance(args[2], tuple):
+        args = args[2]  # of a Primitive
+    given = args[1] if len(args) > 1 else None
+    axes = given if isinstance(given, (tuple, list)) else (given,)
+    if not axes or not all(isinstance(axis, int) and not isinstance(axis, bool) for axis in axes):
+        return ()
+    return (("dim", ",".join("%d" % axis for axis in axes)),)
 
 
 def _inputs(args):

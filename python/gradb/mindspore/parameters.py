@@ -24,6 +24,7 @@ class Optimizer:
         self.name = name
         self.updates = []
         self.count = None   # what its counter was; None: unknown
+        self.stepped = None  # in which step it stepped last; None: unknown
 
 
 class Parameters:
@@ -98,6 +99,12 @@ class Parameters:
         """The node of a parameter, or None."""
         found = self._nodes.get(id(parameter))
         return found[1] if found is not None and found[0]() is parameter else None
+
+    def all(self):
+        """(parameter, node) of those that have memory."""
+        held = [(reference(), node) for reference, node in self._nodes.values()]
+        return [(parameter, node) for parameter, node in held
+                if parameter is not None and not getattr(parameter, "has_init", False)]
 
     def _add_parameter(self, parameter, path=None, cell=None):
         if self.node_of(parameter) is not None:

@@ -34,7 +34,8 @@ class Source:
         tensor = node.get() if slot == 0 else None
         if tensor is None:
             if node.kind == _lib.GRADIENT:
-                raise values.NoValue(self.agent.why_no_gradient())
+                known = self.agent.gives_gradients  # else it exists, inside compiled code
+                raise values.NoValue(self.agent.why_no_gradient(), _lib.NO_VALUE if known else _lib.UNSUPPORTED)
             raise values.NoValue("the script no longer has this tensor", _lib.GONE)
         return tensor
 

@@ -133,6 +133,7 @@ class Steps:
             if before is None or optimizer in self._stepped or _counter(optimizer) == before:
                 continue
             self._stepped.append(optimizer)
+            known.stepped = self.step
             self.agent.gives_gradients = False
             self.agent.parameters.complete(known, optimizer)
             self._note_rate(known, optimizer, before)
@@ -140,6 +141,11 @@ class Steps:
     def _elect(self, optimizer):
         if self._main is None or self._main() is None:
             self._main = weakref.ref(optimizer)
+
+    def main(self):
+        """(record, optimizer) of the main optimizer; (None, None): there is none."""
+        optimizer = self._main() if self._main is not None else None
+        return (self.agent.parameters.known(optimizer), optimizer) if optimizer is not None else (None, None)
 
     # ---- what happens in a step ----
 
@@ -174,10 +180,11 @@ class Steps:
     def optimizer_ended(self, optimizer):
         """It has returned."""
         if self._begun:
+            known = self.agent.parameters.known(optimizer)
             if not (self.agent.looking and self.agent.looking.rehearses):
                 self._stepped.append(optimizer)
+                known.stepped = self.step
             if self.agent.connected():
-                known = self.agent.parameters.known(optimizer)
                 self.agent.report(node for _, _, _, node in known.updates if node is not None)
 
     @guarded

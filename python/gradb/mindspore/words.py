@@ -2,8 +2,15 @@
 """Commands of the training process: `agent operators`, `agent training`, `agent digest`."""
 import fnmatch
 
+import mindspore
+
 from .. import _lib
-from . import commands, operators, values
+from . import commands, operators
+
+_AUDIT = "audit"  # word of the command: look at the gradients of all parameters
+_MOST_ELEMENTS = 1 << 28  # of all gradients together
+_MOST_NAMES = 4
+_KNOWN_TO_NUMPY = (mindspore.float16, mindspore.float32, mindspore.float64)
 
 
 def _operators(agent, args, _node):
@@ -17,31 +24,82 @@ def _operators(agent, args, _node):
     return {"operators": "on" if agent.always_looks else "when they are watched"}
 
 
-def _training(agent, args, node):
-    """Facts for `why`, as gradb's agent for PyTorch gives them."""
-    if node is None and args.strip() not in ("", "audit"):
-        node, _ = commands.node_of(agent, args)
-    reply = {"exits": [], "followed": False}
-    found = None
+# ---- facts for `why`, see ../torch/training.py ----
+
+def _trained(agent, node):
+    """The record of the parameter that a node is, or whose gradient or update it is; None for other nodes."""
     for known, optimizer in agent.parameters.living():
         for reference, weight, gradient, update in known.updates:
-            if node is not None and node in (weight, gradient, update):
-                found = (known, optimizer, reference())
-    if found is not None and found[2] is not None:
-        known, _, parameter = found
-        record = {"parameter": agent.parameters.node_of(parameter).name, "frozen": not parameter.requires_grad,
-                  "gradient": id(parameter) in agent.parameters.gradients, "optimizer": known.name,
-                  "optimizers": len(agent.parameters.living())}
-        rate = agent.steps.rate_of(known)
-        if rate is not None:
-            record["lr"] = rate
+            parameter = reference()
+            if parameter is not None and node in (weight, gradient, update):
+                return dict(_parameter_record(agent, parameter, weight), **_optimizer_record(agent, known, optimizer))
+    parameter = node.get() if node.kind == _lib.WEIGHT and node.get is not None else None
+    return _parameter_record(agent, parameter, node) if parameter is not None else None
+
+
+def _parameter_record(agent, parameter, weight):
+    return {"parameter": weight.name, "frozen": not parameter.requires_grad,
+            "gradient": parameter.requires_grad and not agent.is_cut_off(parameter),
+            "optimizers": len(agent.parameters.living())}
+
+
+def _optimizer_record(agent, known, optimizer):
+    record = {"optimizer": known.name}
+    rate = agent.steps.rate_of(known)
+    if rate is not None:
+        record["lr"] = rate
+    if known.stepped is not None:
+        record["stepped"] = known.stepped
+    return record
+
+
+def _audit(agent):
+    """How many gradients of the main optimizer are missing, all 0, or not finite; {}: none of this step is known."""
+    known, optimizer = agent.steps.main()
+    kinds = {kind: {"count": 0, "names": []} for kind in ("none", "zero", "nonfinite")}
+    held = looked = left = 0
+    for reference, weight, _, _ in known.updates if known is not None else ():
+        parameter = reference()
+        if parameter is None or not parameter.requires_grad:
+            continue
+        held += 1
+        gradient = agent.parameters.gradients.get(id(parameter))
+        left += gradient.size if gradient is not None else 0
+        if gradient is None or left > _MOST_ELEMENTS:
+            continue
+        looked += 1
+        kind = "none" if agent.is_cut_off(parameter) else _kind_of(gradient)
+        if kind:
+            kinds[kind]["count"] += 1
+            if len(kinds[kind]["names"]) < _MOST_NAMES:
+                kinds[kind]["names"].append(weight.name)
+    if looked == 0:
+        return {}
+    return {"gradients": dict(kinds, held=held, looked=looked, optimizer=known.name)}
+
+
+def _kind_of(gradient):
+    """"zero", "nonfinite", or "" for any other gradient."""
+    import numpy
+    held = gradient.astype(mindspore.float32).asnumpy() if gradient.dtype not in _KNOWN_TO_NUMPY else gradient.asnumpy()
+    if not numpy.isfinite(held).all():
+        return "nonfinite"
+    return "" if held.any() else "zero"
+
+
+def _training(agent, args, node):
+    if node is None and args.strip() not in ("", _AUDIT):
+        node, _ = commands.node_of(agent, args)
+    reply = {"exits": []}
+    if agent.loss is not None:
+        reply["loss"] = agent.loss.name
+    if agent.followed > 0:
+        reply["followed"] = agent.followed
+    record = _trained(agent, node) if node is not None else None
+    if record is not None:
         reply["trained"] = record
-    elif node is not None and node.kind == _lib.WEIGHT and node.get is not None and node.get() is not None:
-        reply["trained"] = {"parameter": node.name, "frozen": not node.get().requires_grad, "gradient": False,
-                            "optimizers": len(agent.parameters.living())}
-    scale = values.number_of(getattr(agent.steps.scaler, "scale_value", None))
-    if scale is not None and scale != 1.0:
-        reply["scale"] = scale
+    if args.strip() == _AUDIT:
+        reply.update(_audit(agent))
     return reply
 
 
@@ -97,6 +155,7 @@ def _is_wanted(node, word):
 
 commands.register("operators", _operators, "watch the operators of each step, or only when they are asked for",
                   "[on|off]")
-commands.register("training", _training, "the optimizer of a parameter", "[NODE|audit]")
+commands.register("training", _training, "the optimizer of a parameter; audit: the gradients of the main optimizer",
+                  "[NODE|audit]")
 commands.register("digest", _digests, "64 bits over the bytes of each tensor, to compare ranks",
                   "[parameters|optimizer|gradients|buffers|all|PATTERN]")

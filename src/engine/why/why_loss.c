@@ -8,11 +8,16 @@
 
 #include "engine/why/why_impl.h"
 
+#define FROM_SCORES                                                                                \
+    "cross_entropy SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits"
+#define BINARY_FROM_SCORES                                                                         \
+    "binary_cross_entropy_with_logits multilabel_soft_margin_loss BCEWithLogitsLoss "              \
+    "SigmoidCrossEntropyWithLogits"
 #define MAX_BACK 12 /* operators from a loss back to what made its input */
 /* Passes on the same numbers, in another form or limited. */
 #define SAME                                                                                       \
     "view reshape squeeze unsqueeze flatten contiguous clone to float double half bfloat16 "       \
-    "transpose permute clamp clamp_min clamp_max clip"
+    "transpose permute clamp clamp_min clamp_max clip Cast ExpandDims ClampScalar ClampTensor"
 
 static gd_node_id first_input(const struct gd_node_info *info)
 {
@@ -39,7 +44,7 @@ static gd_node_id find_maker(const struct gd_graph *graph, const struct gd_node_
 static uint32_t normalised_twice(struct why_walk *walk, const struct gd_node_info *loss,
                                  struct why_finding *ret)
 {
-    bool binary = !why_type_in(loss->type, "cross_entropy");
+    bool binary = !why_type_in(loss->type, FROM_SCORES);
     struct gd_node_info made;
     gd_node_id node =
         find_maker(walk->session->graph, loss, "", binary ? "sigmoid" : "softmax", &made);
@@ -261,10 +266,9 @@ uint32_t why_made_wrong(struct why_walk *walk, struct why_finding *ret)
         const char *types; /* of the loss */
         uint32_t (*test)(struct why_walk *, const struct gd_node_info *, struct why_finding *);
     } tests[] = {
-        {"cross_entropy", single_class},
-        {"cross_entropy nll_loss", over_another_axis},
-        {"cross_entropy binary_cross_entropy_with_logits multilabel_soft_margin_loss",
-         normalised_twice},
+        {FROM_SCORES, single_class},
+        {FROM_SCORES " nll_loss", over_another_axis},
+        {FROM_SCORES " " BINARY_FROM_SCORES, normalised_twice},
         {"nll_loss", no_logarithm},
     };
     const struct gd_graph *graph = walk->session->graph;

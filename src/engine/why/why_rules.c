@@ -61,17 +61,19 @@ struct why_rule {
 
 /* ---- types ---------------------------------------------------------------------------------- */
 
-#define SUMS       "Add AddN AddV2 TensorAdd Sub BiasAdd add_ iadd sub_ isub"
-#define PRODUCTS   "Mul MulNoNan Multiply Scale mul_ imul"
-#define MATRICES   "MatMul BatchMatMul* MatMulV2 Dense Linear Gemm Conv* DepthwiseConv* addmm bmm mm"
+#define SUMS     "Add AddN AddV2 AddExt TensorAdd Sub SubExt BiasAdd add_ iadd sub_ isub"
+#define PRODUCTS "Mul Muls MulNoNan Multiply Scale mul_ imul"
+#define MATRICES                                                                                   \
+    "MatMul BatchMatMul* MatMulV2 MatMulExt Dense Linear Gemm Conv* DepthwiseConv* addmm bmm mm"
 #define REDUCTIONS "ReduceSum BiasAddGrad UnsortedSegmentSum Sum SumExt"
-#define DIVISIONS  "Div RealDiv TrueDiv DivNoNan FloorDiv Divide div_ itruediv true_divide"
+#define DIVISIONS  "Div DivMod RealDiv TrueDiv DivNoNan FloorDiv Divide div_ itruediv true_divide"
 #define SOFTMAXES                                                                                  \
     "Softmax LogSoftmax SoftmaxCrossEntropy* SparseSoftmaxCrossEntropy* log_softmax cross_entropy"
 #define MOVES                                                                                      \
     "Cast Reshape Transpose Split Concat* Gather* ReLU* Identity TensorMove Load Slice "           \
     "StridedSlice Squeeze ExpandDims Flatten Tile Pack Stack Unpack BroadcastTo ReduceMax "        \
-    "ReduceMean MaskedFill Select Neg Abs Dropout* Pad* MaxPool* AvgPool* half float bfloat16 "    \
+    "ReduceMean MeanExt MaskedFill Select Neg Abs Dropout* Pad* MaxPool* AvgPool* half float "     \
+    "bfloat16 "                                                                                    \
     "double to type view permute getitem clone contiguous detach unsqueeze chunk mean amax max "   \
     "cat ToCopyBackward* ToBackward* ViewBackward* TransposeBackward* CloneBackward*"
 
@@ -214,6 +216,13 @@ static bool exponent_too_large(struct why_case *c)
 {
     c->limit = log(type_max(c->out->dtype));
     return is_known(c, 0) && input_stats(c, 0)->max > c->limit;
+}
+
+/* The difference of two scores of an example may be as large as that of all of them. */
+static bool probability_rounds_to_zero(struct why_case *c)
+{
+    c->limit = c->in[0] && c->in[0]->dtype == GD_FLOAT64 ? 708 : 87; /* e^-x, not denormal */
+    return is_known(c, 0) && input_stats(c, 0)->max - input_stats(c, 0)->min > c->limit;
 }
 
 /* Infinities that can meet with opposite signs. */
@@ -381,7 +390,12 @@ static const struct why_rule rules[] = {
     {NF, SOFTMAXES, 0, 0, HAS_NAN, exponent_too_large, 0, "exp-overflow",
      "{name} overflows: the maximum of {in} is {in.max}, e^x is infinite in {out.dtype} from "
      "{limit} on, and apparently the largest element is not subtracted first."},
-    {NF, SUMS " " REDUCTIONS " ReduceMean " MATRICES, 0, 0, HAS_NAN, infinities_meet, 0,
+    {NF, "SoftmaxCrossEntropy* SparseSoftmaxCrossEntropy*", FINITE, 0, POS_INF,
+     probability_rounds_to_zero, 0, "log-of-zero",
+     "{name} takes the logarithm of a probability that {in.dtype} rounds to 0: the scores {in} "
+     "range from {in.min} to {in.max}, and e^x is 0 for scores more than {limit} below the "
+     "largest."},
+    {NF, SUMS " " REDUCTIONS " ReduceMean MeanExt " MATRICES, 0, 0, HAS_NAN, infinities_meet, 0,
      "inf-minus-inf",
      "{name} adds infinities of opposite signs, and Inf - Inf is NaN: they come from {in}."},
     {NF, PRODUCTS " " MATRICES, 0, 0, HAS_NAN, zero_meets_infinity, 0, "zero-times-inf",
