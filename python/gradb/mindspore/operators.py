@@ -328,14 +328,13 @@ class Looking:
         nodes = self.agent.graph.nodes
         return [(nodes[source], slot) for source, slot in self._sources.get(own, ()) if source in nodes]
 
-    def _joins_gradients(self):
-        """The gradients of parameters come from the backward nodes that lead to them."""
-        for known, _ in self.agent.parameters.living():
-            for reference, _, gradient, _ in known.updates:
-                leaf = getattr(reference(), "_grad_node", None)
-                edges = self._fed_by(leaf._unique_id()) if leaf is not None and gradient is not None else ()
-                if edges:
-                    self.agent.graph.set_inputs(gradient, edges)
+    def optimizer_begins(self, known):
+        """The gradients of its parameters come from the backward nodes that lead to them."""
+        for reference, _, gradient, _ in known.updates:
+            leaf = getattr(reference(), "_grad_node", None)
+            edges = self._fed_by(leaf._unique_id()) if leaf is not None and gradient is not None else ()
+            if edges:
+                self.agent.graph.set_inputs(gradient, edges)
 
     def followed(self):
         """Whether all backward passes of the step are known."""
@@ -350,11 +349,9 @@ class Looking:
         """The backward pass begins."""
         self._phase = _lib.BACKWARD
 
-    @guarded
     def backward_ended(self):
         """It has ended."""
         self._phase = _lib.FORWARD
-        self._joins_gradients()
 
 
 class _Saved:

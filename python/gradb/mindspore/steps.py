@@ -171,6 +171,8 @@ class Steps:
             return
         if agent.connected():
             self._note_rate(known, optimizer, None)
+            if agent.looking:
+                agent.looking.optimizer_begins(known)
             _take_gradients(agent, optimizer, gradients)
             self.enter(_lib.BACKWARD)
             agent.report(node for _, _, node, _ in known.updates if node is not None)

@@ -28,13 +28,20 @@ def _operators(agent, args, _node):
 
 def _trained(agent, node):
     """The record of the parameter that a node is, or whose gradient or update it is; None for other nodes."""
-    for known, optimizer in agent.parameters.living():
-        for reference, weight, gradient, update in known.updates:
-            parameter = reference()
-            if parameter is not None and node in (weight, gradient, update):
-                return dict(_parameter_record(agent, parameter, weight), **_optimizer_record(agent, known, optimizer))
+    parameters = agent.parameters
     parameter = node.get() if node.kind == _lib.WEIGHT and node.get is not None else None
-    return _parameter_record(agent, parameter, node) if parameter is not None else None
+    for known, optimizer in parameters.living():
+        for reference, weight, gradient, update in known.updates:
+            if node in (gradient, update):
+                node, parameter = weight, reference()
+    if parameter is None:
+        return None
+    record = _parameter_record(agent, parameter, node)
+    for known, optimizer in parameters.living():
+        if any(parameter is held for held in optimizer.parameters):
+            record.update(_optimizer_record(agent, known, optimizer))
+            break
+    return record
 
 
 def _parameter_record(agent, parameter, weight):

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Mistakes that people make in MindSpore scripts: gradb finds node, line and step, and `why` names the cause."""
+import harness
+import minds
+
+HERE = harness.SOURCE / "tests" / "msagent" / "mistakes"
+MODES = ((), ("graph",))
+
+
+@minds.needed
+class Mistakes(minds.Case):
+    def answers(self, script, *arguments):
+        """The output of the commands without line breaks, in both modes."""
+        *program, commands = arguments
+        for mode in MODES:
+            with self.subTest(mode=mode):
+                done = self.gradb([str(HERE / script), *program, *mode], *commands, "kill")
+                self.assertIn(done.returncode, (0, 4), done.stdout + done.stderr + done.log)  # 4: a hit ended it
+                yield " ".join(done.stdout.split())
+
+    def check(self, script, *arguments):
+        """Each of the texts is in the output, in both modes."""
+        *given, texts = arguments
+        for out in self.answers(script, *given):
+            for text in texts:
+                self.assertIn(text, out)
+
+    def test_logarithm_of_zero(self):
+        self.check("mlp.py", "log", ["agent operators on", "watch TO on all", "continue", "why"],
+                   ["Watchpoint 1, step 1, Log (Log)", "return -ops.log(chosen.sum(-1)).mean() # of 0",
+                    "Log (Log) takes the logarithm of 0: 2 of 8 elements of SumExt are 0"])
+
+    def test_no_gradient_through_a_layer(self):
+        said = ("No gradient reaches net/fc1/weight: net/StopGradient (StopGradient) cuts it off from the loss. The "
+                "backward pass ends at net/fc2/MatMul (MatMul), which reads it.")
+        self.check("mlp.py", "stopped", ["step 1", "watch TZ on gradients", "continue", "why net/fc1/weight.grad",
+                                         "why loss"],
+                   ["net/fc1/weight.grad:0 zero_percentage_ge=100 (100) net/fc1/bias.grad:0", said,
+                    "mlp.py:28 in construct x = ops.stop_gradient(x)",
+                    said + " Of the 6 parameters that Momentum holds, 2 have no gradient: net/fc1/weight and"])
+
+    def test_a_gradient_inside_compiled_code_is_not_missing(self):
+        for out in self.answers("mlp.py", "stopped", ["trace GM on gradients", "step", "step", "info hits"]):
+            self.assertNotIn("age_ge=1 (1)", out)
+
+    def test_rate_too_high(self):
+        self.check("mlp.py", "rate", ["step 1", "watch WCL on net/fc1/bias", "continue", "why"],
+                   ["net/fc1/bias:0 abs_mean_update_ratio_gt=0.1 (4.6", "at the end of step 2",
+                    "The learning rate is 10. The last update changed net/fc1/bias by 460 % of its size."])
+
+    def test_where_the_high_rate_ends(self):
+        self.check("mlp.py", "rate", ["agent operators on", "watch TO on all", "continue", "why"],
+                   ["step 4, SparseSoftmaxCrossEntropyWithLogits",
+                    "takes the logarithm of a probability that float32 rounds to 0: the scores net/fc3/BiasAdd range from "
+                    "-97.3"])
+
+    def test_layers_that_nobody_trains(self):
+        self.check("mlp.py", "untrained", ["step 1", "watch WNC on weights", "continue", "why net/fc1/weight",
+                                           "why net/fc2/weight"],
+                   ["net/fc1/weight:0 (frozen when first seen) net/fc2/weight:0 net/fc2/bias:0",
+                    "net/fc1/weight is frozen: its requires_grad is False",
+                    "Nothing updates net/fc2/weight: no optimizer holds it."])
+
+    def test_beyond_float16(self):
+        self.check("mlp.py", "half", ["agent operators on", "watch TO on all", "continue", "why"],
+                   ["Watchpoint 1, step 1, net/Mul (Mul)", "x = ops.cast(half * half, ms.float32)",
+                    "net/Mul (Mul) exceeds the range of float16: its maximum is 65504, and with values up to 607.5 "
+                    "(net/Cast) the result can reach 369"])
+
+    def test_softmax_twice(self):
+        self.check("mlp.py", "softmax", ["agent operators on", "step 2", "why loss"],
+                   ["Softmax is applied twice: SparseSoftmaxCrossEntropyWithLogits", "net/softmax/Softmax (Softmax), already "
+                    "consists of probabilities.", "x = self.softmax(x)"])
+
+    def test_exploding_recurrence(self):
+        self.check("recurrent.py", ["agent operators on", "watch 'norm > 1e8' on gradients", "continue", "why",
+                                    "why loss"],
+                   ["On its way back, the gradient grows from one run of net/keep/MatMul to the next: over 2",
+                    "by a factor of 1.5 each", "Each run multiplies by net/keep/weight, which lengthens its input",
+                    "h = self.keep(h)"])
+
+
+if __name__ == "__main__":
+    harness.main()
