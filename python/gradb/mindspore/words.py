@@ -100,8 +100,9 @@ def _training(agent, args, node):
     reply = {"exits": []}
     if agent.loss is not None:
         reply["loss"] = agent.loss.name
-    if agent.followed > 0:
-        reply["followed"] = agent.followed
+    followed = agent.steps.step if agent.looking else agent.followed
+    if followed > 0:
+        reply["followed"] = followed
     record = _trained(agent, node) if node is not None else None
     if record is not None:
         reply["trained"] = record
