@@ -11,7 +11,7 @@ import weakref
 import mindspore
 
 from .. import _lib
-from . import exceptions, hooks, operators, values, words  # noqa: F401: words registers its commands
+from . import exceptions, hooks, operators, ranks, values, words  # noqa: F401: words registers its commands
 from .graph import Graph
 from .parameters import Parameters
 from .source import Source
@@ -35,6 +35,7 @@ class Agent:
         self._looked = None     # of the step that has just ended
         self._recorded = False  # a whole step was watched
         self._said_rehearsal = False
+        self._said = set()
         self.source = Source(self)
         self._pid = os.getpid()
         self.handle = library.gradb_open(ctypes.byref(self._options(program)))
@@ -53,7 +54,7 @@ class Agent:
         options.framework_version = _lib.text(mindspore.__version__)
         options.device = _lib.text(mindspore.get_context("device_target").lower())
         options.program = _lib.text(program or " ".join(sys.argv))
-        options.rank, options.world_size = _rank_and_size()
+        options.rank, options.world_size = ranks.rank_and_size()
         options.source = self.source.pointer()
         return options
 
@@ -141,6 +142,12 @@ class Agent:
     def say(self, text):
         """Shows the user a line at once."""
         self.library.gradb_event(self.handle, b"unseen", _lib.text(text), 0)
+
+    def say_once(self, text):
+        """The same, but not twice."""
+        if text not in self._said:
+            self._said.add(text)
+            self.say(text)
 
     def stop_looking(self):
         """The step is over, or has failed: its operators are not watched any more; their outputs stay."""
@@ -233,18 +240,3 @@ def _forked_of(agent):
         if agent() is not None:
             agent().forked()
     return forked
-
-
-def _rank_and_size():
-    """From mindspore.communication where it is initialised, else from the environment."""
-    try:
-        from mindspore import communication
-        return communication.get_rank(), communication.get_group_size()
-    except (RuntimeError, ValueError, ImportError):
-        pass
-    return _number("MS_NODE_ID", _number("RANK_ID", 0)), _number("MS_WORKER_NUM", _number("RANK_SIZE", 1))
-
-
-def _number(name, default):
-    value = os.environ.get(name, "")
-    return int(value) if value.isdigit() else default

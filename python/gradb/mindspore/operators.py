@@ -18,7 +18,7 @@ import mindspore
 from mindspore import Parameter, Tensor, nn
 
 from .. import _lib
-from . import hooks, stack, values
+from . import hooks, ranks, stack, values
 from .guard import guarded
 
 MODE = getattr(mindspore, "MsDispatchMode", None)
@@ -78,10 +78,16 @@ class Looking:
         self._handles = []
 
     def rehearse(self, run, called):
-        """Calls run(), which is compiled code in Python, uncompiled, and restores what it changed."""
+        """Calls run(), which is compiled code in Python, uncompiled, and restores what it changed. Does nothing but say
+        why where that could harm the training."""
         begun = time.process_time()
         before = mindspore.get_context("mode"), os.environ.get(_JIT), self._pushed
-        saved = _Saved(self.agent, called)
+        changed = _all_changed_by(self.agent, called)
+        why_not = _why_not(changed)
+        if why_not:
+            self.agent.say_once("the operators of compiled steps are not seen: " + why_not)
+            return
+        saved = [(tensor, *values.copy_of(tensor)) for tensor in changed]
         self.rehearses = True
         try:
             if before[0] != mindspore.PYNATIVE_MODE:
@@ -102,7 +108,8 @@ class Looking:
                 os.environ[_JIT] = before[1]
             if before[0] != mindspore.PYNATIVE_MODE:
                 mindspore.set_context(mode=before[0])
-            saved.restore()
+            for tensor, _struct, memory in saved:  # in place: compiled code knows the addresses
+                values.write(tensor, memory)
             self.rehearses = False
             self.rehearsal += time.process_time() - begun
 
@@ -354,28 +361,45 @@ class Looking:
         self._phase = _lib.FORWARD
 
 
-class _Saved:
-    """The values of all parameters and buffers, among them the state of optimizers, normalizations and random
-    generators."""
+def _all_changed_by(agent, called):
+    """All parameters and buffers, among them the state of optimizers, normalizations and random generators."""
+    found = {}
+    for cell in [called] + [optimizer for _, optimizer in agent.parameters.living()]:
+        for parameter in cell.get_parameters() if isinstance(cell, nn.Cell) else ():
+            found[id(parameter)] = parameter
+    for thing in gc.get_objects():
+        if issubclass(type(thing), Parameter):
+            found[id(thing)] = thing
+        elif issubclass(type(thing), nn.Cell):
+            found.update((id(buffer), buffer) for buffer in getattr(thing, "_buffers", {}).values()
+                         if isinstance(buffer, Tensor))
+    return [tensor for tensor in found.values() if not getattr(tensor, "has_init", False)]
 
-    def __init__(self, agent, called):
-        found = {}
-        for cell in [called] + [optimizer for _, optimizer in agent.parameters.living()]:
-            for parameter in cell.get_parameters() if isinstance(cell, nn.Cell) else ():
-                found[id(parameter)] = parameter
-        for thing in gc.get_objects():
-            if issubclass(type(thing), Parameter):
-                found[id(thing)] = thing
-            elif issubclass(type(thing), nn.Cell):
-                found.update((id(buffer), buffer) for buffer in getattr(thing, "_buffers", {}).values()
-                             if isinstance(buffer, Tensor))
-        self._values = [(parameter, *values.copy_of(parameter)) for parameter in found.values()
-                        if not getattr(parameter, "has_init", False)]
 
-    def restore(self):
-        """Restores all of them in place: compiled code knows their addresses."""
-        for parameter, struct, memory in self._values:
-            values.write(parameter, struct, memory)
+def _why_not(changed):
+    """Why a compiled call must not be rehearsed; "" when it may be."""
+    if not values.is_in_host_memory():
+        return "a rehearsal was only tried on the CPU"
+    if ranks.rank_and_size()[1] > 1:
+        return "in a job of several ranks, a rehearsal would run its collectives a second time"
+    if any(not values.address_of(tensor) or not tensor.is_contiguous() for tensor in changed if tensor.size):
+        return "a parameter or buffer cannot be restored in place"
+    needed, free = sum(tensor.nbytes for tensor in changed), _free_memory()
+    if needed > free / 2:
+        return "a rehearsal needs a copy of all parameters, %d MiB, with %d MiB of memory free" % (
+            needed >> 20, free >> 20)
+    return ""
+
+
+def _free_memory():
+    """Bytes that processes can still take, as Linux estimates it; without an estimate, so many that it does not matter.
+    """
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            found = [line.split()[1] for line in file if line.startswith("MemAvailable:")]
+        return int(found[0]) << 10
+    except (OSError, IndexError, ValueError):
+        return 1 << 62
 
 
 def _mode_of(looking):

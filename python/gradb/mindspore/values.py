@@ -89,18 +89,10 @@ def copy_of(tensor):
                        ctypes.addressof(memory) if size else None), memory
 
 
-def write(parameter, struct, memory):
-    """Sets a parameter to the value of copy_of, in place."""
-    size = DTYPES[parameter.dtype][1]
-    for length in parameter.shape:
-        size *= length
-    address = address_of(parameter) if parameter.is_contiguous() else 0
-    if memory is not None and address:
-        ctypes.memmove(address, memory, size)
-    elif memory is not None:
-        import numpy
-        array = numpy.frombuffer(memory, dtype=parameter.asnumpy().dtype, count=size // DTYPES[parameter.dtype][1])
-        parameter.copy_(mindspore.Tensor(array.reshape(tuple(parameter.shape))))
+def write(tensor, memory):
+    """Sets a contiguous tensor in host memory to the value of copy_of, in place."""
+    if memory is not None:
+        ctypes.memmove(address_of(tensor), memory, tensor.nbytes)
 
 
 def number_of(value):
