@@ -95,10 +95,8 @@ enum gd_ms_match gd_ms_version_match(const struct gd_ms_version *version, const 
         return GD_MS_MATCH_WARN;
     }
     if (!at_least(version, 1, 1, 0) || at_least(version, 2, 4, 0)) {
-        snprintf(
-            text, size,
-            "MindSpore %s should not use this protocol, which is that of 1.1 to 2.3; continuing",
-            spelled);
+        snprintf(text, size,
+                 "MindSpore %s is outside the supported versions 1.1 to 2.3; continuing", spelled);
         return GD_MS_MATCH_WARN;
     }
     return GD_MS_MATCH;
