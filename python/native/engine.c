@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The base of backward._Engine, which stands in for PyTorch's engine: the passes of idle steps run
+/* The base of backward._Engine, which replaces PyTorch's engine: the passes of idle steps run
  * without Python, all others by `run`. */
 #include "module.h"
 

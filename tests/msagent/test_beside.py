@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is beside a MindSpore training is no part of it: evaluations, callbacks, dataset workers, other processes."""
+"""What runs beside a MindSpore training does not count as training: evaluations, callbacks, dataset workers, other processes."""
 import harness
 import minds
 

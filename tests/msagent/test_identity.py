@@ -75,7 +75,7 @@ class StepsOnly(Styles):
 
 @minds.needed
 class GradbGone(Styles):
-    """gradb is killed or says goodbye in the middle of a step: the training goes on to the same end."""
+    """gradb is killed or detaches in the middle of a step: the training continues to the same result."""
 
     def end(self, mode, goodbye):
         written = self.folder / "digest"

@@ -6,6 +6,7 @@ parent cell. A gradient is `net/fc1/weight.grad`, an update `optimizer/Momentum/
 import ctypes
 
 from .. import _lib
+from . import values
 
 MAX_NODES = 1000000
 _NO_TENSOR = _lib.Tensor(_lib.FLOAT32, 0, None, None, None)
@@ -74,7 +75,6 @@ class Graph:
 
     def add_lasting(self, name, kind, operator, get, tensor, *, attrs=(), phase=_lib.NO_PHASE, inputs=()):
         """A node whose only value is what get() returns at any time. tensor: for its type and shape."""
-        from . import values
         node = self.add(name, kind, operator, phase=phase, inputs=inputs, outputs=(values.shape_of(tensor),),
                         attrs=attrs)
         if node is not None and node.get is None:

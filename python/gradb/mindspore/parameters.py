@@ -140,7 +140,7 @@ class Parameters:
 
     @guarded
     def made(self, optimizer):
-        """An optimizer was made: makes the nodes of its parameters, their gradients, and its updates."""
+        """An optimizer was made: names it, and makes the nodes of its parameters."""
         known = self.known(optimizer)
         if known is not None:
             return
@@ -156,7 +156,7 @@ class Parameters:
             self._add_parameter(parameter)
 
     def complete(self, known, optimizer):
-        """Adds what exists only when the optimizer is used: its subclass's state. Called once."""
+        """Adds what exists only when the optimizer is used: gradients, its state and its updates. Does so once."""
         if known.updates:
             return
         states = _states(optimizer)

@@ -79,9 +79,7 @@ def describe(tensor):
 def copy_of(tensor):
     """(struct, its memory) of a copy that later steps do not change. NoValue."""
     struct, _held = describe(tensor)
-    size = DTYPES[tensor.dtype][1]
-    for length in tensor.shape:
-        size *= length
+    size = tensor.nbytes
     memory = ctypes.create_string_buffer(size) if size else None
     if size:
         ctypes.memmove(memory, struct.data, size)

@@ -14,7 +14,7 @@ struct agent_names {
 };
 
 struct asked {
-    struct agent_names *for_names; /* NULL: the reply is no longer needed */
+    struct agent_names *for_names; /* NULL: nobody waits for the reply any more */
 };
 
 static void names_free(void *data)

@@ -89,7 +89,7 @@ static void what_is_not_finite_differs(void **state)
     struct net *net = *state;
 
     set_pair(net, GD_FLOAT32, cur, prev);
-    /* the bound comes from the finite change alone, 0.5; the same NaN and Inf are no change */
+    /* the bound comes from the finite change alone, 0.5; the same NaN and Inf do not count */
     expect_differ(net, "compare . 1", 3, 1, NULL);
     expect_differ(net, "compare . 0", 4, 0, NULL);
     expect_differ(net, "compare . rtol=1", 4, 0, NULL);
@@ -138,7 +138,7 @@ static void half_and_bool_and_complex(void **state)
     const float cprev[12] = {0}, ccur[12] = {3, 4, 0, 1};
     struct net *net = *state;
 
-    set_pair(net, GD_FLOAT16, hcur, hprev); /* the difference is no half, -0 is 0 */
+    set_pair(net, GD_FLOAT16, hcur, hprev); /* the difference is not a float16; -0 is 0 */
     expect_differ(net, "compare . -n 1", 2, 4,
                   "[{\"index\":[0,0],\"previous\":65500,\"current\":-65500,"
                   "\"difference\":-131008}]");
