@@ -9,8 +9,11 @@
 #include "engine/ranks_impl.h"
 #include "engine/watch/watchpoint.h"
 
-#define NUDGE   0.5 /* seconds before stopped ranks make room for one that does not come; doubles */
-#define NO_STEP INT64_C(1) /* "the end of the step that runs", for interrupt_at */
+#define NUDGE    0.5 /* seconds before stopped ranks make room for one that does not come; doubles */
+#define NO_STEP  INT64_C(1) /* "the end of the step that runs", for interrupt_at */
+#define MS_LIMIT 30 /* seconds that a collective of MindSpore's waits on a CPU, 2.7 to 2.10 */
+#define MARGIN   10 /* of it are left when gradb finishes a step by itself */
+#define RETRY    1
 
 /* ---- who belongs to it --------------------------------------------------------------------- */
 
@@ -60,6 +63,17 @@ static struct gd_session *next_live(const struct gd_ranks *ranks, size_t *at)
         }
     }
     return NULL;
+}
+
+int gd_ranks_limit(const struct gd_ranks *ranks)
+{
+    size_t at = 0;
+    const struct gd_session *session = next_live(ranks, &at);
+
+    return session && strcmp(session->peer.framework, "mindspore") == 0 &&
+                   strcmp(session->peer.device, "cpu") == 0
+               ? MS_LIMIT
+               : 0;
 }
 
 struct gd_session *gd_ranks_member(const struct gd_ranks *ranks, int rank)
@@ -290,7 +304,8 @@ bool gd_ranks_move_together(const struct gd_session *session, enum gd_run_kind k
         return false; /* ranks of a record do not wait for each other */
     }
     return ranks && gd_ranks_live(ranks) > 1 && kind != GD_RUN_RECHECK &&
-           locking != GD_LOCKING_ON && !(locking == GD_LOCKING_STEP && kind == GD_RUN_NEXT);
+           locking != GD_LOCKING_ON &&
+           !(locking == GD_LOCKING_STEP && kind == GD_RUN_NEXT && gd_ranks_limit(ranks) == 0);
 }
 
 static void begin_run(struct gd_ranks *ranks, const struct gd_run *run)
@@ -367,6 +382,7 @@ int gd_ranks_resume(struct gd_session *session, const struct gd_run *run, struct
     }
     begin_run(ranks, run);
     ranks->together = by_steps && may_stop(session->debugger);
+    ranks->waits = by_steps && !ranks->together ? 0 : ranks->waits;
     ranks->last = run->kind == GD_RUN_STEP && run->count < INT64_MAX - session->stop.step
                       ? boundary_of(session) + run->count
                       : INT64_MAX;
@@ -526,8 +542,10 @@ static int64_t step_of_cause(const struct gd_ranks *ranks)
 
 static void on_cause(struct gd_ranks *ranks)
 {
+    double patience = ranks->debugger->settings.rank_patience;
+
     ranks->caused = true;
-    start_clock(ranks, ranks->debugger->settings.rank_patience);
+    start_clock(ranks, gd_ranks_limit(ranks) > 0 && patience > MARGIN ? MARGIN : patience);
     if (!ranks->together) {
         hold_at(ranks, step_of_cause(ranks));
     }
@@ -635,6 +653,7 @@ bool ranks_take_stop(struct gd_session *session, enum breakpoint_verdict verdict
     }
     bool boundary = stop->at_step_end &&
                     (stop->reason == GD_STOP_STEP || (stop->reason == GD_STOP_INTERRUPT && !asked));
+    ranks->waits = boundary ? 0 : ranks->waits;
     rank->owes = true;
     rank->verdict = (int)verdict;
     rank->cause = !boundary && ranks->phase != RANKS_CONNECT;
@@ -683,6 +702,36 @@ bool gd_ranks_need_tick(const struct gd_debugger *debugger)
     return false;
 }
 
+/* A rank may be waiting in a collective, so long that MindSpore would end the job: all finish the
+ * step. */
+static void finish_step(struct gd_ranks *ranks, const struct ranks_tally *tally)
+{
+    double now = debugger_now(ranks->debugger);
+    struct gd_run run = {.kind = GD_RUN_STEP, .count = 1, .node = GD_NO_NODE};
+    struct gd_session *session;
+
+    if (tally->running == 0 || tally->standing == 0) {
+        ranks->waits = 0;
+        return;
+    }
+    ranks->waits = ranks->waits > 0 ? ranks->waits : now;
+    if (now - ranks->waits < MS_LIMIT - MARGIN ||
+        ranks->debugger->settings.rank_locking == GD_LOCKING_ON) {
+        return;
+    }
+    for (size_t i = 0; (session = next_live(ranks, &i));) {
+        if (session->state == GD_STOPPED && boundary_of(session) == tally->high) {
+            if (gd_ranks_resume(session, &run, NULL) == GD_OK) {
+                gd_session_on_warning(session, "a rank has waited so long that MindSpore would end "
+                                               "the job: all ranks finish the step");
+            } else {
+                ranks->waits += RETRY;
+            }
+            return;
+        }
+    }
+}
+
 static void tick_ranks(struct gd_ranks *ranks)
 {
     struct ranks_tally tally;
@@ -690,6 +739,10 @@ static void tick_ranks(struct gd_ranks *ranks)
     double limit = ranks->debugger->settings.start_timeout;
 
     count_ranks(ranks, &tally);
+    if (ranks->phase == RANKS_IDLE) {
+        finish_step(ranks, &tally);
+        return;
+    }
     if (ranks->phase == RANKS_CONNECT && tally.live < ranks->world_size) {
         if (limit > 0 && waited > limit) {
             gd_ranks_give_up(ranks);
@@ -717,7 +770,7 @@ static void tick_ranks(struct gd_ranks *ranks)
 void gd_ranks_tick(struct gd_debugger *debugger)
 {
     for (struct gd_ranks *ranks = debugger->impl->ranks; ranks; ranks = ranks->next) {
-        if (ranks->phase != RANKS_IDLE) {
+        if (ranks->phase != RANKS_IDLE || gd_ranks_limit(ranks) > 0) {
             tick_ranks(ranks);
         }
     }

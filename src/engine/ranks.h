@@ -31,6 +31,10 @@ size_t gd_ranks_live(const struct gd_ranks *ranks);
 /* Resumes the session and, as settings.rank_locking says, all others of its job. Without a job:
  * gd_target_resume. On GD_ESTATE and other errors nothing was moved. */
 int gd_ranks_resume(struct gd_session *session, const struct gd_run *run, struct gd_err *err);
+/* Seconds after which the framework ends a job in which a rank waits in a collective; 0: so long
+ * that it does not matter. Such ranks also move together for "next", and finish their step before
+ * that time is over, unless rank-locking is on. */
+int gd_ranks_limit(const struct gd_ranks *ranks);
 /* Whether gd_ranks_resume would also move the others. */
 bool gd_ranks_move_together(const struct gd_session *session, enum gd_run_kind kind);
 /* Asks all ranks to stop at the same boundary; when asked again, and without a job:

@@ -29,6 +29,7 @@ struct gd_ranks {
     bool gave_up;      /* no longer waits for ranks that have not connected */
     double since;      /* when the clock was started */
     double patience;
+    double waits;    /* when one was first seen to run while another is stopped; 0: none */
     int64_t checked; /* the boundary where digests were last compared; -1 none */
     uint64_t settled;
     bool advancing, again;

@@ -40,6 +40,19 @@ static bool same_place(const struct gd_session *a, const struct gd_session *b)
     return a->stop.step == b->stop.step && a->stop.at_step_end == b->stop.at_step_end;
 }
 
+/* What becomes of a job in which ranks wait for long. */
+static void add_limit(const struct gd_ranks *ranks, struct gd_buf *out)
+{
+    int limit = gd_ranks_limit(ranks);
+
+    if (limit > 0) {
+        gd_buf_printf(out, "MindSpore ends a job in which a rank waits for %d s%s.\n", limit,
+                      ranks->debugger->settings.rank_locking == GD_LOCKING_ON
+                          ? ""
+                          : ": before that, gradb lets all ranks finish the step");
+    }
+}
+
 static void add_place(const struct gd_session *session, bool many, struct gd_buf *out)
 {
     const struct gd_stop *stop = &session->stop;
@@ -48,6 +61,7 @@ static void add_place(const struct gd_session *session, bool many, struct gd_buf
         gd_buf_printf(
             out, " %s running: %s may be waiting in a collective for those that are stopped.\n",
             many ? "are" : "is", many ? "they" : "it");
+        add_limit(gd_ranks_of(session), out);
     } else if (gd_stop_is_before_first(stop)) {
         gd_buf_printf(out, " %s stopped before the first step.\n", many ? "are" : "is");
     } else {

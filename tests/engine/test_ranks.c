@@ -26,6 +26,7 @@ struct bench {
     double clock;
     uint32_t random;
     int told, together, settled, resumes;
+    const char *framework;
 };
 
 static struct bench *the_bench; /* the operations find their rank by the target */
@@ -103,6 +104,8 @@ static void join_rank(struct bench *bench, int number)
     struct rank *rank = &bench->rank[number];
     struct gd_peer peer = {.rank = number, .world_size = bench->count, .job = "job"};
 
+    snprintf(peer.framework, sizeof(peer.framework), "%s", bench->framework);
+    snprintf(peer.device, sizeof(peer.device), "cpu");
     rank->fake = fake_create(true, NULL);
     ops = *rank->fake->target.ops;
     ops.resume = rank_resume;
@@ -115,11 +118,12 @@ static void join_rank(struct bench *bench, int number)
     gd_session_on_graph(rank->session);
 }
 
-static struct bench *make_bench(int count)
+static struct bench *make_bench_of(const char *framework, int count)
 {
     struct bench *bench = calloc(1, sizeof(*bench));
 
     the_bench = bench;
+    bench->framework = framework;
     bench->count = count;
     bench->random = 12345;
     assert_ok(gd_debugger_create(&bench->debugger, NULL));
@@ -129,10 +133,15 @@ static struct bench *make_bench(int count)
     return bench;
 }
 
-/* All stand before the first step. */
-static struct bench *start_bench(int count)
+static struct bench *make_bench(int count)
 {
-    struct bench *bench = make_bench(count);
+    return make_bench_of("pytorch", count);
+}
+
+/* All stand before the first step. */
+static struct bench *start_bench_of(const char *framework, int count)
+{
+    struct bench *bench = make_bench_of(framework, count);
 
     for (int i = count; i-- > 0;) { /* not in their order */
         join_rank(bench, i);
@@ -142,6 +151,11 @@ static struct bench *start_bench(int count)
     assert_int_equal(bench->settled, 1);
     bench->told = bench->together = bench->settled = bench->resumes = 0;
     return bench;
+}
+
+static struct bench *start_bench(int count)
+{
+    return start_bench_of("pytorch", count);
 }
 
 static void destroy_bench(struct bench *bench)
@@ -421,6 +435,36 @@ static void test_alone(void **state)
     destroy_bench(bench);
 }
 
+/* MindSpore would end a job in which rank 0 waits for rank 1, which is stopped in the step. */
+static void test_collective_limit(void **state)
+{
+    struct bench *bench = start_bench_of("mindspore", 2);
+
+    resume_all(bench, GD_RUN_NEXT, 1);
+    assert_true(bench->rank[1].runs);
+    stop_rank(&bench->rank[1], GD_STOP_HIT, false);
+    settle_ranks(bench);
+    expect_text(bench,
+                "Rank 0 is running: it may be waiting in a collective for those that are stopped.\n"
+                "MindSpore ends a job in which a rank waits for 30 s: before that, gradb lets all "
+                "ranks finish the step.\n"
+                "Rank 1 is stopped in step 1.\n");
+    gd_ranks_tick(bench->debugger);
+    bench->clock += 19;
+    gd_ranks_tick(bench->debugger);
+    assert_false(bench->rank[1].runs);
+    bench->clock += 2;
+    bench->debugger->settings.rank_locking = GD_LOCKING_ON;
+    gd_ranks_tick(bench->debugger);
+    assert_false(bench->rank[1].runs);
+    bench->debugger->settings.rank_locking = GD_LOCKING_STEP;
+    gd_ranks_tick(bench->debugger);
+    assert_true(bench->rank[1].runs);
+    settle_ranks(bench);
+    expect_text(bench, "All 2 ranks are stopped at the end of step 1.\n");
+    destroy_bench(bench);
+}
+
 /* One that is ahead waits for the others to come after. */
 static void test_ahead(void **state)
 {
@@ -563,6 +607,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_between_steps),
     cmocka_unit_test(test_pause),
     cmocka_unit_test(test_alone),
+    cmocka_unit_test(test_collective_limit),
     cmocka_unit_test(test_ahead),
     cmocka_unit_test(test_lost),
     cmocka_unit_test(test_digests),

@@ -15,11 +15,6 @@ PYTHON = venvs.python("mindspore")
 needed = unittest.skipUnless(PYTHON, "no build/mindspore-venv: ./dev test makes it where pip can install MindSpore")
 
 
-def environment(**more):
-    """One thread, and nothing in MindSpore's log but errors."""
-    return dict(os.environ, OMP_NUM_THREADS="1", GLOG_v="3", **more)
-
-
 class Case(unittest.TestCase):
     """A case with a folder: MindSpore litters the one in which it runs."""
 
@@ -30,17 +25,26 @@ class Case(unittest.TestCase):
         """One of the training scripts, in the case's folder."""
         return shutil.copy(SCRIPTS / name, self.folder)
 
+    def words(self, program):
+        """The command line that runs a script."""
+        return [PYTHON, *program]
+
+    def environment(self, **more):
+        """One thread, and nothing in MindSpore's log but errors."""
+        return dict(os.environ, OMP_NUM_THREADS="1", GLOG_v="3", **more)
+
     def bare(self, *program):
         """The output of a script without gradb."""
-        done = subprocess.run([PYTHON, *program], env=environment(GRADB_DISABLE="1"), cwd=self.folder, text=True,
+        done = subprocess.run(self.words(program), env=self.environment(GRADB_DISABLE="1"), cwd=self.folder, text=True,
                               capture_output=True, timeout=4 * harness.DEADLINE, check=False)
         self.assertEqual(done.returncode, 0, done.stderr[-3000:])
         return done.stdout
 
     def gradb(self, program, *commands):
         """gradb's result after the commands on a script; log: the output of a script that has ended."""
-        done = harness.run_gradb("-nx", "--batch", *harness.typed(*commands, "info log -a"), "run", "--", PYTHON, *program,
-                                 env=environment(), cwd=self.folder, timeout=4 * harness.DEADLINE)
+        done = harness.run_gradb("-nx", "--batch", *harness.typed(*commands, "info log -a"), "run", "--",
+                                 *self.words(program), env=self.environment(), cwd=self.folder,
+                                 timeout=4 * harness.DEADLINE)
         done.stdout, ended, done.log = done.stdout.partition("The training ended.\n")
         done.stdout += ended
         self.assertNotIn("internal error", done.stdout + done.stderr + done.log)
@@ -57,7 +61,7 @@ class Case(unittest.TestCase):
 
     def live(self, program):
         """gradb reading from a pipe, with the script before its first step; and the script's process id."""
-        gradb = harness.Gradb(command=("run", "--", PYTHON, *program), env=environment(), cwd=self.folder)
+        gradb = harness.Gradb(command=("run", "--", *self.words(program)), env=self.environment(), cwd=self.folder)
         self.addCleanup(gradb.__exit__)
         pid = int(gradb.expect(r"^Connected: .*, pid (\d+)\.$").group(1))
         gradb.expect("Stopped before the first step")

@@ -94,8 +94,8 @@ const struct setting settings_table[] = {
     {"print width", NULL, SETTING_INT, AT(print_width), 20, 100000, NULL, "columns",
      "Columns for printed values"},
     {"rank-locking", "scheduler-locking", CHOICE(rank_locking, "off step on"),
-     "Which ranks of a job resume: all (off), all except for next (step), only the selected one "
-     "(on)"},
+     "Which ranks of a job resume: all (off), all except for next (step; MindSpore on a CPU: all), "
+     "only the selected one (on)"},
     {"rank-patience", NULL, SECONDS(rank_patience),
      "When a rank has stopped by itself: seconds before gradb reports which other ranks still run"},
     {"recommend", NULL, CHOICE(recommend, "off ask on"),

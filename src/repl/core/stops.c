@@ -328,6 +328,10 @@ static void tell_slow(struct command_call *call, const struct stop_wait *wait)
             "Rank %d runs alone and has not stopped: it may wait in a collective for the other "
             "ranks, which are stopped (press Ctrl-C twice to let it run in the background).\n",
             session->peer.rank);
+        int limit = gd_ranks_limit(gd_ranks_of(session));
+        if (limit > 0) {
+            out_printf(call->out, "MindSpore ends a job in which a rank waits for %d s.\n", limit);
+        }
     }
     out_flush(call->out);
 }

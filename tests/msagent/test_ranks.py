@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two ranks of a MindSpore training under msrun: moved, compared and watched together, with the same weights as without
+gradb."""
+import functools
+import os
+import pathlib
+import re
+import signal
+
+import harness
+import minds
+import test_identity
+
+MOVES = ("step", "info ranks", "rank", "rank check", "rank 1", "watch loss > 4", "continue", "info hits -ranks", "delete 1",
+         "step", "rank check *weight")
+SAID = """\
+[rank 0] Stopped at the end of step 1.
+loss = 1.119, lr = 0.05
+All 2 ranks are stopped at the end of step 1.
+* 0 of 2
+  1 of 2
+[Training process #, rank 0 of 2, stopped]
+8 tensors agree on 2 ranks.
+[Training process #, rank 1 of 2, stopped]
+Watchpoint 1: 'loss > 4' on loss
+Continuing.
+[rank 1] Watchpoint 1: loss > 4, step 4: loss=4.678
+[rank 1] Watchpoint 1, at the end of step 4.
+loss = 4.678, lr = 0.05
+All 2 ranks are stopped at the end of step 4.
+[rank 1] #1   step 4  watchpoint 1 (loss > 4)  loss
+        loss = 4.678
+[rank 1] Stopped at the end of step 5.
+loss = 1.372, lr = 0.05
+All 2 ranks are stopped at the end of step 5.
+"""
+INSIDE = """\
+[rank 1] Watchpoint 2, step 6, Log (Log)
+ranks.py:#\t        ops.log(aside)
+Rank 0 is running: it may be waiting in a collective for those that are stopped.
+MindSpore ends a job in which a rank waits for 30 s: before that, gradb lets all ranks finish the step.
+Rank 1 is stopped in step 6.
+[rank 1] Stopped at the end of step 6.
+loss = 1.403, lr = 0.05
+All 2 ranks are stopped at the end of step 6.
+[rank 1] step 7, Log (Log)
+ranks.py:#\t        ops.log(aside)
+All 2 ranks are stopped in step 7.
+Continuing.
+"""
+
+
+class Ranks(minds.Case):
+    """Scripts below msrun, which starts the `python` of the path."""
+    maxDiff = None
+
+    def words(self, program):
+        return ["msrun", "--worker_num=2", "--local_worker_num=2", f"--master_port={harness.free_port()}", "--log_dir=logs",
+                "--join=True", *map(str, program)]
+
+    def environment(self, **more):
+        return super().environment(PATH=f"{pathlib.Path(minds.PYTHON).parent}:{os.environ['PATH']}", **more)
+
+    def program(self, mode):
+        """A training, whose digests `digests` finds."""
+        return [self.script("ranks.py"), mode, self.folder / "digest"]
+
+    def digests(self):
+        """The digests that both ranks have written."""
+        written = [self.folder / f"digest{rank}" for rank in range(2)]
+        return minds.digests("".join(path.read_text() for path in written if path.exists()))
+
+
+@functools.lru_cache(maxsize=None)
+def all_expected():
+    """The digests of both modes without gradb."""
+    case = Ranks()
+    try:
+        case.setUp()
+        case.bare(*case.program("graph,pynative"))
+        return case.digests()
+    finally:
+        case.doCleanups()
+
+
+def expected(mode):
+    """The digests of both ranks in a mode without gradb, which are equal."""
+    found = {name: digest for name, digest in all_expected().items() if name.startswith(mode)}
+    assert (len(found), len(set(found.values()))) == (2, 1), found
+    return found
+
+
+@minds.needed
+class Together(Ranks):
+    """From a command line."""
+
+    def check(self, mode, *more):
+        """The moves, and what else is said."""
+        done = self.gradb(self.program(mode), *MOVES, *more, "continue")
+        self.assertEqual((done.returncode, done.stderr), (4, ""), done.stdout)  # a watchpoint was hit
+        self.assertEqual(self.digests(), expected(mode))
+        said = done.stdout.split("before the first step.\n")[2].replace(str(self.folder) + os.sep, "")
+        for pattern, instead in ((r"   Num .*\n", ""), (r"([* ]) +\d  (\d of 2) .* cpu .*", r"\1 \2"),
+                                 (r"(process) \d", r"\1 #"), (r"(?m)^(\w+\.py):\d+\t", r"\1:#\t"),
+                                 (r"(\d\.\d{3})\d+", lambda found: "%.3f" % float(found.group()))):
+            said = re.sub(pattern, instead, said)
+        self.assertEqual(said[:len(SAID)], SAID)
+        return said[len(SAID):]
+
+    def test_pynative(self):
+        """Rank 1 stops inside a step, whose collective rank 0 waits in; then both go to the next operator."""
+        said = self.check("pynative", "rank all print net/0/bias.grad", "watch TO on Log", "continue", "step", "next")
+        self.assertEqual(said.count(" = net/0/bias.grad:0\nfloat32 (8,) "), 2, said)
+        self.assertIn("2 tensors agree on 2 ranks.\n", said)
+        self.assertIn(INSIDE, said)
+
+    def test_graph(self):
+        said = self.check("graph")
+        self.assertEqual(said.count("agree on 2 ranks"), 1, said)
+
+
+@minds.needed
+class GradbGone(Ranks):
+    """gradb is killed while the ranks are stopped: they train to the same result."""
+
+    def check(self, mode, *moves):
+        gradb, pid = self.live(self.program(mode))
+        for command, answer in moves:
+            gradb.run(command, answer)
+        gradb.process.send_signal(signal.SIGKILL)
+        harness.wait_for("the script's end", lambda: not test_identity.is_alive(pid))
+        harness.wait_for("the digests", lambda: len(self.digests()) == 2)
+        self.assertEqual(self.digests(), expected(mode))
+
+    def test_inside_a_step(self):
+        self.check("pynative", ("step 2", r"^\[rank 0\] Stopped at the end of step 2"),
+                   ("next 2", r"^All 2 ranks are stopped in step 3"))
+
+    def test_between_steps(self):
+        self.check("graph", ("watch TO on all", "^Watchpoint 1"), ("step 2", "^All 2 ranks are stopped at the end of step 2"))
+
+
+if __name__ == "__main__":
+    harness.main()
