@@ -18,6 +18,9 @@ from .source import Source
 from .steps import Steps
 
 
+_NOTHING = contextlib.nullcontext()
+
+
 class Agent:
     """library: libgradb; handle: None after close(); dead: nothing is reported any more; looking: the
     operators.Looking of a step whose operators are watched, or None."""
@@ -197,18 +200,9 @@ class Agent:
                 node.step = self.steps.step
                 did(handle, node.id)
 
-    @contextlib.contextmanager
     def own_moment(self):
         """A moment of gradb's own: what runs inside is not the program's."""
-        looking = self.looking
-        if looking is None:
-            yield
-            return
-        looking.off += 1
-        try:
-            yield
-        finally:
-            looking.off -= 1
+        return self.looking.own_moment() if self.looking is not None else _NOTHING
 
     # ---- words ----
 

@@ -13,8 +13,9 @@ _NO_TENSOR = _lib.Tensor(_lib.FLOAT32, 0, None, None, None)
 
 
 class Node:
-    """A node. get: returns its tensor at any time, for one whose value lasts; step: the last one in which it ran."""
-    __slots__ = ("id", "name", "kind", "operator", "phase", "get", "step", "edges")
+    """A node. get: returns its tensor at any time, for one whose value lasts; step: the last one in which it ran;
+    structs: of its outputs, for libgradb, and shapes: what they were made for, see operators."""
+    __slots__ = ("id", "name", "kind", "operator", "phase", "get", "step", "edges", "shapes", "structs")
 
     def __init__(self, number, name, kind, operator, phase):
         self.id = number
@@ -25,6 +26,7 @@ class Node:
         self.get = None
         self.step = 0
         self.edges = ()
+        self.shapes = self.structs = None
 
 
 class Graph:

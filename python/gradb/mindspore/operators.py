@@ -10,6 +10,7 @@ those of all later steps are the same bit for bit. What is shown of the inside o
 rehearsal.
 
 The outputs of a watched step are held until its end, so that they can be read there."""
+import contextlib
 import gc
 import os
 import time
@@ -25,7 +26,6 @@ MODE = getattr(mindspore, "MsDispatchMode", None)
 _HELD_BYTES = 1 << 30   # of outputs; more are forgotten, the oldest first
 _NOT_OPERATORS = frozenset(("typeof", "IsShapeUnKnown", "IsDimUnKnown"))
 _OVER_AXES = frozenset(("Softmax", "LogSoftmax", "LogSoftmaxExt", "ReduceMean", "MeanExt", "ReduceSum", "SumExt"))
-_JIT = "MS_JIT"
 
 
 class Looking:
@@ -50,6 +50,7 @@ class Looking:
         self._held = 0
         self._mode = _mode_of(self)
         self._pushed = False
+        self._unqueued = False  # gradb has turned the queue of operators off
         self.rehearses = False
         self.rehearsal = 0.0
         self.off = 0
@@ -63,6 +64,7 @@ class Looking:
         if not self._pushed and not hooks.is_graph_mode():
             self._pushed = True
             _push(self._mode)
+            self._unqueue()
 
     def left(self):
         """An outermost call has returned."""
@@ -73,15 +75,25 @@ class Looking:
         if self._pushed:
             self._pushed = False
             _pop()
+        if self._unqueued:
+            self._unqueued = False
+            hooks.api._pynative_executor.enable_frontend_and_bprop_pipeline()
         for handle in self._handles:
             handle.remove()
         self._handles = []
+
+    def _unqueue(self):
+        """MindSpore passes operators from thread to thread, so that Python can run ahead. Each operator is waited for now,
+        so that this only costs time."""
+        disable = getattr(hooks.api._pynative_executor, "disable_frontend_and_bprop_pipeline", None)
+        if disable is not None and not self._unqueued and values.is_in_host_memory():
+            self._unqueued = not disable()  # it was off: by the script
 
     def rehearse(self, run, called):
         """Calls run(), which is compiled code in Python, uncompiled, and restores what it changed. Does nothing but say
         why where that could harm the training."""
         begun = time.process_time()
-        before = mindspore.get_context("mode"), os.environ.get(_JIT), self._pushed
+        before = mindspore.get_context("mode"), os.environ.get(hooks.JIT), self._pushed
         changed = _all_changed_by(self.agent, called)
         why_not = _why_not(changed)
         if why_not:
@@ -92,9 +104,10 @@ class Looking:
         try:
             if before[0] != mindspore.PYNATIVE_MODE:
                 mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
-            os.environ[_JIT] = "0"
+            os.environ[hooks.JIT] = "0"
             if not before[2]:
                 _push(self._mode)
+            self._unqueue()
             run()
         except Exception as error:
             self.agent.say("its operators are not seen in step %d, which cannot run uncompiled: %s: %s" % (
@@ -103,15 +116,24 @@ class Looking:
             if not before[2]:
                 _pop()
             if before[1] is None:
-                os.environ.pop(_JIT, None)
+                os.environ.pop(hooks.JIT, None)
             else:
-                os.environ[_JIT] = before[1]
+                os.environ[hooks.JIT] = before[1]
             if before[0] != mindspore.PYNATIVE_MODE:
                 mindspore.set_context(mode=before[0])
             for tensor, _struct, memory in saved:  # in place: compiled code knows the addresses
                 values.write(tensor, memory)
             self.rehearses = False
             self.rehearsal += time.process_time() - begun
+
+    @contextlib.contextmanager
+    def own_moment(self):
+        """Operators in it are not the program's."""
+        self.off += 1
+        try:
+            yield
+        finally:
+            self.off -= 1
 
     def forget(self):
         """Releases the outputs."""
@@ -137,37 +159,36 @@ class Looking:
 
     def dispatch(self, function, args, kwargs):
         """Runs an operator for the program; see __ms_dispatch__."""
+        if self.off:
+            return function(*args) if not kwargs else function(*args, **kwargs)
         try:
             result = function(*args) if not kwargs else function(*args, **kwargs)
-            if not self.off:
-                _wait(result)
+            outputs = _tensors(result)
+            addresses = _computed(outputs)
         except Exception as error:
-            if not self.off and not self.agent.dead:
+            if not self.agent.dead:
                 self._raised_now(function.name, args, error)
             raise
-        if not self.off and not self.agent.dead and function.name not in _NOT_OPERATORS:
+        if addresses and not self.agent.dead and function.name not in _NOT_OPERATORS:
             self.off += 1
             try:
-                self._ran_now(function.name, args, result)
+                self._ran_now(function.name, args, outputs, addresses)
             finally:
                 self.off -= 1
         return result
 
     @guarded
-    def _ran_now(self, operator, args, result):
+    def _ran_now(self, operator, args, outputs, addresses):
         if self.agent.hooks.optimizing:
             return  # its nodes are the updates, reported when it has returned
         if self._phase == _lib.BACKWARD:
             return  # reported by the hooks of the backward nodes
-        outputs = _tensors(result)
-        if not any(output is not None for output in outputs):
-            return
         self.agent.steps.enter(_lib.FORWARD)
         node = self._node(self._path, operator, outputs, _lib.FORWARD, self._edges(_inputs(args)),
                           _attrs(operator, args))
         if node is not None:
             self._ran.append((operator, node))
-            self._report(node, outputs)
+            self._report(node, outputs, addresses)
 
     @guarded
     def _raised_now(self, operator, args, error):
@@ -232,22 +253,20 @@ class Looking:
             self._parameters = {_address(parameter): (node, 0) for parameter, node in self.agent.parameters.all()}
         return self._parameters
 
-    def _report(self, node, outputs):
+    def _report(self, node, outputs, addresses):
         agent = self.agent
         node.step = agent.steps.step
         self.outputs[node.id] = outputs
-        for slot, output in enumerate(outputs):
-            if output is not None:
-                address = _address(output)
-                if address:
-                    makers = self._made.setdefault(address, {})
-                    makers.pop(node.operator, None)
-                    makers[node.operator] = (node, slot)
-                    self._held += output.nbytes
+        for slot, address in enumerate(addresses):
+            if address:
+                makers = self._made.setdefault(address, {})
+                makers.pop(node.operator, None)
+                makers[node.operator] = (node, slot)
+                self._held += outputs[slot].nbytes
         while self._held > _HELD_BYTES and len(self.outputs) > 1:
             self._forget_oldest()
         if agent.words.armed and agent.library.gradb_wants(agent.handle, node.id):
-            structs, held = _structs(outputs)
+            structs, held = _structs(node, outputs, addresses)
             agent.library.gradb_did_with_slow(agent.handle, node.id, structs, len(outputs))
             del held
 
@@ -329,7 +348,7 @@ class Looking:
         self.agent.steps.enter(_lib.BACKWARD)
         node = self._named(name, operator, outputs, _lib.BACKWARD, self._fed_by(own), attrs)
         if node is not None:
-            self._report(node, outputs)
+            self._report(node, outputs, [_address(output) if output is not None else 0 for output in outputs])
 
     def _fed_by(self, own):
         nodes = self.agent.graph.nodes
@@ -474,11 +493,11 @@ def _tensors(result):
     return ()
 
 
-def _wait(result):
-    """Waits for an operator, so that its errors are raised where it is called."""
-    for output in _tensors(result):
-        if output is not None:
-            values.address_of(output)
+def _computed(outputs):
+    """Waits for an operator, so that its errors are raised where it is called. Returns the address of each output, 0
+    where there is none; an empty list when no output is a tensor."""
+    addresses = [values.address_of(output) if output is not None else 0 for output in outputs]
+    return addresses if any(output is not None for output in outputs) else []
 
 
 def _address(tensor):
@@ -488,15 +507,23 @@ def _address(tensor):
         return 0
 
 
-def _structs(outputs):
-    """The array for gradb_did_with, and what keeps it alive."""
-    array, held = (_lib.Tensor * len(outputs))(), []
+def _structs(node, outputs, addresses):
+    """The array for gradb_did_with, and what keeps it alive. The node keeps the array: the shapes of an operator's
+    outputs rarely change."""
+    shapes = [(output.dtype, output.shape, output.is_contiguous()) if output is not None else None
+              for output in outputs]
+    if node.shapes != shapes:
+        node.shapes, node.structs = shapes, (_lib.Tensor * len(outputs))()
+    array, held = node.structs, []
     for slot, output in enumerate(outputs):
+        if array[slot].data and addresses[slot] and shapes[slot][2]:
+            array[slot].data = addresses[slot]
+            continue
         try:
             if output is not None:
-                struct, memory = values.describe(output)
+                struct, memory = values.describe(output, addresses[slot])
                 array[slot] = struct
                 held.append((struct, memory))
         except (values.NoValue, RuntimeError):
-            pass
+            array[slot] = _lib.Tensor()
     return array, held

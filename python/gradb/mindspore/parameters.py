@@ -115,7 +115,7 @@ class Parameters:
             name = _joined(path, leaf)
         else:
             name = parameter.name.replace(".", "/")
-        is_state = leaf in _STATISTICS or not _is_float(parameter)
+        is_state = leaf in _STATISTICS or parameter.dtype not in values.FLOATS
         attrs = [("name", parameter.name)]
         if not parameter.requires_grad and not is_state:
             attrs.append(("frozen", "requires_grad was False when it was first seen"))
@@ -212,11 +212,6 @@ def _states(optimizer):
 
 def _own(cell):
     return [parameter for parameter in cell._params.values() if isinstance(parameter, Parameter)]
-
-
-def _is_float(parameter):
-    return values.DTYPES.get(parameter.dtype, (_lib.INT32, 0))[0] in (_lib.FLOAT16, _lib.FLOAT32, _lib.FLOAT64,
-                                                                     _lib.BFLOAT16)
 
 
 def _size(cell):

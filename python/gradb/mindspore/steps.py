@@ -46,6 +46,8 @@ class Steps:
         """A step begins."""
         self._begun = True
         self.phase = _lib.NO_PHASE
+        if self.step <= 2:  # later it cannot change
+            values.ask_where()
         agent = self.agent
         agent.library.gradb_step_begin(agent.handle, self.step)
         agent.step_begins()
@@ -261,7 +263,7 @@ def _counter(optimizer):
 def _rates(optimizer, count):
     """The learning rates that an optimizer uses, one per group or one for all; None: unknown. count: its counter before
     the step, None: what it is now."""
-    groups = getattr(optimizer, "param_groups", None)
+    groups = vars(optimizer).get("param_groups")
     if groups:
         return [values.number_of(group.get("lr")) for group in groups]
     rate = getattr(optimizer, "learning_rate", None)

@@ -3,6 +3,7 @@
 
 On the CPU a tensor is read where it is; from another device MindSpore copies it to the host (Tensor.asnumpy)."""
 import ctypes
+import functools
 
 import mindspore
 
@@ -16,10 +17,12 @@ DTYPES = {mindspore.bool_: (_lib.BOOL, 1), mindspore.int8: (_lib.INT8, 1), minds
           mindspore.complex128: (_lib.COMPLEX128, 16)}
 if hasattr(mindspore, "bfloat16"):
     DTYPES[mindspore.bfloat16] = (_lib.BFLOAT16, 2)
-
+FLOATS = frozenset(dtype for dtype, (number, _) in DTYPES.items()
+                   if number in (_lib.FLOAT16, _lib.FLOAT32, _lib.FLOAT64, _lib.BFLOAT16))
 
 # Up to 2.7, _data_ptr gives 0 and logs an error for a tensor that no kernel has used yet.
 _HAS_ADDRESSES = hasattr(mindspore.Tensor, "_grad_node")
+_place = {"is_host": None}  # where tensors are, as MindSpore said last; asking it takes longer than an operator
 
 
 class NoValue(Exception):
@@ -30,9 +33,16 @@ class NoValue(Exception):
         self.answer = answer
 
 
+def ask_where():
+    """Asks MindSpore which device it uses."""
+    _place["is_host"] = mindspore.get_context("device_target") == "CPU"
+
+
 def is_in_host_memory():
     """Whether the addresses of tensors are the host's."""
-    return mindspore.get_context("device_target") == "CPU"
+    if _place["is_host"] is None:
+        ask_where()
+    return _place["is_host"]
 
 
 def address_of(tensor):
@@ -51,17 +61,24 @@ def shape_of(tensor):
     return _lib.Tensor(number, len(shape), (ctypes.c_int64 * len(shape))(*shape), None, None)
 
 
-def describe(tensor):
+@functools.lru_cache(maxsize=4096)
+def _lengths(shape):
+    return (ctypes.c_int64 * len(shape))(*shape)
+
+
+def describe(tensor, address=None):
     """(struct gradb_tensor with its address, the object that holds that memory). Waits until the tensor is computed.
-    NoValue."""
+    address: what address_of returned just before, where that is known. NoValue."""
     if getattr(tensor, "has_init", False):
         raise NoValue("it is not initialised yet")
     entry = DTYPES.get(tensor.dtype)
     if entry is None:
         raise NoValue("values of type %s cannot be shown" % tensor.dtype, _lib.UNSUPPORTED)
     number, size = entry
-    held, address = tensor, 0
-    if tensor.is_contiguous():
+    held = tensor
+    if not tensor.is_contiguous():
+        address = 0
+    elif address is None:
         address = address_of(tensor)
     shape = tuple(tensor.shape)
     if len(shape) > _lib.MAX_RANK:
@@ -73,7 +90,7 @@ def describe(tensor):
         if not held.flags.c_contiguous:
             held = held.copy()
         address = held.ctypes.data
-    return _lib.Tensor(number, len(shape), (ctypes.c_int64 * len(shape))(*shape), None, address or None), held
+    return _lib.Tensor(number, len(shape), _lengths(shape), None, address or None), held
 
 
 def copy_of(tensor):
@@ -98,7 +115,10 @@ def number_of(value):
     if isinstance(value, (bool, int, float)):
         return float(value)
     try:
-        return float(value.asnumpy().reshape(-1)[0]) if is_number(value) else None
+        if not is_number(value):
+            return None
+        address = address_of(value) if value.dtype == mindspore.float32 else 0
+        return ctypes.c_float.from_address(address).value if address else float(value.asnumpy().reshape(-1)[0])
     except (RuntimeError, ValueError, TypeError):
         return None
 
@@ -107,8 +127,7 @@ def is_number(value):
     """Whether it is a tensor of one floating-point element."""
     if not isinstance(value, mindspore.Tensor):
         return False
-    return value.size == 1 and value.dtype in (mindspore.float16, mindspore.float32, mindspore.float64,
-                                               getattr(mindspore, "bfloat16", mindspore.float32))
+    return value.size == 1 and value.dtype in FLOATS
 
 
 def find_tensor(value):
