@@ -1,63 +1,60 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Cost of gradb for a MindSpore training: a step of a network of dense layers (mindspore_train.py), in both modes and
-two widths. The bare script and the script under `gradb run` run alternately, BENCH_REPEAT pairs (3); a result is the
-median of the ratios of their median steps.
+two widths, measured as turns.py says.
 
     bench_mindspore.py GRADB
 
-The interpreter is that of GRADB_MINDSPORE_PYTHON or build/mindspore-venv."""
+The interpreter is that of GRADB_MINDSPORE_PYTHON or build/mindspore-venv. BENCH_MODELS: sizes, separated by commas.
+"""
 import os
 import pathlib
-import re
 import statistics
-import subprocess
 import sys
+
+import turns
 
 HERE = pathlib.Path(__file__).resolve().parent
 VENV = HERE.parent / "build" / "mindspore-venv" / "bin" / "python"
-DEADLINE = 300  # seconds
-WIDTHS = (64, 512)
-STEPS = {"pynative": 60, "graph": 200, "rehearsed": 20}
-# Name, mode, commands, target; None: only reported.
-FIGURES = (
-    ("idle_pynative", "pynative", (), 1.02),
-    ("idle_graph", "graph", (), 1.02),
-    ("watched_pynative", "pynative", ("set stop-on-hit off", "watch TO on all"), 1.5),
-    ("rehearsed_graph", "graph", ("set stop-on-hit off", "watch TO on all"), None),
+
+IDLE = turns.Block("idle", "plain", (), "step %d")
+WATCH = ("set stop-on-hit off", "watch TO on all")
+BLOCKS = {"pynative": (IDLE, turns.Block("watched", "plain", WATCH, "step %d")), "graph": (IDLE,),
+          "rehearsed": (turns.Block("rehearsed", "plain", WATCH, "step %d"),)}
+TARGETS = {"idle": 1.02, "watched": 1.5}
+
+# mode, width, what is measured, pairs, rounds of each, steps of a block that count
+SIZES = (
+    ("pynative", "64", "pynative", 15, 4, 20),
+    ("pynative", "512", "pynative", 9, 3, 10),
+    ("graph", "64", "graph", 15, 8, 60),
+    ("graph", "512", "graph", 9, 6, 30),
+    ("graph", "64", "rehearsed", 2, 1, 5),
+    ("graph", "512", "rehearsed", 2, 1, 5),
 )
 
 
 def interpreter():
+    """The Python with MindSpore, or ""."""
     return os.environ.get("GRADB_MINDSPORE_PYTHON") or (str(VENV) if VENV.exists() else "")
-
-
-def seconds(command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
-    found = re.search(r"^median ([0-9.]+)$", done.stdout, re.M)
-    if found is None:
-        sys.exit(f"bench_mindspore: {command[0]}: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
-    return float(found.group(1))
-
-
-def ratio(gradb, mode, commands, width, steps):
-    bare = [interpreter(), str(HERE / "mindspore_train.py"), mode, str(width), str(steps)]
-    words = [word for command in (*commands, "continue", "info log 5") for word in ("-ex", command)]
-    return seconds([gradb, "-nx", "--batch", *words, "run", "--", *bare]) / seconds(bare)
 
 
 def main():
     if not interpreter():
         print("# mindspore: no build/mindspore-venv")
         return
-    pairs = int(os.environ.get("BENCH_REPEAT", "3"))
-    for name, mode, commands, target in FIGURES:
-        for width in WIDTHS:
-            steps = STEPS["rehearsed" if name.startswith("rehearsed") else mode]
-            ratios = [ratio(sys.argv[1], mode, commands, width, steps) for _ in range(pairs)]
-            figure = statistics.median(ratios)
-            print(f"# mindspore.{name}_{width}: {pairs} pairs, from {min(ratios):.3f} to {max(ratios):.3f}")
-            goal = "- reported" if target is None else f"{target:.2f} {'pass' if figure <= target else 'short'}"
-            print(f"mindspore.{name}_{width} {figure:.3f} target {goal}", flush=True)
+    for mode, width, what, pairs, rounds, counts in SIZES:
+        name = "%s_%s" % (mode, width)
+        if not turns.asked("BENCH_MODELS", name):
+            continue
+        program = [interpreter(), str(HERE / "mindspore_train.py"), "SOCKET", mode, width]
+        bench = turns.Bench(sys.argv[1], program, BLOCKS[what], counts)
+        bench.run(pairs, rounds)
+        if bench.about is None:
+            continue  # BENCH_FIGURES asks for others
+        print("# mindspore %s, %s: %.2f M parameters, a bare step takes %.2f ms" % (
+            bench.about.version, name, bench.about.parameters / 1e6, 1e3 * statistics.median(bench.plain)))
+        bench.report("mindspore.%%s_%s" % name, TARGETS)
 
 
-main()
+if __name__ == "__main__":
+    main()

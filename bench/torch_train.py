@@ -4,16 +4,16 @@ requested over a socket.
 
     torch_train.py SOCKET SCRIPTS MODEL THREADS [NUMBER...]
 
-SOCKET: path of the requesting process's socket; SCRIPTS: the folder of cnn.py and gpt.py; NUMBER: the model's sizes. A
-line `MODE STEPS` is answered by one line with the seconds of each step. MODE is one of MODES.
+SOCKET: path of the requesting process's socket, see turns_served.py; SCRIPTS: the folder of cnn.py and gpt.py; NUMBER:
+the model's sizes. A block's mode is one of MODES.
 """
 import contextlib
-import socket
 import sys
 import time
 
 import torch
 import torch.nn.functional as F
+import turns_served
 
 MODES = ("plain", "told", "hooks", "anomaly")  # told: gradb is notified of the last step of each block
 
@@ -96,15 +96,11 @@ def main():
     torch.set_num_threads(int(threads))
     model, loss_of = {"cnn": cnn, "gpt": gpt}[name](*map(int, sizes))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    with socket.socket(socket.AF_UNIX) as asking:
-        asking.connect(path)
-        with asking.makefile("rw") as lines:
-            print(torch.__version__, sum(parameter.numel() for parameter in model.parameters()), file=lines, flush=True)
-            for line in lines:
-                mode, steps = line.split()
-                with as_mode(mode, model):
-                    seconds = run(model, loss_of, optimizer, int(steps), mode == "told")
-                print(*seconds, file=lines, flush=True)
+
+    def block(mode, steps):
+        with as_mode(mode, model):
+            return run(model, loss_of, optimizer, steps, mode == "told")
+    turns_served.serve(path, torch.__version__, sum(parameter.numel() for parameter in model.parameters()), block)
 
 
 if __name__ == "__main__":

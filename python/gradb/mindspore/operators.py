@@ -83,8 +83,8 @@ class Looking:
         self._handles = []
 
     def _unqueue(self):
-        """MindSpore passes operators from thread to thread, so that Python can run ahead. Each operator is waited for now,
-        so that this only costs time."""
+        """MindSpore passes operators from thread to thread, so that Python can run ahead. Each operator is waited for
+        now, so that this only costs time."""
         disable = getattr(hooks.api._pynative_executor, "disable_frontend_and_bprop_pipeline", None)
         if disable is not None and not self._unqueued and values.is_in_host_memory():
             self._unqueued = not disable()  # it was off: by the script
