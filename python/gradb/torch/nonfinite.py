@@ -94,3 +94,8 @@ def shows_an_input(tensor, given):
     """Whether it is a view of an input: its elements are not new."""
     base = tensor._base
     return base is not None and any(other is base or other._base is base for other, _ in given)
+
+
+def is_inexact(tensor):
+    """Whether its elements can be infinite or NaN."""
+    return tensor.is_floating_point() or tensor.is_complex()

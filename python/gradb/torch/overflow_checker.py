@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Finds where the numbers of a training become infinite or NaN: the outputs of each operator are checked after it has
-run, in forward, backward and optimizer; where they are not finite, its inputs are checked too.
-
-An origin is an operator with finite inputs and an output that is not finite, or one that makes NaN of infinities that
-no earlier origin made (a softmax over a row that is masked out entirely). An operator that was given a number that is
-not finite (masked_fill with -inf) does so intentionally: it is listed, but the run does not stop.
+"""Finds where the numbers of a training become infinite or NaN (../overflows.py): the outputs of each operator are
+checked after it has run, in forward, backward and optimizer; where they are not finite, its inputs are checked too.
 
 Inputs are only checked when an output is bad, so healthy operators cost one pass over their outputs. What an operator
 is about to overwrite is copied before."""
 import torch
 
 from .. import _lib
+from ..overflows import Origin, Rules
 from . import backward, calls, nonfinite, ops, stack, values
 from .guard import guarded
 
@@ -62,50 +59,22 @@ class Given:
         return found
 
 
-class Origin:
-    """What was found.
+class Checker(Rules):
+    """Checks operators while somebody wants it."""
+    nonfinite = nonfinite
 
-    inputs, outputs: (name, tensor or text) pairs; given: the Given, or None;
-    gradients: of a backward node, those that it received; why: why its call is unknown; flags: words."""
-    __slots__ = ("node", "phase", "frames", "given", "inputs", "outputs", "gradients", "why", "flags", "scale", "bad",
-                 "grad_fn")
-
-    def __init__(self, node, phase, frames, given, inputs, outputs):
-        self.node = node
-        self.phase = phase
-        self.frames = frames
-        self.given = given
-        self.inputs = inputs
-        self.outputs = outputs
-        self.gradients = None
-        self.why = ""
-        self.flags = []
-        self.scale = 1.0
-        self.bad = []      # (slot, tensor, statistics) of outputs that are not finite
-        self.grad_fn = ""  # type of a backward node
-
-
-class Checker:
-    """Checks operators while somebody wants it. Calls found(origin) with each Origin."""
-
-    def __init__(self, agent, found, carried, is_known):
-        self.agent = agent
-        self._found = found
-        self._is_known = is_known  # function: whether a node is listed as intended; counts it
-        self._carried = carried   # called with (node, tensor) for NaN that no operator made
-        self.looked = 0           # operators whose outputs were checked
+    def __init__(self, *args):
+        super().__init__(*args)
         self._given = None
         self._step = -1
         self._ordinals = {}       # function -> calls in this step
         self._held = []           # Givens that wait for their backward pass
         self._held_bytes = 0
         self._held_places = {}    # memory that they keep -> how many of them keep it
-        self._tainted = False     # an origin was found in this step
         self._nested = False      # the last one was found in a nested backward pass
         self._outer = {}          # backward.PassNode -> (Given, the PassNode that received the operator's gradient)
         self._inner = {}          # PassNode -> how many of its inner nodes have not run yet
         self._received = {}       # PassNode -> gradients that it received, while inner nodes are to run
-        self._bad_leaves = set()  # id of a parameter whose gradient was not finite; ("weight", id): itself
 
     # ---- forward ----
 
@@ -197,26 +166,6 @@ class Checker:
                 origin.flags.append("intended")
             explained = self._explains(origin, inputs, [tensor for tensor, _ in given.tensors])
             return None if explained else origin
-
-    def _explains(self, origin, inputs, tensors):
-        """Whether an operator's inputs explain that its outputs are not finite."""
-        nan = inf = False
-        for (name, value), tensor in zip(inputs, tensors):
-            if isinstance(value, str):
-                if (tensor.is_floating_point() or tensor.is_complex()) and "unknown-input" not in origin.flags:
-                    origin.flags.append("unknown-input")
-            elif nonfinite.may_be_bad(value):
-                for _, _, found in nonfinite.with_stats([(0, value)]):
-                    nan = nan or bool(found["nan"])
-                    inf = inf or bool(found["pos_inf"] or found["neg_inf"])
-                    if found["nan"] and not self._tainted:
-                        self._carried(origin.node, tensor)
-        if nan:
-            return True
-        if inf and not self._tainted and any(found["nan"] for _, _, found in origin.bad):
-            origin.flags.append("from-inf")
-            return False
-        return inf
 
     def _report(self, origin):
         if "intended" not in origin.flags:
@@ -361,10 +310,8 @@ class Checker:
     def _gradient_ran(self, own, received):
         """A gradient was added to .grad, where the sum may overflow."""
         gradient = own.variable.grad
-        suspects = nonfinite.suspects((gradient,))
+        suspects = self._suspects_again(id(own.variable), gradient)
         if not suspects:
-            self._bad_leaves.discard(id(own.variable))
-        if not suspects or id(own.variable) in self._bad_leaves:
             return
         with self.agent.own_moment(), values.outside_training():
             bad = nonfinite.not_finite(suspects)
@@ -387,24 +334,15 @@ class Checker:
     def optimizer_ran(self, node, parameter):
         """An optimizer has updated a parameter."""
         self.looked += 1
-        suspects = nonfinite.suspects((parameter,))
+        key = ("weight", id(parameter))
+        suspects = self._suspects_again(key, parameter)
         if not suspects:
-            self._bad_leaves.discard(("weight", id(parameter)))
-        if not suspects or ("weight", id(parameter)) in self._bad_leaves:
             return
         with self.agent.own_moment(), values.outside_training():
-            bad = nonfinite.not_finite(suspects)
-            if not bad:
-                return
-            self._bad_leaves.add(("weight", id(parameter)))
-            inputs = [("gradient.0", parameter.grad)]
-            origin = Origin(node, "optimizer", node.stack, None, inputs, [(0, parameter)])
-            origin.bad = bad
-            if self._explains(origin, inputs, [parameter.grad]):
-                return
-            origin.flags.append("unknown-input")
-            origin.why = "an optimizer's step is not a single operator call, and the previous weights are not kept"
-        self._report(origin)
+            origin = Origin(node, "optimizer", node.stack, None, [("gradient.0", parameter.grad)], [(0, parameter)])
+            origin = self._update_origin(origin, key, suspects, parameter.grad)
+        if origin is not None:
+            self._report(origin)
 
 
 def _is_foreach(name):

@@ -3,143 +3,79 @@
 
 They are written as they are found (`overflow record`), each into its own folder below the named one; or kept in host
 memory when the training stops at them, for `rerun` and `overflow save`."""
-import linecache
+import contextlib
 import os
-import shlex
 import shutil
 import sys
 import time
 
 import torch
 
-from .. import _lib
+from .. import overflows
+from ..overflows import INTENDED, less, no_more, take_count
 from . import calls, commands, overflow_checker, replay, stack, values
 
-_MAX_ENTRIES = 1000
-_MAX_TOLD = 16             # tensors of an entry, where there is a list of them
 _MAX_KEPT = 8              # calls in memory
 _MAX_BYTES = 1 << 30       # of one call that is kept in memory
 _FOLDER = "gradb-overflow"
-_INTENDED = "intended"
 USAGE = "stop [N] | record N [DIR] | off | save K DIR"
 
 
-class Entry:
-    """One overflow. told: its part of the reply of `overflow`; call: the calls.Call while it is kept; folder: where it
-    was written."""
+class Overflows(overflows.Overflows):
+    """What is wanted, and what was found; keeps the calls."""
+    usage = USAGE
 
-    def __init__(self, told):
-        self.told = told
-        self.call = None
-        self.folder = ""
-        self.stack = ()
+    def make_checker(self):
+        """See the base."""
+        return overflow_checker.Checker(self.agent, self.found, self.carried, self.is_known)
 
+    def publish(self):
+        """See the base."""
+        self.agent.reporter.flush()
 
-class Overflows:
-    """What is wanted, and what was found. stops, records: how many more to stop at and to write; None: all."""
+    def stop_at(self, node, text):
+        """See the base."""
+        self.agent.timing.call_waiting(super().stop_at, node, text)
 
-    def __init__(self, agent):
-        self.agent = agent
-        self.entries = []
-        self.stops = 0
-        self.records = 0
-        self.folder = ""
-        self._number = 0
-        self._hint = None
-        self._intended = {}  # number of a node -> its Entry
-        self._looked = 0     # operators that earlier checkers checked
+    def operator_of(self, origin):
+        """See the base."""
+        path = calls.path_of(origin.given.function) if origin.given is not None else None
+        return path or origin.node.operator
 
-    # ---- arming ----
+    def spot(self, frames):
+        """See the base."""
+        return stack.spot(stack.shown(frames))
 
-    def arm(self):
-        """Begins or ends checking operators, as wanted now."""
-        agent = self.agent
-        if not self.is_armed():
-            self._looked = self.looked()
-            agent.overflow = None
-        elif agent.overflow is None:
-            agent.overflow = overflow_checker.Checker(agent, self.found, self.carried, self.is_known)
+    def giver(self, tensor):
+        """See the base."""
+        origin = self.agent.reporter.graph.producer(tensor)
+        return origin[2].name if origin is not None and origin[2] is not None else "a tensor from outside"
 
-    def looked(self):
-        """How many operators were checked."""
-        return self._looked + (self.agent.overflow.looked if self.agent.overflow is not None else 0)
+    def aside(self):
+        """See the base."""
+        moment = contextlib.ExitStack()
+        moment.enter_context(self.agent.own_moment())
+        moment.enter_context(values.outside_training())
+        return moment
 
-    def is_armed(self):
-        """Whether anything is wanted."""
-        return self.stops != 0 or self.records != 0
-
-    def disarm(self):
-        """Stops checking."""
-        self.stops = self.records = 0
-        self.arm()
-
-    # ---- what is found ----
-
-    def carried(self, node, tensor):
-        """A node was given NaN that no operator before it made."""
-        if self._hint is None:
-            origin = self.agent.reporter.graph.producer(tensor)
-            giver = origin[2].name if origin is not None and origin[2] is not None else "a tensor from outside"
-            self._hint = {"step": self.agent.steps.step, "node": node.name, "given": giver}
-            self.agent.events.happened("overflow", "in step %d %s was given NaN that no operator made: %s" % (
-                self.agent.steps.step, node.name, giver))
-
-    def found(self, origin):
-        """An overflow_checker.Origin was found: lists it; writes, keeps and stops at it where that is wanted."""
-        agent = self.agent
-        intended = _INTENDED in origin.flags
-        with agent.own_moment(), values.outside_training():
-            entry = self._entry(origin)
-            if not intended:
-                self._keep(entry, origin)
-        if intended:
-            self._intended[origin.node.id] = entry
-            return
-        text = _sentence(entry.told)
-        agent.reporter.flush()
-        if self.stops != 0:
-            self.stops = _less(self.stops)
-            self._stop(origin.node, text)
-        else:
-            where = ", written to " + entry.folder if entry.folder else ", " + entry.told.get("note", "")
-            agent.events.happened("overflow", text + where)
-        self.arm()
-
-    def is_known(self, node):
-        """Whether the node is listed as intended, which counts it again: a mask comes in each step."""
-        entry = self._intended.get(node.id)
-        if entry is not None:
-            entry.told["times"] += 1
-        return entry is not None
-
-    def _entry(self, origin):
-        self._number += 1
-        given, node = origin.given, origin.node
-        path = calls.path_of(given.function) if given is not None else None
-        told = {"number": self._number, "step": self.agent.steps.step, "node": node.name, "phase": origin.phase,
-                "operator": path or node.operator,
-                "line": stack.spot(stack.shown(origin.frames)), "times": 1,
-                "flags": origin.flags, "inputs": [_range(name, value) for name, value in origin.inputs[:_MAX_TOLD]],
-                "outputs": [_range("output.%d" % slot, value, found) for slot, value, found in origin.bad[:_MAX_TOLD]],
-                "folder": "", "verdict": ""}
-        if origin.scale != 1.0:
-            told["scale"] = origin.scale
-        entry = Entry(told)
-        entry.stack = ["File %s, line %d, in %s, \n %s" % (
-            code.co_filename, line or 0, code.co_name, linecache.getline(code.co_filename, line or 0).strip())
-            for code, line, library in origin.frames if not library]
-        self.entries.append(entry)
-        del self.entries[:-_MAX_ENTRIES]
-        return entry
+    def range_of(self, name, value, found=None):
+        """See the base."""
+        if not isinstance(value, torch.Tensor):
+            return {"name": name, "note": value if isinstance(value, str) else "not a tensor"}
+        about = {"name": name, "dtype": str(value.dtype).rsplit(".", 1)[-1], "shape": list(value.shape)}
+        try:
+            return dict(about, **(found or calls.stats_of(value)))
+        except (values.NoValue, RuntimeError) as error:
+            return dict(about, note=str(error).split("\n", 1)[0])
 
     # ---- keeping ----
 
-    def _keep(self, entry, origin):
+    def keep(self, entry, origin):
         """Writes the call or keeps it in memory; the entry says why not."""
         try:
             call, encoder = _encoded(self.agent, entry.told, origin)
             if self.records != 0:
-                self.records = _less(self.records)
+                self.records = less(self.records)
                 self._write(entry, call)
             elif encoder.bytes > _MAX_BYTES:
                 entry.told["note"] = (
@@ -193,44 +129,12 @@ class Overflows:
             except calls.CallError as error:
                 raise commands.CommandError(str(error))
         why = entry.told.get("note") or "only the last %d are kept; \"overflow record\" writes all" % _MAX_KEPT
-        if _INTENDED in entry.told["flags"]:
+        if INTENDED in entry.told["flags"]:
             why = "it is intended, and was not kept"
         raise commands.CommandError("the call of overflow %d is not available: %s" % (entry.told["number"], why))
 
-    def find(self, word):
-        """The entry with a number, or the last one of a node; without a word the last one that is not intended.
-        CommandError."""
-        if not self.entries:
-            raise commands.CommandError("no overflow has been found yet")
-        for entry in reversed(self.entries):
-            told = entry.told
-            if word in (str(told["number"]), told["node"]) or (not word and _INTENDED not in told["flags"]):
-                return entry
-        raise commands.CommandError("no overflow %s: there are %d, \"info overflows\" lists them" % (
-            "'%s'" % word if word else "except intended ones", len(self.entries)))
 
-    # ---- stopping ----
-
-    def _stop(self, node, text):
-        agent = self.agent
-        agent.timing.call_waiting(agent.library.gradb_stop_at, agent.handle, node.id, _lib.text(text))
-
-    def state(self):
-        """The reply of `overflow`."""
-        return {"stop": _wanted(self.stops), "record": _wanted(self.records), "folder": self.folder,
-                "looked": self.looked(), "overflows": [entry.told for entry in self.entries], "hint": self._hint}
-
-
-def _less(count):
-    """count - 1; None, which is all, stays."""
-    return count if count is None else count - 1
-
-
-def _wanted(count):
-    return "all" if count is None else count
-
-
-# ---- what is reported and kept of an origin ----
+# ---- what is kept of an origin ----
 
 def _encoded(agent, told, origin):
     """(calls.Call, calls.Encoder with its tensors) of an origin."""
@@ -268,66 +172,13 @@ def _device(outputs):
     return next((tensor.device.type for _, tensor in outputs if isinstance(tensor, torch.Tensor)), "cpu")
 
 
-def _range(name, value, found=None):
-    """{"name", "dtype", "shape", "min", "max", "nan", "pos_inf", "neg_inf"} of a tensor, or {"name", "note"}."""
-    if not isinstance(value, torch.Tensor):
-        return {"name": name, "note": value if isinstance(value, str) else "not a tensor"}
-    about = {"name": name, "dtype": str(value.dtype).rsplit(".", 1)[-1], "shape": list(value.shape)}
-    try:
-        return dict(about, **(found or calls.stats_of(value)))
-    except (values.NoValue, RuntimeError) as error:
-        return dict(about, note=str(error).split("\n", 1)[0])
-
-
-def _sentence(told):
-    """"overflow 3: net/log made 11 -inf of 64 elements, mlp.py:41"."""
-    made = []
-    for output in told["outputs"][:1]:
-        parts = ["%d %s" % (output[key], word)
-                 for key, word in (("nan", "nan"), ("pos_inf", "inf"), ("neg_inf", "-inf")) if output[key]]
-        made.append("%s of %d elements" % (" and ".join(parts), output["count"]))
-    return "overflow %d: %s made %s%s" % (told["number"], told["node"], ", ".join(made),
-                                          ", " + told["line"] if told["line"] else "")
-
-
 # ---- commands ----
 
-def _overflow(agent, args, _node):
-    store = agent.overflows
-    try:
-        words = shlex.split(args)
-    except ValueError as error:
-        raise commands.CommandError("overflow: %s" % error)
-    word, rest = (words[0], words[1:]) if words else ("", [])
-    function = _WORDS.get(word)
-    if function is None:
-        raise commands.CommandError("overflow takes %s, not '%s'" % (USAGE, word))
-    did = function(store, rest) or {}
-    return dict(store.state(), **did)
-
-
-def _take_count(words, least=1):
-    if not words[0].isdigit() or int(words[0]) < least:
-        raise commands.CommandError("'%s' is not a number of overflows" % words[0])
-    return int(words[0])
-
-
-def _no_more(words, count):
-    if len(words) > count:
-        raise commands.CommandError("overflow: unexpected word '%s'" % words[count])
-
-
-def _set_stop(store, words):
-    _no_more(words, 1)
-    store.stops = _take_count(words) if words else None
-    store.arm()
-
-
 def _set_record(store, words):
-    _no_more(words, 2)
+    no_more(words, 2)
     if not words:
         raise commands.CommandError("overflow record needs the number of overflows to write")
-    count = _take_count(words)
+    count = take_count(words)
     folder = os.path.abspath(os.path.expanduser(words[1] if len(words) > 1 else _FOLDER))
     try:
         os.makedirs(folder, exist_ok=True)
@@ -337,19 +188,14 @@ def _set_record(store, words):
     store.arm()
 
 
-def _set_off(store, words):
-    _no_more(words, 0)
-    store.disarm()
-
-
 def _save(store, words):
-    _no_more(words, 2)
+    no_more(words, 2)
     if len(words) < 2:
         raise commands.CommandError("overflow save needs an overflow's number and a folder")
     return {"saved": store.save(store.find(words[0]), words[1])}
 
 
-_WORDS = {"": lambda store, words: None, "stop": _set_stop, "record": _set_record, "off": _set_off, "save": _save}
+Overflows.words = dict(overflows.WORDS, record=_set_record, save=_save)
 
 
 def _rerun(agent, args, node):
@@ -361,7 +207,7 @@ def _rerun(agent, args, node):
     return dict({name: entry.told[name] for name in names}, **reply)
 
 
-commands.register("overflow", _overflow, "stop at, or write, operators that make Inf or NaN of finite inputs",
+commands.register("overflow", overflows.command, "stop at, or write, operators that make Inf or NaN of finite inputs",
                   "[%s]" % USAGE)
 commands.register("rerun", _rerun, "repeat the call of an overflow on the CPU, in float64: is it inherent?",
                   "[K|NODE]")

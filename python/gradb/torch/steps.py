@@ -376,7 +376,9 @@ class Steps(native.base("Steps")):
             return
         name = self.agent.optimizers.name_of(optimizer)
         self.skipped_last = self.step, name
-        self.agent.events.happened("skipped-step", "%s: Inf or NaN in the gradients" % name)
+        found = self.agent.overflows.skipped()
+        self.agent.events.happened("skipped-step", "%s: Inf or NaN in the gradients%s" % (
+            name, " (%s)" % found if found else ""))
         if self._stepped:  # a fused one has skipped by itself
             if optimizer is self.main():
                 self.agent.events.note("skipped", 1)
