@@ -13,6 +13,7 @@ import mindspore
 from .. import _lib
 from . import exceptions, hooks, operators, ranks, values, words  # noqa: F401: words registers its commands
 from .graph import Graph
+from .overflow import Overflows
 from .parameters import Parameters
 from .source import Source
 from .steps import Steps
@@ -30,6 +31,8 @@ class Agent:
         self.dead = False
         self.looking = None
         self.always_looks = False
+        self.overflow = None    # an overflow.Checker while overflows are looked for
+        self.overflows = Overflows(self)
         self.gives_gradients = True  # Python sees the gradients of a step that is not watched
         self.gradient_asked = -1     # the last step at whose end the debugger asked for a gradient
         self.followed = 0       # the last step whose operators and backward passes were all watched
@@ -121,13 +124,15 @@ class Agent:
 
     def step_begins(self):
         """A step begins: decides whether its operators are watched."""
+        if self.overflow is not None and not self.connected():
+            self.overflows.disarm()
         if operators.MODE is not None and self.connected() and self._wants_operators():
             self.looking = operators.Looking(self)
 
     def _wants_operators(self):
         """Whether the debugger wants to see what happens inside the step. The first step in PyNative mode is watched,
         so that the graph is known; in graph mode the first one in which it waits for a node that may become known."""
-        if self.always_looks or self.exceptions.mode == "all":
+        if self.always_looks or self.exceptions.mode == "all" or self.overflow is not None:
             return True
         if not self._recorded and not hooks.is_graph_mode():
             return True

@@ -25,6 +25,7 @@ from .guard import guarded
 MODE = getattr(mindspore, "MsDispatchMode", None)
 _HELD_BYTES = 1 << 30   # of outputs; more are forgotten, the oldest first
 _NOT_OPERATORS = frozenset(("typeof", "IsShapeUnKnown", "IsDimUnKnown"))
+_WRITES_ONLY = {"BatchNorm": 1, "LSTM": 3, "Empty": 0, "EmptyLike": 0, "NewEmpty": 0}  # other outputs have no value
 _OVER_AXES = frozenset(("Softmax", "LogSoftmax", "LogSoftmaxExt", "ReduceMean", "MeanExt", "ReduceSum", "SumExt"))
 
 
@@ -41,7 +42,8 @@ class Looking:
         self._made = {}        # address -> {operator: (Node, slot)}, the latest last; views share an address
         self._parameters = None  # address -> (Node, 0), once it is needed
         self._of_gradient = {}  # unique id of a backward node -> Node of the operator whose gradients it computes
-        self._sources = {}     # unique id of a backward node -> (name of one that feeds it, slot)
+        self._sources = {}     # unique id of a backward node -> (name of one that feeds it, slot, its slots)
+        self._slots = {}       # name of a Node that ran in this step -> its number of outputs
         self._reached = set()  # unique ids of the leaves that the backward passes reach
         self._passes = 0
         self._unknown = False  # a backward pass whose beginning is unknown
@@ -161,6 +163,7 @@ class Looking:
         """Runs an operator for the program; see __ms_dispatch__."""
         if self.off:
             return function(*args) if not kwargs else function(*args, **kwargs)
+        given = self.agent.overflow.given(args) if self.agent.overflow is not None else ()
         try:
             result = function(*args) if not kwargs else function(*args, **kwargs)
             outputs = _tensors(result)
@@ -172,30 +175,35 @@ class Looking:
         if addresses and not self.agent.dead and function.name not in _NOT_OPERATORS:
             self.off += 1
             try:
-                self._ran_now(function.name, args, outputs, addresses)
+                self._ran_now(function.name, args, given, outputs, addresses)
             finally:
                 self.off -= 1
         return result
 
     @guarded
-    def _ran_now(self, operator, args, outputs, addresses):
+    def _ran_now(self, operator, args, given, outputs, addresses):
         if self.agent.hooks.optimizing:
             return  # its nodes are the updates, reported when it has returned
         if self._phase == _lib.BACKWARD:
             return  # reported by the hooks of the backward nodes
+        outputs = outputs[:_WRITES_ONLY.get(operator, len(outputs))]
+        if not outputs:
+            return
         self.agent.steps.enter(_lib.FORWARD)
-        node = self._node(self._path, operator, outputs, _lib.FORWARD, self._edges(_inputs(args)),
+        node = self._node(self._path, operator, outputs, _lib.FORWARD, self._edges(inputs(args)),
                           _attrs(operator, args))
         if node is not None:
             self._ran.append((operator, node))
-            self._report(node, outputs, addresses)
+            self._report(node, outputs, addresses[:len(outputs)])
+            if self.agent.overflow is not None:
+                self.agent.overflow.operator_ran(node, args, given, outputs)
 
     @guarded
     def _raised_now(self, operator, args, error):
         node = None
         if not self.agent.hooks.optimizing and self._phase == _lib.FORWARD:
             self.agent.steps.enter(_lib.FORWARD)
-            node = self._node(self._path, operator, (None,), _lib.FORWARD, self._edges(_inputs(args)))
+            node = self._node(self._path, operator, (None,), _lib.FORWARD, self._edges(inputs(args)))
         self.agent.exceptions.raised(error, node)
 
     def _node(self, scope, operator, outputs, phase, edges, attrs=()):
@@ -226,12 +234,12 @@ class Looking:
                 if node is not None:
                     found.append((node, 0))
                 continue
-            made = self._maker_of(tensor)
+            made = self.maker_of(tensor)
             if made is not None:
                 found.append(made)
         return found
 
-    def _maker_of(self, tensor):
+    def maker_of(self, tensor):
         """(Node, slot) that made a tensor, or None; also notes its backward node."""
         address = _address(tensor)
         makers = self._made.get(address)
@@ -257,6 +265,7 @@ class Looking:
         agent = self.agent
         node.step = agent.steps.step
         self.outputs[node.id] = outputs
+        self._slots[node.name] = len(outputs)
         for slot, address in enumerate(addresses):
             if address:
                 makers = self._made.setdefault(address, {})
@@ -286,7 +295,7 @@ class Looking:
         if root is None:
             self._unknown = True
             return
-        made = self._maker_of(tensor)
+        made = self.maker_of(tensor)
         self.loss = self.loss or (made[0] if made is not None else None)
         self._passes += 1
         nodes, leaves = _walk(root)
@@ -296,7 +305,7 @@ class Looking:
             name = names[node._unique_id()]
             for index, (target, _) in enumerate(edges):
                 if target is not None:
-                    self._sources.setdefault(target._unique_id(), []).append((name, index))
+                    self._sources.setdefault(target._unique_id(), []).append((name, index, len(edges)))
             self._handles.append(node.register_hook(self._hook(node, name, node is root)))
 
     def _names_of(self, nodes):
@@ -331,28 +340,32 @@ class Looking:
         if begins:
             attrs.append(("begins", "backward()"))
 
-        def hook(grad_inputs, _grad_outputs):
+        def hook(grad_inputs, grad_outputs):
             if not self.agent.dead and not self.off:
                 self.off += 1
                 try:
-                    self._went_back(own, name, operator, attrs, grad_inputs)
+                    self._went_back(own, name, operator, attrs, (_gradients(grad_inputs), _gradients(grad_outputs)))
                 finally:
                     self.off -= 1
         return hook
 
     @guarded
     def _went_back(self, own, name, operator, attrs, gradients):
-        if not isinstance(gradients, (tuple, list)):
-            gradients = (gradients,)
-        outputs = tuple(gradient if isinstance(gradient, Tensor) else None for gradient in gradients)
+        outputs, received = gradients
         self.agent.steps.enter(_lib.BACKWARD)
         node = self._named(name, operator, outputs, _lib.BACKWARD, self._fed_by(own), attrs)
         if node is not None:
             self._report(node, outputs, [_address(output) if output is not None else 0 for output in outputs])
+            if self.agent.overflow is not None:
+                self.agent.overflow.backward_ran(node, self._of_gradient.get(own), (outputs, received))
 
     def _fed_by(self, own):
-        nodes = self.agent.graph.nodes
-        return [(nodes[source], slot) for source, slot in self._sources.get(own, ()) if source in nodes]
+        nodes, found = self.agent.graph.nodes, []
+        for source, slot, count in self._sources.get(own, ()):
+            made = self._slots.get(source, 0)
+            if made == 1 or made == count:  # compiled code gives only gradients that are wanted, without their number
+                found.append((nodes[source], slot if made == count else 0))
+        return found
 
     def optimizer_begins(self, known):
         """The gradients of its parameters come from the backward nodes that lead to them."""
@@ -475,13 +488,13 @@ def _attrs(operator, args):
     return (("dim", ",".join("%d" % axis for axis in axes)),)
 
 
-def _inputs(args):
+def inputs(args):
     """The tensors among an operator's arguments; a Primitive's are in a tuple."""
     for arg in args:
         if isinstance(arg, Tensor):
             yield arg
         elif isinstance(arg, (tuple, list)):
-            yield from _inputs(arg)
+            yield from inputs(arg)
 
 
 def _tensors(result):
@@ -498,6 +511,11 @@ def _computed(outputs):
     where there is none; an empty list when no output is a tensor."""
     addresses = [values.address_of(output) if output is not None else 0 for output in outputs]
     return addresses if any(output is not None for output in outputs) else []
+
+
+def _gradients(given):
+    """What a hook of the backward pass is given: a tensor or None per slot."""
+    return _tensors(given) or (None,)
 
 
 def _address(tensor):

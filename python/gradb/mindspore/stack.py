@@ -48,6 +48,12 @@ def frames(depth=1):
     return tuple(found)
 
 
+def spot(stack):
+    """FILE:LINE of the innermost of frames() that is the user's; "": there is none."""
+    return next(("%s:%d" % (os.path.basename(code.co_filename), line) for code, line, library in stack
+                 if not library), "")
+
+
 def raised_at(traceback):
     """The innermost line of the user's in a traceback, as FILE:LINE; "" when there is none."""
     found = ""

@@ -190,6 +190,8 @@ class Steps:
                 known.stepped = self.step
             if self.agent.connected():
                 self.agent.report(node for _, _, _, node in known.updates if node is not None)
+                if self.agent.overflow is not None:
+                    self.agent.overflow.optimizer_ran(known)
 
     @guarded
     def scale_adjusted(self, scaler, finite):
@@ -198,8 +200,9 @@ class Steps:
         skipped = values.number_of(finite) if not hasattr(finite, "asnumpy") else bool(finite.asnumpy().all())
         if self._begun and not skipped and not self._by_hand:
             agent = self.agent
-            agent.library.gradb_event(agent.handle, b"skipped-step",
-                                      _lib.text("the loss scaler skipped step %d" % self.step), 0)
+            found = agent.overflows.skipped()
+            agent.library.gradb_event(agent.handle, b"skipped-step", _lib.text("the loss scaler skipped step %d%s" % (
+                self.step, " (%s)" % found if found else "")), 0)
             self.end()
 
     # ---- metrics ----
