@@ -56,7 +56,7 @@ class Overflow(minds.Case):
                                      "continue"):
             self.expect(out, "Overflow, step 1, backward/Cast_1 (CastBackward) overflow 1: backward/Cast_1 made 1 inf of 1 "
                         "elements, " + line_of("return scaler.scale"), "Overflow, step 2, backward/Cast_1",
-                        "4.1943e+06 ... 4.1943e+06 1 inf of 1 skipped", "1 inf of 1 skipped")
+                        "4.1943e+06 ... 4.1943e+06 1 inf of 1 scaled, skipped", "1 inf of 1 scaled, skipped")
             self.expect(log, "the loss scaler skipped step 1 (overflow 1, backward/Cast_1)\n",
                         "the loss scaler skipped step 2 (overflow 2, backward/Cast_1)\n")
 

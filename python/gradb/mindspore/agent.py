@@ -15,6 +15,7 @@ from . import exceptions, hooks, operators, ranks, values, words  # noqa: F401: 
 from .graph import Graph
 from .overflow import Overflows
 from .parameters import Parameters
+from .scaler import Scaler
 from .source import Source
 from .steps import Steps
 
@@ -51,6 +52,7 @@ class Agent:
         self.graph = Graph(library, self.handle)
         self.parameters = Parameters(self)
         self.steps = Steps(self)
+        self.scaler = Scaler(self)
         self.hooks = hooks.Hooks(self)
         self.exceptions = exceptions.Exceptions(self)
 

@@ -49,10 +49,7 @@ class Hooks:
         self._wrap(api._PyNativeExecutor, "grad", self._grad(api._PyNativeExecutor.grad))
         for name in ("train", "fit"):
             self._wrap(mindspore.Model, name, self._model(getattr(mindspore.Model, name)))
-        scaler = getattr(mindspore.amp, "DynamicLossScaler", None)
-        if scaler is not None:
-            self._wrap(scaler, "adjust", self._adjust(scaler.adjust))
-            self._wrap(scaler, "__init__", self._scaler_made(scaler.__init__))
+        self.agent.scaler.wrap(self._wrap)
 
     def remove(self):
         """Removes the wrappers. One that was itself wrapped stays and only passes calls on."""
@@ -199,26 +196,6 @@ class Hooks:
                 return original(*args, **kwargs)
             return original(*bound.args, **bound.kwargs)
         return run
-
-    def _adjust(self, original):
-        hooks = self
-
-        @functools.wraps(original)
-        def adjust(scaler, finite, *args, **kwargs):
-            result = original(scaler, finite, *args, **kwargs)
-            if not hooks.inside and not hooks.agent.dead and threading.get_ident() == hooks._thread:
-                hooks.agent.steps.scale_adjusted(scaler, finite)
-            return result
-        return adjust
-
-    def _scaler_made(self, original):
-        hooks = self
-
-        @functools.wraps(original)
-        def __init__(scaler, *args, **kwargs):
-            original(scaler, *args, **kwargs)
-            hooks.agent.steps.scaler = scaler
-        return __init__
 
 
 def _uncompiled(called, original):

@@ -110,7 +110,7 @@ class Looking:
             if not before[2]:
                 _push(self._mode)
             self._unqueue()
-            run()
+            self.agent.scaler.rehearsed(called, run())
         except Exception as error:
             self.agent.say("its operators are not seen in step %d, which cannot run uncompiled: %s: %s" % (
                 self.agent.steps.step, type(error).__name__, str(error).strip().split("\n", 1)[0]))

@@ -106,6 +106,9 @@ class Checker(overflows.Rules):
         inputs = [("gradient.%d" % slot, tensor) for slot, tensor in enumerate(received) if tensor is not None]
         origin = Origin(node, "backward", (), None, inputs, list(enumerate(made)))
         origin.bad = self.nonfinite.not_finite(suspects)
+        origin.scale = self.agent.scaler.scale_now()
+        if origin.scale != 1.0:
+            origin.flags.append("scaled")
         if forward is not None:  # its line is that of its forward operator, whose inputs count too
             origin.frames = self._frames.get(forward.id, ())
             nan = any(found["nan"] for _, _, found in origin.bad)

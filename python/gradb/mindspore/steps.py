@@ -22,14 +22,13 @@ class Ended(KeyboardInterrupt):
 
 
 class Steps:
-    """step: the running one, from 1; place: (epoch, batch) that Model.train is at, or None; scaler: the loss scaler
-    that was made last; evaluating: Model evaluates."""
+    """step: the running one, from 1; place: (epoch, batch) that Model.train is at, or None; evaluating: Model
+    evaluates."""
 
     def __init__(self, agent):
         self.agent = agent
         self.step = 1
         self.place = None
-        self.scaler = None
         self.evaluating = False
         self.phase = _lib.NO_PHASE
         self._begun = False
@@ -65,6 +64,7 @@ class Steps:
         if agent.library.gradb_wants_checkpoint(agent.handle):
             agent.save_checkpoint(self.step)
         agent.parameters.gradients.clear()
+        agent.scaler.step_ended()
         self._loss, self._rates, self._numbers = None, {}, {}
         self.step += 1
         self.begin()
@@ -111,22 +111,27 @@ class Steps:
         if not self._begun:
             return
         trains = not (self.evaluating or isinstance(called, nn.Cell) and not called.training)
+        loss = None
         if compiled:
             self._count()
-            if (trains or self._stepped) and not isinstance(called, hooks.KINDS):
+            if (trains or self._stepped) and not _is_own(called):
                 loss = values.find_number(result)
                 self._loss = loss if loss is not None else self._loss
+        self.agent.scaler.call_ended(called, result, loss is not None)
         stepped, self._stepped = self._stepped, []
         if stepped and not self._by_hand:
             self._elect(stepped[0])
             if self._main() in stepped:
                 self.end()
+        if not stepped and self.agent.scaler.skips(compiled):
+            self.skipped()
 
     @guarded
     def compiled_begins(self):
         """Compiled code is about to run, which may call optimizers: notes their counters."""
         for known, optimizer in self.agent.parameters.living():
             known.count = _counter(optimizer)
+        self.agent.scaler.compiled_begins()
 
     def _count(self):
         """Finds the optimizers that stepped inside compiled code."""
@@ -194,16 +199,17 @@ class Steps:
                     self.agent.overflow.optimizer_ran(known)
 
     @guarded
-    def scale_adjusted(self, scaler, finite):
-        """The loss scaler learns whether all gradients are finite; if not, the step is skipped."""
-        self.scaler = scaler
-        skipped = values.number_of(finite) if not hasattr(finite, "asnumpy") else bool(finite.asnumpy().all())
-        if self._begun and not skipped and not self._by_hand:
-            agent = self.agent
-            found = agent.overflows.skipped()
-            agent.library.gradb_event(agent.handle, b"skipped-step", _lib.text("the loss scaler skipped step %d%s" % (
-                self.step, " (%s)" % found if found else "")), 0)
-            self.end()
+    def skipped(self):
+        """The loss scaler has skipped the step, because not all gradients are finite."""
+        if not self._begun or self._by_hand or self._loss is None:
+            return
+        agent, scaler = self.agent, self.agent.scaler.name()
+        known, _ = self.main()
+        agent.scaler.skipped = self.step, known.name if known is not None else "the optimizer", scaler
+        found = agent.overflows.skipped()
+        agent.library.gradb_event(agent.handle, b"skipped-step", _lib.text("the loss scaler skipped step %d%s" % (
+            self.step, " (%s)" % found if found else "")), 0)
+        self.end()
 
     # ---- metrics ----
 
@@ -225,11 +231,11 @@ class Steps:
 
     def _tell(self):
         numbers = {}
-        loss = values.number_of(self._loss)
+        name, loss = self.agent.scaler.read(self._loss)
         if loss is not None:
-            numbers["loss"] = loss
+            numbers[name] = loss
         numbers.update(self._rates)
-        scale = values.number_of(getattr(self.scaler, "scale_value", None))
+        scale = self.agent.scaler.scale()
         if scale is not None:
             numbers["loss_scale"] = scale
         if self.place is not None:
@@ -238,6 +244,13 @@ class Steps:
         library, handle = self.agent.library, self.agent.handle
         for name, value in numbers.items():
             library.gradb_scalar(handle, _lib.text(name), float(value))
+
+
+def _is_own(called):
+    """Whether a compiled call is a function of MindSpore's own that computes no loss: an optimizer, amp's unscaling."""
+    function = getattr(called, "fn", None)
+    return isinstance(called, hooks.KINDS) or (getattr(function, "__module__", None) or "").startswith("mindspore.") \
+        and not getattr(function, "__qualname__", "").startswith("_Grad.")
 
 
 def _take_gradients(agent, optimizer, gradients):

@@ -100,6 +100,8 @@ def _training(agent, args, node):
     reply = {"exits": []}
     if agent.loss is not None:
         reply["loss"] = agent.loss.name
+    if agent.scaler.skipped is not None:
+        reply["skipped"] = dict(zip(("step", "optimizer", "scaler"), agent.scaler.skipped))
     followed = agent.steps.step if agent.looking else agent.followed
     if followed > 0:
         reply["followed"] = followed

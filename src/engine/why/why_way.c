@@ -497,9 +497,10 @@ void why_add_scaling(const struct why_walk *walk, const struct why_tensor *origi
     if (facts->skipped > 0 && facts->skipped == walk->step) {
         gd_buf_puts(say, say->len > 0 ? " " : "");
         gd_buf_printf(say,
-                      "GradScaler skipped the update of %s in step %lld because its gradients are "
+                      "%s skipped the update of %s in step %lld because its gradients are "
                       "not finite, and lowers its scale: an occasional skip is harmless.%s",
-                      facts->skipped_of, (long long)facts->skipped,
+                      facts->scaler[0] != '\0' ? facts->scaler : "GradScaler", facts->skipped_of,
+                      (long long)facts->skipped,
                       facts->told ? " The scale does not cause a loss that is not finite: it is "
                                     "applied to the loss afterwards."
                                   : "");

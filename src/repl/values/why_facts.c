@@ -96,6 +96,7 @@ static void take_scaling(const cJSON *reply, struct gd_why_facts *ret)
     ret->scale = out_number_of(reply, "scale");
     ret->skipped = take_count(skipped, "step");
     take_text(skipped, "optimizer", ret->skipped_of, sizeof(ret->skipped_of));
+    take_text(skipped, "scaler", ret->scaler, sizeof(ret->scaler));
 }
 
 int why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_facts *ret,
