@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cost of gradb for a MindSpore training: a step of a network of dense layers (mindspore_train.py), in both modes and
-two widths, measured as turns.py says.
+"""Cost of gradb for a MindSpore training: a step of LeNet and of networks of dense layers of two widths
+(mindspore_train.py), in both modes, measured as turns.py says.
 
     bench_mindspore.py GRADB
 
@@ -22,12 +22,15 @@ BLOCKS = {"pynative": (IDLE, turns.Block("watched", "plain", WATCH, "step %d")),
           "rehearsed": (turns.Block("rehearsed", "plain", WATCH, "step %d"),)}
 TARGETS = {"idle": 1.02, "watched": 1.5}
 
-# mode, width, what is measured, pairs, rounds of each, steps of a block that count
+# mode, network, what is measured, pairs, rounds of each, steps of a block that count
 SIZES = (
+    ("pynative", "lenet", "pynative", 9, 3, 10),
     ("pynative", "64", "pynative", 15, 4, 20),
     ("pynative", "512", "pynative", 9, 3, 10),
+    ("graph", "lenet", "graph", 9, 6, 30),
     ("graph", "64", "graph", 15, 8, 60),
     ("graph", "512", "graph", 9, 6, 30),
+    ("graph", "lenet", "rehearsed", 2, 1, 5),
     ("graph", "64", "rehearsed", 2, 1, 5),
     ("graph", "512", "rehearsed", 2, 1, 5),
 )
@@ -42,11 +45,11 @@ def main():
     if not interpreter():
         print("# mindspore: no build/mindspore-venv")
         return
-    for mode, width, what, pairs, rounds, counts in SIZES:
-        name = "%s_%s" % (mode, width)
+    for mode, network, what, pairs, rounds, counts in SIZES:
+        name = "%s_%s" % (mode, network)
         if not turns.asked("BENCH_MODELS", name):
             continue
-        program = [interpreter(), str(HERE / "mindspore_train.py"), "SOCKET", mode, width]
+        program = [interpreter(), str(HERE / "mindspore_train.py"), "SOCKET", mode, network]
         bench = turns.Bench(sys.argv[1], program, BLOCKS[what], counts)
         bench.run(pairs, rounds)
         if bench.about is None:
