@@ -39,6 +39,22 @@ class Mistakes(minds.Case):
                     "mlp.py:28 in construct x = ops.stop_gradient(x)",
                     said + " Of the 6 parameters that Momentum holds, 2 have no gradient: net/fc1/weight and"])
 
+    def test_through_an_array(self):
+        """Compiled code has none."""
+        done = self.gradb([str(HERE / "mlp.py"), "array"], "step 1", "watch TZ on gradients", "continue",
+                          "why net/fc1/weight.grad", "kill")
+        self.assertIn("No gradient reaches net/fc1/weight: the values of net/ReLU (ReLU) leave the graph through asnumpy() "
+                      "at mlp.py:30, and no gradient comes back", " ".join(done.stdout.split()))
+
+    def test_a_gradient_of_the_first_step(self):
+        """Before the optimizer has run, it is known that there is none yet."""
+        for mode in MODES:
+            with self.subTest(mode=mode):
+                done = self.gradb([str(HERE / "mlp.py"), "none", *mode], "set on-error continue", "agent operators on",
+                                  "next 3", "why net/fc1/weight.grad", "step", "why net/fc1/weight.grad", "kill")
+                self.assertEqual(done.stderr, "error: the optimizer has not been given a gradient of this step yet\n")
+                self.assertIn("net/fc1/weight.grad (Gradient)  min", done.stdout)
+
     def test_a_gradient_inside_compiled_code_is_not_missing(self):
         for out in self.answers("mlp.py", "stopped", ["trace GM on gradients", "step", "step", "info hits"]):
             self.assertNotIn("age_ge=1 (1)", out)

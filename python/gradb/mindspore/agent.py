@@ -39,6 +39,7 @@ class Agent:
         self.followed = 0       # the last step whose operators and backward passes were all watched
         self.loss = None        # Node at which the first backward pass of that step began
         self._cut_off = frozenset()  # ids of the parameters that none of its backward passes led to
+        self.exits = {}         # of that step, see operators.Looking
         self._looked = None     # of the step that has just ended
         self._recorded = False  # a whole step was watched
         self._said_rehearsal = False
@@ -170,7 +171,7 @@ class Agent:
                              self.steps.step, self.looking.rehearsal))
             self._looked, self.looking = self.looking, None
             if self._looked.followed():
-                self.followed, self.loss = self.steps.step, self._looked.loss
+                self.followed, self.loss, self.exits = self.steps.step, self._looked.loss, self._looked.exits
                 self._cut_off = {id(parameter) for known, _ in self.parameters.living()
                                  for parameter in (update[0]() for update in known.updates)
                                  if parameter is not None and not self._looked.reaches(parameter)}
@@ -219,7 +220,7 @@ class Agent:
             return "the step ran compiled, its gradients are inside: they can be seen from MindSpore 2.9 on"
         if not self.gives_gradients:
             return "the step ran compiled, its gradients are inside: `watch` them, or `agent operators on`"
-        return "no gradient of this step is known"
+        return "the optimizer has not been given a gradient of this step yet"
 
     def save_checkpoint(self, step):
         """Saves the networks that the debugger asks for."""

@@ -7,6 +7,7 @@ reads `construct`, never `__call__`, so these wrappers change no graph."""
 import functools
 import inspect
 import os
+import sys
 import threading
 
 import mindspore
@@ -21,6 +22,7 @@ except ImportError:  # before 2.9
 KINDS = (nn.Optimizer, experimental.Optimizer)
 JIT = "MS_JIT"  # "0" in the environment: nothing is compiled
 _GRAPH_MODE = mindspore.GRAPH_MODE
+_EXITS = ("asnumpy", "item", "tolist", "__float__", "__array__")
 # What nn.Cell asks; get_context takes 30 times as long.
 _mode = getattr(context, "_get_mode", functools.partial(mindspore.get_context, "mode"))
 
@@ -50,6 +52,8 @@ class Hooks:
         for name in ("train", "fit"):
             self._wrap(mindspore.Model, name, self._model(getattr(mindspore.Model, name)))
         self.agent.scaler.wrap(self._wrap)
+        for name in _EXITS:
+            self._wrap(mindspore.Tensor, name, self._exit(name, getattr(mindspore.Tensor, name)))
 
     def remove(self):
         """Removes the wrappers. One that was itself wrapped stays and only passes calls on."""
@@ -178,6 +182,18 @@ class Hooks:
             finally:
                 looking.backward_ended()
         return grad
+
+    def _exit(self, name, original):
+        """A function that turns a tensor into a number or an array, through which no gradient comes back."""
+        hooks = self
+
+        @functools.wraps(original)
+        def leave(tensor, *args, **kwargs):
+            looking = hooks.agent.looking
+            if looking and not looking.off and threading.get_ident() == hooks._thread:
+                looking.left_by(name, tensor, sys._getframe(1))
+            return original(tensor, *args, **kwargs)
+        return leave
 
     def _model(self, original):
         """Model.train and Model.fit: a callback of ours comes first, which learns the epoch and the batch."""

@@ -24,6 +24,7 @@ from .guard import guarded
 
 MODE = getattr(mindspore, "MsDispatchMode", None)
 _HELD_BYTES = 1 << 30   # of outputs; more are forgotten, the oldest first
+_MAX_EXITS = 256
 _NOT_OPERATORS = frozenset(("typeof", "IsShapeUnKnown", "IsDimUnKnown"))
 _WRITES_ONLY = {"BatchNorm": 1, "LSTM": 3, "Empty": 0, "EmptyLike": 0, "NewEmpty": 0}  # other outputs have no value
 _OVER_AXES = frozenset(("Softmax", "LogSoftmax", "LogSoftmaxExt", "ReduceMean", "MeanExt", "ReduceSum", "SumExt"))
@@ -47,6 +48,7 @@ class Looking:
         self._reached = set()  # unique ids of the leaves that the backward passes reach
         self._passes = 0
         self._unknown = False  # a backward pass whose beginning is unknown
+        self.exits = {}        # name of a Node -> (function that took its result out of the graph, "FILE:LINE")
         self.loss = None       # Node of the operator that the first backward pass begins at
         self._ran = []         # forward nodes in order: (operator, Node)
         self._held = 0
@@ -254,6 +256,15 @@ class Looking:
             return next(reversed(makers.values()))
         self._of_gradient[back._unique_id()] = made[0]
         return made
+
+    @guarded
+    def left_by(self, name, tensor, caller):
+        """The program has turned the tensor into a number or an array."""
+        if stack.is_users(caller):
+            with self.own_moment():
+                made = self.maker_of(tensor)
+            if made is not None and len(self.exits) < _MAX_EXITS:
+                self.exits.setdefault(made[0].name, (name.strip("_"), stack.spot(stack.frames(3))))
 
     def _held_parameters(self):
         """Address -> (Node, 0) of all parameters: some operators are given a plain tensor of the same memory."""

@@ -153,10 +153,12 @@ class Parameters:
         known = Optimizer(optimizer, name)
         self.optimizers.append(known)
         for parameter in optimizer.parameters:
-            self._add_parameter(parameter)
+            weight = self._add_parameter(parameter)
+            if weight is not None:
+                self._add_gradient(parameter, weight)
 
     def complete(self, known, optimizer):
-        """Adds what exists only when the optimizer is used: gradients, its state and its updates. Does so once."""
+        """Adds what exists only when the optimizer is used: its state and its updates. Does so once."""
         if known.updates:
             return
         states = _states(optimizer)

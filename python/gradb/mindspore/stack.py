@@ -36,6 +36,11 @@ def _kind(frame):
     return kind
 
 
+def is_users(frame):
+    """Whether a frame runs the user's code."""
+    return _kind(frame) == _USER
+
+
 def frames(depth=1):
     """The stack above the caller, innermost first: a tuple of (code, line, is_library), without our own frames."""
     found = []

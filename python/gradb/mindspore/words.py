@@ -97,7 +97,8 @@ def _kind_of(gradient):
 def _training(agent, args, node):
     if node is None and args.strip() not in ("", _AUDIT):
         node, _ = commands.node_of(agent, args)
-    reply = {"exits": []}
+    exits = agent.looking.exits if agent.looking else agent.exits
+    reply = {"exits": [{"node": name, "by": by, "line": line} for name, (by, line) in exits.items()]}
     if agent.loss is not None:
         reply["loss"] = agent.loss.name
     if agent.scaler.skipped is not None:

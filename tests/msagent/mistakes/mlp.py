@@ -26,6 +26,8 @@ class Net(nn.Cell):
         x = ops.relu(self.fc1(x))
         if mistake == "stopped":
             x = ops.stop_gradient(x)  # the first layer gets no gradient
+        if mistake == "array":
+            x = Tensor(x.asnumpy())  # outside of the graph
         x = ops.relu(self.fc2(x))
         if mistake == "half":
             half = ops.cast(x * 1000, ms.float16)
