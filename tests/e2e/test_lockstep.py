@@ -176,6 +176,16 @@ class Company(unittest.TestCase):
             os.kill(ranks[1]["pid"], signal.SIGKILL)
             self.assertIn('"ended":"lost"', gradb.expect('.*"type":"lockstep".*').group(0))
 
+    def test_kill_ends_the_selected_one(self):
+        """The other one was started by the same program, and stays until gradb ends."""
+        endless = [*CHARLM, "--steps", "1000000000"]
+        lines, status = lines_of(beside(endless, endless), "lockstep @1 @2 --steps 2", "session 2", "kill", "info ranks",
+                                 "step")
+        states = of_type(lines, "ranks")[-1]["ranks"]
+        self.assertEqual([rank["state"] for rank in states][0], "stopped")
+        self.assertIn([rank["state"] for rank in states][1:], ([], ["finished"]))
+        self.assertEqual((of_type(lines, "stopped")[-1]["step"], status), (3, 0))
+
     def go(self, gradb, ranks, more=""):
         """Side by side without end; returns when they have come some way."""
         def worked():

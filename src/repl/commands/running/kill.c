@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: kill */
+#include <signal.h>
 #include <stdlib.h>
 
+#include "engine/ranks.h"
 #include "repl/commands/running/running.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"
@@ -9,8 +11,45 @@
 /* Seconds for the rest of the step and for saving; Ctrl-C ends the wait. */
 #define END_PATIENCE 10.0
 
-/* Asks the training to end and waits. false: it cannot be asked. */
-static bool end_training(struct command_call *call, struct gd_session *session)
+static bool is_ended_with(const struct gd_session *other, const struct gd_session *session)
+{
+    return other == session || (gd_ranks_of(other) && gd_ranks_of(other) == gd_ranks_of(session) &&
+                                session->debugger->settings.rank_locking != GD_LOCKING_ON);
+}
+
+/* Another training that the same program started; NULL: the program can be killed. */
+static const struct gd_session *find_other(struct command_call *call,
+                                           const struct gd_session *session)
+{
+    const struct gd_debugger *debugger = call->debugger;
+
+    for (size_t i = 0; session && i < debugger->session_count; i++) {
+        const struct gd_session *other = debugger->sessions[i];
+        if (gd_session_is_live(other) && !is_ended_with(other, session) &&
+            launch_has_process(call->repl, (pid_t)other->peer.pid)) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+/* Those that have not ended although they were asked. */
+static void kill_processes(struct command_call *call, const struct gd_session *session)
+{
+    const struct gd_debugger *debugger = call->debugger;
+
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        const struct gd_session *one = debugger->sessions[i];
+        if (gd_session_is_live(one) && is_ended_with(one, session) &&
+            launch_has_process(call->repl, (pid_t)one->peer.pid)) {
+            kill((pid_t)one->peer.pid, SIGKILL);
+        }
+    }
+}
+
+/* Asks the training to end and waits; whole: also for the program's end. false: it cannot be
+ * asked. */
+static bool end_training(struct command_call *call, struct gd_session *session, bool whole)
 {
     struct ending ending;
     struct gd_err why;
@@ -22,7 +61,9 @@ static bool end_training(struct command_call *call, struct gd_session *session)
     if (asked) {
         run_for_other_ranks(call, session, gd_target_kill);
         repl_wait(call->repl, ending_is_over, &ending, END_PATIENCE);
-        launch_wait(call->repl, END_PATIENCE); /* it may be saving */
+        if (whole) {
+            launch_wait(call->repl, END_PATIENCE); /* it may be saving */
+        }
     }
     free(ending.sequence);
     return asked;
@@ -41,14 +82,23 @@ static int run_kill(struct command_call *call, struct gd_err *err)
     }
     out_flush(call->out);
     call->repl->job.muted = true;
+    const struct gd_session *other = live ? find_other(call, session) : NULL;
     int rc = GD_OK;
-    if (live && !end_training(call, session) && !launch_is_running(call->repl)) {
+    if (live && !end_training(call, session, !other) && !launch_is_running(call->repl)) {
         rc = gd_target_kill(session->target, err);
     }
-    launch_kill(call->repl);
+    if (other) {
+        kill_processes(call, session);
+    } else {
+        launch_kill(call->repl);
+    }
     call->repl->job.muted = false;
     if (rc == GD_OK) {
         out_printf(call->out, "The training process has ended.\n");
+    }
+    other = other ? find_other(call, session) : NULL;
+    if (other && gd_debugger_select(call->debugger, other->number, NULL) == GD_OK) {
+        session_print(call, other);
     }
     return rc;
 }
@@ -62,7 +112,8 @@ const struct command cmd_kill = {
     .help =
         "gradb asks the process to end at the end of its step, as Ctrl-C would, so that it can\n"
         "save its work. A program started by \"run\" is killed if it has not ended after ten\n"
-        "seconds, or at Ctrl-C.",
+        "seconds, or at Ctrl-C. If it has other trainings, they stay as they are, and the first\n"
+        "of them is selected.",
     .flags = CMD_CHANGES,
     .run = run_kill,
 };
