@@ -111,9 +111,13 @@ class Control(minds.Case):
 
     def test_kill_ends_the_script(self):
         written = self.folder / "digest"
-        done = self.gradb([self.script("styles.py"), "graph", "cell", "8", written], "step 2", "kill")
-        self.assertIn("\nThe training process has ended.\n", done.stdout)
+        done = self.gradb([self.script("styles.py"), "graph", "model", "8", written], "step 2", "kill")
+        ended, _, log = done.stdout.partition("\nThe training process has ended.\n")
+        self.assertTrue(ended, done.stdout)
         self.assertFalse(written.exists())
+        self.assertRegex(log, r"\.Ended: the debugger ended the training\n$")
+        self.assertIn("in train\n", log)
+        self.assertEqual(re.findall('File ".*/gradb/mindspore/.*', log), [])
 
     def test_history_of_a_watchpoint(self):
         said = self.styles("graph", "model", "watch 'max > 1e9' on net/fc2/bias", "step 3", "info history",

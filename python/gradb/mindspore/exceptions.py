@@ -6,7 +6,7 @@ operators were watched.
 import sys
 import threading
 
-from .. import _lib
+from .. import _lib, frames
 from . import commands, stack
 from .guard import guarded
 
@@ -31,6 +31,7 @@ class Exceptions:
 
         def hook(kind, error, traceback):
             exceptions._died(error)
+            frames.hide(error, stack.is_ours)
             original(kind, error, traceback)
         self._original, self._hook = original, hook
         sys.excepthook = hook

@@ -3,21 +3,16 @@
 
 Frames of MindSpore, the standard library and installed packages are marked as a library's, which hides them."""
 import os
-import re
 import sys
-import sysconfig
 
 import mindspore
 from mindspore import nn
 
-MAX_FRAMES = 64
+from ..frames import INSTALLED, MAX_FRAMES, OWN, STANDARD
+
 _LOOKED_AT = 256  # attributes of the user's object that are searched
 
-_own = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_library_roots = tuple({os.path.dirname(os.path.abspath(mindspore.__file__)) + os.sep,
-                        sysconfig.get_paths()["stdlib"] + os.sep,
-                        os.path.dirname(os.path.abspath(os.__file__)) + os.sep})
-_installed = re.compile(r"[/\\](site|dist)-packages[/\\]")
+_library_roots = STANDARD + (os.path.dirname(os.path.abspath(mindspore.__file__)) + os.sep,)
 _USER, _LIBRARY, _OURS = range(3)
 _kinds = {}  # file name -> kind
 
@@ -26,9 +21,9 @@ def _kind(frame):
     name = frame.f_code.co_filename
     kind = _kinds.get(name)
     if kind is None:
-        if name.startswith(_own):
+        if name.startswith(OWN):
             kind = _OURS
-        elif name.startswith(_library_roots) or name.startswith("<frozen") or _installed.search(name):
+        elif name.startswith(_library_roots) or name.startswith("<frozen") or INSTALLED.search(name):
             kind = _LIBRARY
         else:
             kind = _USER
@@ -39,6 +34,11 @@ def _kind(frame):
 def is_users(frame):
     """Whether a frame runs the user's code."""
     return _kind(frame) == _USER
+
+
+def is_ours(frame):
+    """Whether a frame is gradb's."""
+    return _kind(frame) == _OURS
 
 
 def frames(depth=1):

@@ -9,26 +9,13 @@ import weakref
 
 import torch
 
-from .. import native
+from .. import frames, native
 from . import commands, expression, stack
 from .guard import guarded
 
 
 _MODES = ("all", "uncaught", "off")
 _OF_OPERATORS = (RuntimeError, IndexError, ValueError, TypeError)
-
-
-def _hide_frames(error):
-    """Removes our frames from the traceback, and from those of its causes."""
-    seen = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        place = error.__traceback__
-        while place is not None:
-            while place.tb_next is not None and stack.is_ours(place.tb_next.tb_frame):
-                place.tb_next = place.tb_next.tb_next
-            place = place.tb_next
-        error = error.__cause__ or error.__context__
 
 
 class Exceptions:
@@ -83,7 +70,7 @@ class Exceptions:
         self._told = error
         if not agent.dead and self.mode != "off" and isinstance(error, Exception):
             self._stop(error, traceback)
-        _hide_frames(error)
+        frames.hide(error, stack.is_ours)
 
     @property
     def agent(self):

@@ -7,22 +7,16 @@ Shown by default are the frames of the user's own code, and those of modules of 
 calls: the lines of a model that comes with a package say more than the line that trains it. The rest of the package
 (its training loop, its helpers) is left out, as are PyTorch and the standard library."""
 import os
-import re
 import sys
-import sysconfig
 import types
 
 import torch
 
-MAX_FRAMES = 64
+from ..frames import INSTALLED, MAX_FRAMES, OWN, STANDARD
 
-_own = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _torch = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _torch_roots = tuple(os.path.join(os.path.dirname(os.path.dirname(_torch)), name) + os.sep
                      for name in ("torch", "functorch", "torchgen"))
-_standard_roots = tuple({sysconfig.get_paths()["stdlib"] + os.sep, sysconfig.get_paths()["platstdlib"] + os.sep,
-                         os.path.dirname(os.path.abspath(os.__file__)) + os.sep})
-_installed = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _dispatch = os.path.join(_torch, "overrides.py")  # between the user and us, without meaning
 _calls_modules = torch.nn.Module.register_forward_hook.__code__.co_filename
 _USER, _PACKAGE, _LIBRARY, _OURS = range(4)  # a package: installed, but not PyTorch
@@ -58,13 +52,13 @@ def _file_of(frame):
 
 
 def _kind_of(name):
-    if name.startswith(_own) or name == _dispatch:
+    if name.startswith(OWN) or name == _dispatch:
         return _OURS
     if name.startswith(_torch_roots):
         return _LIBRARY
-    if _installed.search(name):  # which may be below the standard library
+    if INSTALLED.search(name):  # which may be below the standard library
         return _PACKAGE
-    return _LIBRARY if name.startswith(_standard_roots) or name.startswith("<frozen") else _USER
+    return _LIBRARY if name.startswith(STANDARD) or name.startswith("<frozen") else _USER
 
 
 def _kind(frame):
@@ -78,7 +72,7 @@ def is_ours(frame):
 
 def own_files():
     """The path prefixes of those files."""
-    return _own, _dispatch
+    return OWN, _dispatch
 
 
 def call_from(frame, function, args, kwargs):
