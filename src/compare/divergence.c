@@ -199,6 +199,19 @@ static int judge_outputs(struct search *s, size_t index, uint32_t *bad, struct g
     return rc;
 }
 
+/* Whether an output of a unit of B was compared. */
+static bool was_compared(const struct search *s, uint32_t unit)
+{
+    const struct gd_unit *of = &s->b->unit[unit];
+
+    for (uint32_t i = of->first; i < of->first + of->count; i++) {
+        if (!s->b->item[i].input && s->known[i].has) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
 struct inputs {
@@ -469,7 +482,8 @@ static void between_in_graph(struct search *s, struct gd_divergence *ret)
             info.kind != GD_NODE_CONSTANT && info.kind != GD_NODE_WEIGHT &&
             info.kind != GD_NODE_PARAMETER &&
             (s->unit_of[order[i]] == UINT32_MAX ||
-             s->match_of[s->unit_of[order[i]]] == UINT32_MAX)) {
+             s->match_of[s->unit_of[order[i]]] == UINT32_MAX ||
+             !was_compared(s, s->unit_of[order[i]]))) {
             add_between(ret, info.name);
         }
     }
@@ -480,7 +494,7 @@ static void between_in_list(struct search *s, struct gd_divergence *ret)
     uint32_t from = ret->good.b == UINT32_MAX ? 0 : ret->good.b + 1;
 
     for (uint32_t i = from; i < ret->at.b; i++) {
-        if (s->match_of[i] == UINT32_MAX) {
+        if (s->match_of[i] == UINT32_MAX || !was_compared(s, i)) {
             add_between(ret, s->b->unit[i].name);
         }
     }
@@ -562,8 +576,9 @@ static int describe_difference(struct search *s, size_t at, uint32_t bad, struct
 
     ret->at = s->matching->match[s->order[at]];
     ret->item_b = bad;
-    if (at > 0) {
-        ret->good = s->matching->match[s->order[at - 1]];
+    for (size_t i = at; i > 0 && ret->good.b == UINT32_MAX; i--) {
+        const struct gd_match *match = &s->matching->match[s->order[i - 1]];
+        ret->good = was_compared(s, match->b) ? *match : ret->good;
     }
     ret->collective = is_collective(s->b->unit[ret->at.b].op);
     rc = judge_output(s, &ret->at, bad, &ret->difference, &ret->item_a, err);

@@ -27,6 +27,18 @@ struct lockstep_nodes { /* the counterpart of each node; GD_NO_NODE: none */
     uint64_t generation_a, generation_b;
 };
 
+struct lockstep_held { /* outputs of one side's step, in the order in which they were made */
+    struct lockstep_value {
+        gd_node_id node;
+        uint32_t slot;
+        struct gd_source *source;
+    } * list;
+    size_t count, room;
+    size_t at; /* where the next one is looked for first */
+    struct gd_session *session;
+    uint64_t bytes;
+};
+
 struct lockstep {
     struct command_call *call;
     struct gd_session *a, *b; /* held */
@@ -40,6 +52,7 @@ struct lockstep {
     int64_t shift; /* A's step count minus B's */
     int64_t step;  /* by node: the current step, as B counts */
     struct lockstep_nodes nodes;
+    struct lockstep_held held;
     /* so far */
     enum lockstep_end ended;
     int64_t steps_done;

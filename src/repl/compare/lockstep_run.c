@@ -2,8 +2,10 @@
 /* lockstep: runs two trainings from place to place and compares them there. */
 #include "repl/compare/lockstep_impl.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/dump_target.h"
 #include "engine/ranks.h"
 #include "repl/core/repl_impl.h"
@@ -32,14 +34,34 @@ static void note_end(struct lockstep *l, struct gd_session *session)
     }
 }
 
+/* A value that was held although the training has gone on; NULL: there is none. */
+static struct gd_source *find_held(struct lockstep *l, const struct gd_session *session,
+                                   gd_node_id node, uint32_t slot)
+{
+    struct lockstep_held *held = &l->held;
+
+    for (size_t i = 0; session == held->session && i < held->count; i++) {
+        size_t at = (held->at + i) % held->count;
+        if (held->list[at].node == node && held->list[at].slot == slot) {
+            held->at = at;
+            return gd_source_ref(held->list[at].source);
+        }
+    }
+    return NULL;
+}
+
 /* NULL in *ret: the value is skipped, or the training was lost. */
 static int fetch_value(struct lockstep *l, struct gd_session *session, gd_node_id node,
                        uint32_t slot, struct gd_source **ret, struct gd_err *err)
 {
     struct gd_tensor_ref ref = {.node = node, .slot = slot};
     const char *why = NULL;
-    int rc = side_fetch_value(l->call, session, &ref, ret, &why, NULL, err);
 
+    *ret = find_held(l, session, node, slot);
+    if (*ret) {
+        return GD_OK;
+    }
+    int rc = side_fetch_value(l->call, session, &ref, ret, &why, NULL, err);
     if (rc == GD_ELOST || (rc != GD_OK && session->state != GD_STOPPED)) {
         l->ended = session->state == GD_FINISHED ? LOCKSTEP_OVER : LOCKSTEP_LOST;
         l->culprit = session;
@@ -285,6 +307,119 @@ static int step_by_node(struct lockstep *l, struct gd_err *err)
     return rc;
 }
 
+/* ---- the first step of two frameworks --------------------------------------------------------
+ *
+ * Operators of different names are matched when all of the step is known. A MindSpore process keeps
+ * their outputs until it runs on; those of the other side are fetched one by one. */
+
+/* The side that keeps nothing, while the other does; NULL: both are alike. */
+static struct gd_session *forgetful_of(const struct lockstep *l)
+{
+    bool a = strcmp(l->a->peer.framework, "mindspore") == 0;
+    bool b = strcmp(l->b->peer.framework, "mindspore") == 0;
+    return a == b ? NULL : a ? l->b : l->a;
+}
+
+static int hold_value(struct lockstep *l, gd_node_id node, uint32_t slot, struct gd_err *err)
+{
+    struct lockstep_held *held = &l->held;
+    struct gd_source_info info;
+    struct gd_source *source = NULL;
+    int rc = fetch_value(l, held->session, node, slot, &source, err);
+
+    if (rc != GD_OK || !source) {
+        return rc;
+    }
+    if (!gd_grow_list(&held->list, held->count, &held->room, sizeof(*held->list))) {
+        gd_source_unref(source);
+        return gd_fail_nomem(err);
+    }
+    held->list[held->count++] =
+        (struct lockstep_value){.node = node, .slot = slot, .source = source};
+    held->bytes += gd_source_info(source, &info, NULL) == GD_OK ? info.bytes : 0;
+    return GD_OK;
+}
+
+static int hold_node(struct lockstep *l, struct gd_err *err)
+{
+    const struct gd_session *session = l->held.session;
+    gd_node_id node = session->stop.node;
+    struct gd_node_info info;
+    int rc = GD_OK;
+
+    if (node == GD_NO_NODE || !gd_graph_node(session->graph, node, &info)) {
+        return GD_OK;
+    }
+    uint32_t count = info.output_count - info.input_slots;
+    for (uint32_t slot = 0; rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && slot < count &&
+                            l->held.bytes < l->call->debugger->settings.max_cache;
+         slot++) {
+        rc = hold_value(l, node, slot, err);
+    }
+    return rc;
+}
+
+static void free_held(struct lockstep *l)
+{
+    for (size_t i = 0; i < l->held.count; i++) {
+        gd_source_unref(l->held.list[i].source);
+    }
+    free(l->held.list);
+    l->held = (struct lockstep_held){.list = NULL};
+}
+
+/* In the order in which the nodes ran. */
+static int compare_held(struct lockstep *l, struct gd_err *err)
+{
+    int rc = lockstep_match(l, false, err);
+
+    for (size_t i = 0; rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && i < l->held.count; i++) {
+        gd_node_id node = l->held.list[i].node;
+        gd_node_id node_b = l->held.session == l->b ? node : lockstep_partner_of_a(l, node);
+        if (l->held.list[i].slot == 0 && node_b != GD_NO_NODE &&
+            !is_at_any_time(l, l->held.session, node)) {
+            rc = compare_node(l, node_b, err);
+        }
+    }
+    return rc;
+}
+
+/* The first update of a weight: what comes after it is still there at the end of the step. */
+static bool is_in_optimizer(const struct gd_session *session)
+{
+    return strncmp(session->stop.node_name, "optimizer/", 10) == 0;
+}
+
+/* The side that keeps its outputs goes first, the other one from node to node. */
+static int step_apart(struct lockstep *l, struct gd_err *err)
+{
+    struct gd_run step = {.kind = GD_RUN_STEP, .count = 1, .node = GD_NO_NODE};
+    struct gd_run next = {.kind = GD_RUN_NEXT, .count = 1, .node = GD_NO_NODE};
+    struct gd_session *side = forgetful_of(l);
+
+    l->held.session = side;
+    l->step = l->b->stop.step + 1;
+    int rc = move_sides(l, &step, side == l->b, side == l->a, err);
+    while (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON) {
+        rc = move_sides(l, &next, side == l->a, side == l->b, err);
+        if (rc != GD_OK || l->ended != LOCKSTEP_GOES_ON || is_behind(l, side)) {
+            break;
+        }
+        if (is_in_optimizer(side)) {
+            rc = move_sides(l, &step, side == l->a, side == l->b, err);
+            break;
+        }
+        rc = hold_node(l, err);
+    }
+    l->checked.not_done = 0; /* they are counted when they are compared */
+    l->checked.why = NULL;
+    if (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON) {
+        rc = compare_held(l, err);
+    }
+    free_held(l);
+    return rc == GD_OK && l->ended == LOCKSTEP_GOES_ON ? end_step(l, err) : rc;
+}
+
 /* ---- a training that follows a dump ---------------------------------------------------------- */
 
 static struct gd_session *live_of(const struct lockstep *l)
@@ -441,7 +576,10 @@ static int run_step(struct lockstep *l, struct gd_err *err)
     if (l->dump) {
         return step_with_dump(l, err);
     }
-    return l->by_node && !is_unknown_yet(l) ? step_by_node(l, err) : step_whole(l, err);
+    if (l->by_node && is_unknown_yet(l)) {
+        return forgetful_of(l) ? step_apart(l, err) : step_whole(l, err);
+    }
+    return l->by_node ? step_by_node(l, err) : step_whole(l, err);
 }
 
 /* They may differ at the start. */
