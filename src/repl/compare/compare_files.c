@@ -66,6 +66,13 @@ static bool is_alone_by_nature(const struct comparing *c, const struct gd_unit *
            (b && c->side_b->kind == SIDE_LIVE);
 }
 
+/* Of operators that are alike but not the same, only the first outputs must correspond: MindSpore's
+ * LayerNorm also returns the mean and the variance. */
+static bool is_extra(const struct gd_unit *a, const struct gd_unit *b, const struct gd_item *item)
+{
+    return a && b && !item->input && item->position > 0 && strcmp(a->op, b->op) != 0;
+}
+
 static int pair_units(struct comparing *c, const struct gd_match *match, struct gd_err *err)
 {
     const struct gd_unit *a = match->a == UINT32_MAX ? NULL : &c->a->unit[match->a];
@@ -83,12 +90,14 @@ static int pair_units(struct comparing *c, const struct gd_match *match, struct 
     for (uint32_t i = 0; rc == GD_OK && b && i < b->count; i++) {
         pair.b = &c->b->item[b->first + i];
         pair.a = a ? gd_match_item(c->a, a, pair.b) : NULL;
-        rc = add_pair(c, &pair, err);
+        if (pair.a || !is_extra(a, b, pair.b)) {
+            rc = add_pair(c, &pair, err);
+        }
     }
     for (uint32_t i = 0; rc == GD_OK && a && i < a->count; i++) {
         pair.a = &c->a->item[a->first + i];
         pair.b = NULL;
-        if (!b || !gd_match_item(c->b, b, pair.a)) {
+        if (!b || (!gd_match_item(c->b, b, pair.a) && !is_extra(a, b, pair.a))) {
             rc = add_pair(c, &pair, err);
         }
     }
