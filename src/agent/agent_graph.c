@@ -180,6 +180,13 @@ static bool copy_edges(struct agent *a, const gradb_node_info *info, struct agen
     return true;
 }
 
+/* A compiled node has no slots: any number is only shown. */
+static bool is_input(const struct agent_node *from, const gradb_input *input)
+{
+    return from &&
+           (input->control || from->kind == GRADB_COMPILED || input->slot < from->slot_count);
+}
+
 static bool info_is_sane(struct agent *a, const gradb_node_info *info)
 {
     if (!info || !info->name || !info->name[0] || info->output_count > AGENT_MAX_SLOTS ||
@@ -191,7 +198,7 @@ static bool info_is_sane(struct agent *a, const gradb_node_info *info)
     for (size_t i = 0; i < info->input_count; i++) {
         const gradb_input *input = &info->inputs[i];
         const struct agent_node *from = agent_node_at(a, input->node);
-        if (!from || (!input->control && input->slot >= from->slot_count)) {
+        if (!is_input(from, input)) {
             agent_set_error(
                 a, "gradb_add_node: input %zu of %.100s is node %u slot %u, which was not added", i,
                 info->name, input->node, input->slot);
@@ -313,13 +320,48 @@ void gradb_set_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size
     struct agent_node *n = agent_node_at(a, node);
     bool known = n && count <= UINT32_MAX / 4;
     for (size_t i = 0; known && i < count; i++) {
-        const struct agent_node *from = agent_node_at(a, inputs[i].node);
-        known = from && (inputs[i].control || inputs[i].slot < from->slot_count);
+        known = is_input(agent_node_at(a, inputs[i].node), &inputs[i]);
     }
     if (known) {
         set_inputs(a, n, inputs, (uint32_t)count);
     } else {
         agent_set_error(a, "gradb_set_inputs: node %u or one of its inputs was not added", node);
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+static bool set_attr(struct agent *a, struct agent_node *node, const char *name, const char *value)
+{
+    uint32_t at = 0;
+    while (at < node->attr_count && strcmp(node->attrs[at].name, name) != 0) {
+        at++;
+    }
+    gradb_attr *attrs = gd_arena_alloc(&a->arena, (node->attr_count + 1) * sizeof(*attrs));
+    const char *own_name = gd_arena_strdup(&a->arena, name);
+    const char *own_value = gd_arena_strdup(&a->arena, value);
+    if (!attrs || !own_name || !own_value) {
+        return false;
+    }
+    memcpy(attrs, node->attrs, node->attr_count * sizeof(*attrs));
+    attrs[at] = (gradb_attr){own_name, own_value};
+    node->attrs = attrs;
+    node->attr_count += at == node->attr_count;
+    return true;
+}
+
+void gradb_set_attr(gradb *g, gradb_node node, const char *name, const char *value)
+{
+    struct agent *a = agent_of(g);
+    if (!agent_usable(a) || !name || !value) {
+        return;
+    }
+    agent_table_lock(a);
+    struct agent_node *n = agent_node_at(a, node);
+    if (!n || !set_attr(a, n, name, value)) {
+        agent_set_error(a, "gradb_set_attr: node %u was not added, or out of memory", node);
+    } else {
+        n->flags |= NODE_ATTRS_NEW;
+        a->attrs_new = true;
     }
     pthread_mutex_unlock(&a->lock);
 }
@@ -445,21 +487,29 @@ static Gradb__V1__Output *encode_output(struct chunk *chunk, const struct agent_
     return m;
 }
 
+/* NULL: out of memory. */
+static Gradb__V1__Attr **encode_attrs(struct chunk *chunk, const struct agent_node *node)
+{
+    Gradb__V1__Attr **ret = chunk_alloc(chunk, node->attr_count, sizeof(*ret));
+    Gradb__V1__Attr *attrs = chunk_alloc(chunk, node->attr_count, sizeof(*attrs));
+    for (uint32_t i = 0; !chunk->failed && i < node->attr_count; i++) {
+        gradb__v1__attr__init(&attrs[i]);
+        attrs[i].name = gd_envelope_text(node->attrs[i].name);
+        attrs[i].value = gd_envelope_text(node->attrs[i].value);
+        ret[i] = &attrs[i];
+    }
+    return chunk->failed ? NULL : ret;
+}
+
 static void encode_notes(struct chunk *chunk, const struct agent_node *node, Gradb__V1__Node *m)
 {
-    m->attrs = chunk_alloc(chunk, node->attr_count, sizeof(Gradb__V1__Attr *));
+    m->attrs = encode_attrs(chunk, node);
     m->frames = chunk_alloc(chunk, node->frame_count, sizeof(Gradb__V1__Frame *));
-    Gradb__V1__Attr *attrs = chunk_alloc(chunk, node->attr_count, sizeof(*attrs));
     Gradb__V1__Frame *frames = chunk_alloc(chunk, node->frame_count, sizeof(*frames));
     if (chunk->failed) {
         return;
     }
-    for (uint32_t i = 0; i < node->attr_count; i++) {
-        gradb__v1__attr__init(&attrs[i]);
-        attrs[i].name = gd_envelope_text(node->attrs[i].name);
-        attrs[i].value = gd_envelope_text(node->attrs[i].value);
-        m->attrs[m->n_attrs++] = &attrs[i];
-    }
+    m->n_attrs = node->attr_count;
     for (uint32_t i = 0; i < node->frame_count; i++) {
         gradb__v1__frame__init(&frames[i]);
         frames[i].file = gd_envelope_text(node->frames[i].file);
@@ -519,7 +569,8 @@ static void chunk_nodes(struct chunk *chunk, struct agent *a, struct agent_graph
             m->nodes[m->n_nodes++] = node;
             struct agent_node *sent = &a->nodes[cursor->next_node];
             bool whole = node->n_inputs == sent->input_count;
-            sent->flags &= (uint16_t) ~(NODE_OUTPUT_NEW | (whole ? NODE_INPUTS_NEW : 0));
+            sent->flags &=
+                (uint16_t) ~(NODE_OUTPUT_NEW | NODE_ATTRS_NEW | (whole ? NODE_INPUTS_NEW : 0));
             cursor->next_node++;
         }
     }
@@ -590,6 +641,40 @@ static void chunk_inputs(struct chunk *chunk, struct agent *a, uint32_t sent,
     a->inputs_new = chunk->failed;
 }
 
+/* Nodes whose attributes were set since they were sent. Sent only at a stop. */
+static void chunk_attrs(struct chunk *chunk, struct agent *a, uint32_t sent,
+                        Gradb__V1__GraphChunk *m)
+{
+    if (!a->attrs_new || !a->stopped) {
+        return;
+    }
+    m->new_attrs = chunk_alloc(chunk, CHUNK_NODES, sizeof(Gradb__V1__NewAttrs *));
+    for (uint32_t id = 1; !chunk->failed && id < sent; id++) {
+        struct agent_node *node = &a->nodes[id];
+        if (!(node->flags & NODE_ATTRS_NEW)) {
+            continue;
+        }
+        if (m->n_new_attrs == CHUNK_NODES || chunk->bytes >= AGENT_CHUNK) {
+            return;
+        }
+        Gradb__V1__NewAttrs *attrs = chunk_alloc(chunk, 1, sizeof(*attrs));
+        if (!attrs) {
+            return;
+        }
+        gradb__v1__new_attrs__init(attrs);
+        attrs->node = id;
+        attrs->attrs = encode_attrs(chunk, node);
+        if (!attrs->attrs) {
+            return;
+        }
+        attrs->n_attrs = node->attr_count;
+        chunk->bytes += gradb__v1__new_attrs__get_packed_size(attrs) + 8;
+        m->new_attrs[m->n_new_attrs++] = attrs;
+        node->flags &= (uint16_t)~NODE_ATTRS_NEW;
+    }
+    a->attrs_new = chunk->failed;
+}
+
 /* Slots whose type or shape has changed since it was sent. Sent only at a stop: an eager framework
  * may change shapes in every step, and values carry their own. */
 static void chunk_outputs(struct chunk *chunk, struct agent *a, uint32_t sent,
@@ -635,7 +720,8 @@ int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsign
     *ret = NULL;
     bool sync = a->sync.wanted > cursor->sync;
     if (cursor->next_node >= a->published && cursor->next_late >= a->late_published &&
-        !cursor->uncommitted && !sync && !((a->outputs_new || a->inputs_new) && a->stopped)) {
+        !cursor->uncommitted && !sync &&
+        !((a->outputs_new || a->inputs_new || a->attrs_new) && a->stopped)) {
         return GD_OK;
     }
     struct chunk chunk = {0};
@@ -649,8 +735,9 @@ int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsign
         chunk_late(&chunk, a, &next, &graph);
         chunk_inputs(&chunk, a, next.next_node, &graph);
         chunk_outputs(&chunk, a, next.next_node, &graph);
+        chunk_attrs(&chunk, a, next.next_node, &graph);
     }
-    bool any = graph.n_nodes || graph.n_more_inputs || graph.n_new_outputs;
+    bool any = graph.n_nodes || graph.n_more_inputs || graph.n_new_outputs || graph.n_new_attrs;
     bool done = nodes_done && next.next_late >= a->late_published;
     graph.commit = done && (any || next.uncommitted || sync);
     if (graph.commit && sync) {

@@ -63,6 +63,7 @@ enum agent_node_flag {
     NODE_LASTS = 1 << 8,         /* gradb_lasts */
     NODE_LEFT_OUT = 1 << 9,      /* requested by Capture, but there was no memory for a copy */
     NODE_INPUTS_NEW = 1 << 10,   /* gradb_set_inputs was called since they were sent */
+    NODE_ATTRS_NEW = 1 << 11,    /* gradb_set_attr was called since they were sent */
 };
 
 enum agent_mark {                 /* of a node whose runs must be reported */
@@ -239,6 +240,7 @@ struct agent {
     size_t late_count, late_capacity, late_published;
     bool outputs_new;             /* some node has NODE_OUTPUT_NEW */
     bool inputs_new;              /* some node has NODE_INPUTS_NEW */
+    bool attrs_new;               /* some node has NODE_ATTRS_NEW */
     _Atomic gradb_node last_node; /* last node that ran in this step; 0: unknown */
 
     /* What stops the run */

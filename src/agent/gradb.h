@@ -57,9 +57,10 @@ extern "C" {
  *   1.5  gradb_try_enter
  *   1.6  gradb_try_step
  *   1.7  gradb_set_inputs
+ *   1.8  GRADB_COMPILED, gradb_set_attr
  */
 #define GRADB_VERSION_MAJOR 1
-#define GRADB_VERSION_MINOR 7
+#define GRADB_VERSION_MINOR 8
 #define GRADB_MAX_RANK      32
 
 /* The public words. `armed` is not 0 while the debugger wants reports about nodes. `changes` gets a
@@ -98,7 +99,10 @@ typedef enum gradb_kind {
     GRADB_GRADIENT,
     GRADB_ACTIVATION,
     GRADB_PARAMETER, /* an input or optimizer state */
-    GRADB_CONSTANT
+    GRADB_CONSTANT,
+    /* an operator inside compiled code, for the user to see: it has no values and is never
+     * reported. Give it no outputs; its name should begin with "compiled/". */
+    GRADB_COMPILED
 } gradb_kind;
 
 typedef enum gradb_phase {
@@ -287,6 +291,8 @@ GRADB_API void gradb_add_inputs(gradb *g, gradb_node node, const gradb_input *in
 /* Replaces all inputs of a node, if its inputs may differ from step to step. The debugger learns of
  * them at the next stop. */
 GRADB_API void gradb_set_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size_t count);
+/* Gives an attribute another value, or adds it. The debugger learns of it at the next stop. */
+GRADB_API void gradb_set_attr(gradb *g, gradb_node node, const char *name, const char *value);
 /* The memory of a slot's value. It must stay readable until the slot is bound elsewhere, unbound
  * (tensor NULL) or the handle is closed; it is read only while the training thread is inside a
  * function of libgradb. dtype and shape may differ from earlier ones. */

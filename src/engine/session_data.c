@@ -57,6 +57,9 @@ static int answer_from(struct gd_tensor *whole, const struct gd_slice *slice, in
 int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref,
                      const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
 {
+    if (gd_graph_is_compiled(session->graph, ref->node, err)) {
+        return GD_ENODATA;
+    }
     int64_t step = -1;
     struct gd_tensor *whole =
         session->state != GD_RUNNING ? gd_cache_get(session->impl->cache, ref, &step) : NULL;

@@ -150,6 +150,9 @@ int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref
     struct gd_err scratch;
 
     err = err ? err : &scratch;
+    if (gd_graph_is_compiled(session->graph, ref->node, err)) {
+        return GD_ENODATA;
+    }
     int rc =
         session->state != GD_RUNNING ? stats_from_cache(session, ref, fn, ctx, err) : GD_ENODATA;
     if (rc != GD_ENODATA) {

@@ -12,6 +12,7 @@ static void null_handle_does_nothing(void **state)
     assert_int_equal(gradb_add_node(NULL, &info), 0);
     gradb_add_inputs(NULL, 1, &input, 1);
     gradb_set_inputs(NULL, 1, &input, 1);
+    gradb_set_attr(NULL, 1, "name", "value");
     gradb_bind(NULL, 1, 0, &tensor);
     gradb_publish(NULL);
     gradb_step_begin(NULL, 1);

@@ -299,6 +299,22 @@ class Session(Case):
         self.gradb.expect("net/Loop#5")
 
 
+    def test_compiled_code_is_shown(self):
+        trainer = self.standing()
+        node = pb.Node(id=3, name="compiled/f/MatMul", type="MatMul", kind=pb.KIND_COMPILED, inputs=[pb.Input(node=1)],
+                       attrs=[pb.Attr(name="ir name", value="Default/MatMul-op0")])
+        trainer.say(graph=pb.GraphChunk(graph="net", nodes=[node], commit=True))
+        trainer.say(graph=pb.GraphChunk(graph="net", commit=True, new_attrs=[
+            pb.NewAttrs(node=3, attrs=[pb.Attr(name="counterpart", value="net/MatMul")]), pb.NewAttrs(node=9)]))
+        trainer.stand(step=2)
+        self.record("stopped", step=2)
+        self.gradb.send("info node Default/MatMul-op0")
+        record = self.record("node", node="compiled/f/MatMul")
+        self.assertEqual((record["kind"], record["inputs"][0]["node"], record["attributes"]), (
+            "compiled", "net/weight", {"ir name": "Default/MatMul-op0", "counterpart": "net/MatMul"}))
+        self.gradb.send("print compiled/f/MatMul")  # and nobody is asked
+        self.gradb.expect("is inside compiled code and has no values; its counterpart: net/MatMul")
+
     def test_the_newest_step_is_shown(self):
         trainer = self.standing()
         self.gradb.send("continue &")

@@ -177,6 +177,19 @@ const char *gd_graph_name(const struct gd_graph *graph, gd_node_id node)
     return rec ? graph_shown_name(rec) : "";
 }
 
+bool gd_graph_is_compiled(const struct gd_graph *graph, gd_node_id node, struct gd_err *err)
+{
+    struct gd_node_info info;
+
+    if (!gd_graph_node(graph, node, &info) || info.kind != GD_NODE_COMPILED) {
+        return false;
+    }
+    const char *counterpart = gd_node_attr(&info, GD_COUNTERPART);
+    gd_fail(err, GD_ENODATA, "%.300s is inside compiled code and has no values%s%.300s", info.name,
+            counterpart ? "; its counterpart: " : "", counterpart ? counterpart : "");
+    return true;
+}
+
 bool gd_graph_output(const struct gd_graph *graph, gd_node_id node, uint32_t slot,
                      struct gd_output *ret)
 {

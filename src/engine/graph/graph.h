@@ -34,8 +34,18 @@ enum gd_node_kind {
     GD_NODE_ACTIVATION,
     GD_NODE_PARAMETER, /* a graph input or optimizer state: a parameter that is not a weight */
     GD_NODE_CONSTANT,
+    GD_NODE_COMPILED, /* an operator inside compiled code: see below */
     GD_NODE_KIND_COUNT
 };
+
+/* Operators inside compiled code are shown, but they have no values and are never reported. So they
+ * are below this scope, and everything that is about values or about what runs passes them over:
+ * gd_graph_execution, gd_graph_types, the consumers of other nodes, searches by type, and selectors
+ * that do not name them. Their attribute GD_COUNTERPART names the node that computes the same where
+ * operators are watched, and the other way round. GD_IR_NAME is what the framework calls them. */
+#define GD_COMPILED_SCOPE "compiled/"
+#define GD_COUNTERPART    "counterpart"
+#define GD_IR_NAME        "ir name"
 
 struct gd_output { /* one slot */
     enum gd_dtype dtype;
@@ -134,9 +144,12 @@ void gd_graph_set_order(struct gd_graph *graph, gd_node_id node, uint32_t order)
  * GD_EINVAL: it already has input slots. */
 int gd_graph_set_slots(struct gd_graph *graph, gd_node_id node, uint32_t outputs,
                        uint32_t input_slots, struct gd_err *err);
-/* Appends an attribute. Ignored for a node that does not exist. */
+/* Appends attributes. Ignored for a node that does not exist. */
 int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_attr *attrs,
                        uint32_t count, struct gd_err *err);
+/* Gives an attribute another value, or appends it. Ignored for a node that does not exist. */
+int gd_graph_set_attr(struct gd_graph *graph, gd_node_id node, const struct gd_attr *attr,
+                      struct gd_err *err);
 /* Updates what is known about a slot (the shape of a tensor that arrived). Ignored if the slot does
  * not exist. */
 void gd_graph_set_output(struct gd_graph *graph, gd_node_id node, uint32_t slot,
@@ -168,25 +181,29 @@ bool gd_graph_is_qualified(const struct gd_graph *graph);
 bool gd_graph_any_name(const struct gd_graph *graph, gd_node_id node,
                        bool (*fn)(const void *ctx, const char *name), const void *ctx);
 const char *gd_node_attr(const struct gd_node_info *info, const char *name); /* NULL: has none */
+/* Whether a node is inside compiled code; err: says that it has no values, and what to look at. */
+bool gd_graph_is_compiled(const struct gd_graph *graph, gd_node_id node, struct gd_err *err);
 bool gd_graph_output(const struct gd_graph *graph, gd_node_id node, uint32_t slot,
                      struct gd_output *ret);
 /* A slot as users write it: "0", "in0"; false: the node has no such slot. */
 void gd_graph_slot_name(const struct gd_graph *graph, gd_node_id node, uint32_t slot, char ret[16]);
 bool gd_graph_slot_find(const struct gd_graph *graph, gd_node_id node, const char *name,
                         uint32_t *ret);
-/* Consumers of all slots; valid until the next commit or replaced subgraph. */
+/* Consumers of all slots, among them compiled ones only for a compiled node; valid until the next
+ * commit or replaced subgraph. */
 uint32_t gd_graph_consumers(const struct gd_graph *graph, gd_node_id node,
                             const struct gd_edge **ret);
 
-/* Nodes in execution order where it is known, else in the order they were sent. *count entries,
- * valid until the next commit or set_order. */
+/* Nodes in execution order where it is known, else in the order they were sent. Without compiled
+ * ones. *count entries, valid until the next commit or set_order. */
 const gd_node_id *gd_graph_execution(const struct gd_graph *graph, uint32_t *count);
 
 /* A node's place in that order; where no order is known, among the nodes that run in the order they
  * were sent, each after its dependencies. GD_NO_ORDER: it does not run. */
 uint32_t gd_graph_order(const struct gd_graph *graph, gd_node_id node);
 
-/* Exact full name, else exact wire name, else the one node whose name ends in "/NAME"; the same
+/* Exact full name, else exact wire name, else the one node whose name ends in "/NAME", of which a
+ * compiled one counts if there is no other; the same
  * within one subgraph if NAME begins with its name and a slash. GD_ENOTFOUND (with a similar name
  * if there is one), GD_EAMBIGUOUS (with two candidates). */
 int gd_graph_find(const struct gd_graph *graph, const char *name, gd_node_id *ret,

@@ -86,7 +86,7 @@ static void count_node(struct gd_graph *graph, const struct graph_node *node, ui
         graph->live_subgraphs += by;
     }
     graph->by_kind[node->kind] += by;
-    graph->type[node->type].count += by;
+    graph->type[node->type].count += node->kind == GD_NODE_COMPILED ? 0 : by;
     graph->scope[node->scope].node_count += by;
     for (uint32_t i = node->scope; i != GRAPH_NONE; i = graph->scope[i].parent) {
         graph->scope[i].total_count += by;
@@ -489,6 +489,24 @@ int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_
         graph->node[node].extra = extra;
     }
     return rc;
+}
+
+int gd_graph_set_attr(struct gd_graph *graph, gd_node_id node, const struct gd_attr *attr,
+                      struct gd_err *err)
+{
+    struct graph_extra *had = graph_live(graph, node) ? graph->node[node].extra : NULL;
+
+    for (uint32_t i = 0; had && i < had->attr_count; i++) {
+        if (strcmp(had->attrs[i].name, attr->name) != 0) {
+            continue;
+        }
+        const char *value = graph_text(graph, attr->value, strlen(attr->value), err);
+        if (value) {
+            had->attrs[i].value = value;
+        }
+        return value ? GD_OK : err->code;
+    }
+    return gd_graph_add_attrs(graph, node, attr, 1, err);
 }
 
 int gd_graph_set_slots(struct gd_graph *graph, gd_node_id node, uint32_t outputs,

@@ -8,6 +8,14 @@
 
 /* ---- the consumers' index -------------------------------------------------------------------- */
 
+/* Whether the edge from `producer` to `consumer` is in the index: see GD_NODE_COMPILED. */
+static bool is_consumer(const struct gd_graph *graph, const struct graph_node *consumer,
+                        gd_node_id producer)
+{
+    return graph_live(graph, producer) &&
+           (consumer->kind != GD_NODE_COMPILED || graph->node[producer].kind == GD_NODE_COMPILED);
+}
+
 static void count_consumers(struct gd_graph *graph, uint64_t *total)
 {
     *total = 0;
@@ -16,7 +24,7 @@ static void count_consumers(struct gd_graph *graph, uint64_t *total)
         const struct graph_node *node = &graph->node[i];
 
         for (uint32_t k = 0; k < (node->gone ? 0 : node->input_count); k++) {
-            if (graph_live(graph, node->inputs[k].node)) {
+            if (is_consumer(graph, node, node->inputs[k].node)) {
                 graph->run[node->inputs[k].node].cap++;
                 ++*total;
             }
@@ -36,7 +44,7 @@ static void fill_consumers(struct gd_graph *graph, struct gd_edge *block)
         for (uint32_t k = 0; k < (node->gone ? 0 : node->input_count); k++) {
             const struct gd_edge *input = &node->inputs[k];
 
-            if (graph_live(graph, input->node)) {
+            if (is_consumer(graph, node, input->node)) {
                 struct graph_run *run = &graph->run[input->node];
 
                 run->edges[run->count++] =
@@ -112,7 +120,7 @@ static int append_inputs(struct gd_graph *graph, gd_node_id node, uint32_t first
         struct gd_edge edge = rec->inputs[k];
         gd_node_id producer = edge.node;
 
-        if (!graph_live(graph, producer)) {
+        if (!is_consumer(graph, rec, producer)) {
             continue;
         }
         edge.node = node;
@@ -339,7 +347,7 @@ const gd_node_id *gd_graph_execution(const struct gd_graph *graph, uint32_t *cou
         return NULL;
     }
     for (uint32_t i = 0; i < graph->node_count; i++) {
-        if (!graph->node[i].gone) {
+        if (!graph->node[i].gone && graph->node[i].kind != GD_NODE_COMPILED) {
             sorted = sorted &&
                      (n == 0 || graph->node[lazy->execution[n - 1]].order <= graph->node[i].order);
             lazy->execution[n++] = i;
@@ -361,7 +369,11 @@ static bool make_positions(const struct gd_graph *graph)
     uint32_t count, next = 0;
     const gd_node_id *node = gd_graph_execution(graph, &count);
 
-    lazy->position = node ? malloc(((size_t)graph->node_count + 1) * sizeof(uint32_t)) : NULL;
+    size_t bytes = ((size_t)graph->node_count + 1) * sizeof(uint32_t);
+    lazy->position = node ? malloc(bytes) : NULL;
+    if (lazy->position) {
+        memset(lazy->position, 0xff, bytes); /* GD_NO_ORDER */
+    }
     for (uint32_t i = 0; lazy->position && i < count; i++) {
         unsigned kind = graph->node[node[i]].kind;
         bool runs = kind != GD_NODE_WEIGHT && kind != GD_NODE_PARAMETER && kind != GD_NODE_CONSTANT;

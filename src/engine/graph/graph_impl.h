@@ -53,7 +53,7 @@ struct graph_name_chunk {
 
 struct graph_extra {       /* fields that most nodes lack */
     const char *wire_name; /* NULL: the name */
-    const struct gd_attr *attrs;
+    struct gd_attr *attrs;
     uint32_t attr_count;
     uint32_t input_slots;
     uint32_t stack;        /* GRAPH_NONE: no stack */

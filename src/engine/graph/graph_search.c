@@ -271,7 +271,9 @@ int gd_graph_search_type(const struct gd_graph *graph, const char *type, gd_node
         any = any || wanted[i];
     }
     for (gd_node_id i = 0; any && rc == GD_OK && i < graph->node_count; i++) {
-        if (wanted[graph->node[i].type] && !graph->node[i].gone) {
+        const struct graph_node *node = &graph->node[i];
+
+        if (wanted[node->type] && !node->gone && node->kind != GD_NODE_COMPILED) {
             rc = fn(ctx, i);
         }
     }
@@ -302,6 +304,7 @@ struct suffix_search {
     const char *name;
     size_t len;
     uint32_t subgraph; /* GD_NO_SUBGRAPH: any */
+    bool compiled;     /* only compiled nodes, else only others */
     gd_node_id found[2];
     int count;
     gd_node_id near; /* contains the text, case ignored */
@@ -312,6 +315,9 @@ static int match_suffix(void *ctx, gd_node_id id)
     struct suffix_search *search = ctx;
     const struct graph_node *node = &search->graph->node[id];
 
+    if ((node->kind == GD_NODE_COMPILED) != search->compiled) {
+        return 0;
+    }
     if (search->near == GD_NO_NODE) {
         search->near = id;
     }
@@ -441,6 +447,10 @@ int gd_graph_find(const struct gd_graph *graph, const char *name, gd_node_id *re
 
     search.count = find_exact(graph, name, len, search.found);
     if (search.count == 0 && len > 0) {
+        gd_graph_search_name(graph, name, match_suffix, &search);
+    }
+    if (search.count == 0 && len > 0 && graph->by_kind[GD_NODE_COMPILED] > 0) {
+        search.compiled = true;
         gd_graph_search_name(graph, name, match_suffix, &search);
     }
     if (search.count == 0) {

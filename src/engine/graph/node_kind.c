@@ -12,6 +12,7 @@ static const char *const kind_names[GD_NODE_KIND_COUNT] = {
     [GD_NODE_ACTIVATION] = "activation",
     [GD_NODE_PARAMETER] = "parameter",
     [GD_NODE_CONSTANT] = "constant",
+    [GD_NODE_COMPILED] = "compiled",
 };
 
 static const char *const activation_types[] = {

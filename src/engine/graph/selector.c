@@ -13,6 +13,7 @@ struct picked {
     struct gd_graph *graph;
     unsigned char *bits;
     bool value;             /* what a match sets: true, or false for an except term */
+    bool compiled;          /* the term may mean compiled nodes */
     const char *activation; /* TERM_ACTIVATION: a glob for the type */
 };
 
@@ -20,7 +21,12 @@ static int pick_node(void *ctx, gd_node_id node)
 {
     struct picked *picked = ctx;
     unsigned char bit = (unsigned char)(1U << (node % 8));
+    struct gd_node_info info;
 
+    if (!picked->compiled && gd_graph_node(picked->graph, node, &info) &&
+        info.kind == GD_NODE_COMPILED) {
+        return 0;
+    }
     if (picked->value) {
         picked->bits[node / 8] |= bit;
     } else {
@@ -248,6 +254,7 @@ static gd_scope_id scope_by_suffix(const struct gd_graph *graph, const char *tex
         size_t name_len = strlen(info.name);
 
         if (name_len > len && info.name[name_len - len - 1] == '/' && info.total_count &&
+            strncmp(info.name, GD_COMPILED_SCOPE, strlen(GD_COMPILED_SCOPE)) != 0 &&
             memcmp(info.name + name_len - len, text, len) == 0) {
             if (found != GD_NO_SCOPE) {
                 return GD_NO_SCOPE;
@@ -256,6 +263,15 @@ static gd_scope_id scope_by_suffix(const struct gd_graph *graph, const char *tex
         }
     }
     return found;
+}
+
+/* The end of a name waits for a node that runs. */
+static bool is_ending_of_compiled(const struct gd_graph *graph, gd_node_id node, const char *text)
+{
+    struct gd_node_info info;
+
+    return gd_graph_node(graph, node, &info) && info.kind == GD_NODE_COMPILED &&
+           strcmp(info.name, text) != 0 && strcmp(info.wire_name, text) != 0;
 }
 
 static int pick_name(struct picked *picked, const struct term *term, struct gd_err *err)
@@ -278,9 +294,10 @@ static int pick_name(struct picked *picked, const struct term *term, struct gd_e
         len--;
     }
     int rc = scope_only ? GD_ENOTFOUND : gd_graph_find(picked->graph, term->text, &node, err);
-    if (rc == GD_OK) {
+    if (rc == GD_OK && !is_ending_of_compiled(picked->graph, node, term->text)) {
         return pick_node(picked, node);
     }
+    rc = rc == GD_OK ? gd_fail(err, GD_ENOTFOUND, "there is no node '%.150s'", term->text) : rc;
     gd_scope_id scope =
         rc == GD_ENOTFOUND ? scope_by_suffix(picked->graph, term->text, len) : GD_NO_SCOPE;
     if (scope != GD_NO_SCOPE) {
@@ -325,11 +342,21 @@ void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *grap
     }
 }
 
+/* A name, or a pattern that begins with their scope. */
+static bool may_be_compiled(const struct term *term)
+{
+    return term->kind == TERM_QUOTED ||
+           (term->kind == TERM_NAME &&
+            (!gd_glob_is_pattern(term->text) ||
+             strncmp(term->text, GD_COMPILED_SCOPE, strlen(GD_COMPILED_SCOPE)) == 0));
+}
+
 static int pick_term(struct picked *picked, const struct term *term, struct gd_err *err)
 {
     int rc = GD_OK;
 
     picked->value = !term->except;
+    picked->compiled = may_be_compiled(term);
     switch (term->kind) {
     case TERM_NAME:
     case TERM_QUOTED: return pick_name(picked, term, err);
@@ -371,6 +398,9 @@ static bool term_goes_by_node(const struct term *term, const struct gd_graph *gr
 static bool term_matches(const struct term *term, struct gd_graph *graph, gd_node_id node,
                          const struct gd_node_info *info)
 {
+    if (info->kind == GD_NODE_COMPILED && !may_be_compiled(term)) {
+        return false;
+    }
     switch (term->kind) {
     case TERM_NAME: return glob_matches(term->text, strchr(term->text, '/') == NULL, graph, node);
     case TERM_REGEX: return gd_graph_any_name(graph, node, regex_fits, &term->regex);

@@ -17,6 +17,9 @@
  *   type:ReLU        by type: a glob, case ignored
  *   at:FILE[:LINE]   by a line of the stack; the file by the end of its path
  *   "..."            a literal name, whatever it contains: a '/' in front, ',' or '|' in it
+ *
+ * Compiled nodes are selected by a whole NAME, by a SCOPE, or by a GLOB that begins with
+ * "compiled/".
  */
 #ifndef GD_ENGINE_SELECTOR_H
 #define GD_ENGINE_SELECTOR_H

@@ -74,7 +74,8 @@ static bool grow_cover(struct gd_watching *w, struct watch_cover *cover, gd_node
     }
     for (gd_node_id node = first; node < gd_graph_node_limit(graph); node++) {
         if (gd_selector_matches(selector, graph, node) && gd_graph_node(graph, node, &info) &&
-            info.kind != GD_NODE_CONSTANT && !append_node(cover, node)) {
+            info.kind != GD_NODE_CONSTANT && info.kind != GD_NODE_COMPILED &&
+            !append_node(cover, node)) {
             return false;
         }
     }

@@ -30,9 +30,14 @@ int gd_watchpoint_nodes(const struct gd_watchpoint *watch, struct gd_session *se
     }
     for (size_t i = 0; i < all; i++) {
         struct gd_node_info info;
-        if (gd_graph_node(session->graph, nodes[i], &info) && info.kind != GD_NODE_CONSTANT) {
+        if (gd_graph_node(session->graph, nodes[i], &info) && info.kind != GD_NODE_CONSTANT &&
+            info.kind != GD_NODE_COMPILED) {
             nodes[kept++] = nodes[i];
         }
+    }
+    if (kept == 0 && all > 0 && gd_graph_is_compiled(session->graph, nodes[0], err)) {
+        free(nodes);
+        return GD_ENODATA;
     }
     *ret = nodes;
     *count = kept;

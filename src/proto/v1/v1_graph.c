@@ -76,6 +76,8 @@ static int convert_notes(const Gradb__V1__Node *m, struct gd_arena *arena,
         attrs[i].value = m->attrs[i]->value;
         if (strcmp(attrs[i].name, "phase") == 0) {
             phase = "";
+        } else if (strcmp(attrs[i].name, GD_IR_NAME) == 0) {
+            desc->wire_name = attrs[i].value; /* users may write it, too */
         }
     }
     desc->attrs = attrs;
@@ -227,6 +229,23 @@ static int change_outputs(struct v1_target *t, const Gradb__V1__GraphChunk *chun
     return GD_OK;
 }
 
+/* ---- attributes ------------------------------------------------------------------------------ */
+
+static int change_attrs(struct v1_target *t, const Gradb__V1__NewAttrs *m, struct gd_err *err)
+{
+    gd_node_id node = v1_graph_node(t, m->node);
+    int rc = GD_OK;
+    if (m->n_attrs > MAX_NOTES) {
+        return gd_fail(err, GD_EPROTO, "node %u has more than %d new attributes", m->node,
+                       MAX_NOTES);
+    }
+    for (size_t i = 0; rc == GD_OK && node != GD_NO_NODE && i < m->n_attrs; i++) {
+        struct gd_attr attr = {.name = m->attrs[i]->name, .value = m->attrs[i]->value};
+        rc = gd_graph_set_attr(t->base.session->graph, node, &attr, err);
+    }
+    return rc;
+}
+
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
 static int enter_subgraph(struct v1_target *t, const Gradb__V1__GraphChunk *chunk,
@@ -287,6 +306,9 @@ int v1_graph_chunk(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, size
     }
     if (rc == GD_OK) {
         rc = change_outputs(t, chunk, err);
+    }
+    for (size_t i = 0; rc == GD_OK && i < chunk->n_new_attrs; i++) {
+        rc = change_attrs(t, chunk->new_attrs[i], err);
     }
     gd_progress_at(t->graph_progress, t->wire_count);
     if (rc != GD_OK || !chunk->commit) {

@@ -245,11 +245,12 @@ const char *inspect_double(struct command_call *call, double value)
 
 const char *inspect_outputs(struct command_call *call, gd_node_id node)
 {
-    struct gd_node_info info;
+    struct gd_node_info info = {0};
     struct gd_output output;
     struct gd_graph *graph = call->session->graph;
     if (!gd_graph_node(graph, node, &info) || !gd_graph_output(graph, node, 0, &output)) {
-        return "";
+        const char *declared = gd_node_attr(&info, "output");
+        return info.kind == GD_NODE_COMPILED && declared ? out_safe(call, declared) : "";
     }
     const char *text = inspect_printf(call, "%s %s", gd_dtype_name(output.dtype),
                                       inspect_shape(call, &output.shape));

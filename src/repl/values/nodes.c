@@ -50,6 +50,20 @@ static bool is_plain(const char *text)
            strncmp(text, "at:", 3) != 0;
 }
 
+struct search {
+    const struct gd_graph *graph;
+    struct node_list *list;
+    bool compiled; /* which nodes are added: compiled ones come last */
+};
+
+static int add_found(void *ctx, gd_node_id node)
+{
+    const struct search *search = ctx;
+    return gd_graph_is_compiled(search->graph, node, NULL) == search->compiled
+               ? node_list_add(search->list, node)
+               : 0;
+}
+
 int nodes_search(struct command_call *call, const char *text, struct node_list *ret,
                  struct gd_err *err)
 {
@@ -61,8 +75,11 @@ int nodes_search(struct command_call *call, const char *text, struct node_list *
         }
         return rc;
     }
+    struct search search = {.graph = call->session->graph, .list = ret};
     *ret = (struct node_list){0};
-    gd_graph_search_name(call->session->graph, text, node_list_add, ret);
+    gd_graph_search_name(search.graph, text, add_found, &search);
+    search.compiled = true;
+    gd_graph_search_name(search.graph, text, add_found, &search);
     if (ret->failed) {
         node_list_deinit(ret);
         return gd_fail_nomem(err);
@@ -93,7 +110,7 @@ static bool never_runs(const struct gd_session *session, gd_node_id node)
     struct gd_node_info info;
     return gd_session_is_live(session) && gd_graph_node(session->graph, node, &info) &&
            (info.kind == GD_NODE_WEIGHT || info.kind == GD_NODE_PARAMETER ||
-            info.kind == GD_NODE_CONSTANT) &&
+            info.kind == GD_NODE_CONSTANT || info.kind == GD_NODE_COMPILED) &&
            gd_graph_order(session->graph, node) == GD_NO_ORDER;
 }
 
@@ -120,6 +137,9 @@ int nodes_must_run(struct command_call *call, gd_node_id node, struct gd_err *er
 {
     if (!never_runs(call->session, node)) {
         return GD_OK;
+    }
+    if (gd_graph_is_compiled(call->session->graph, node, err)) {
+        return GD_EINVAL;
     }
     const char *name = out_safe(call, gd_graph_name(call->session->graph, node));
     const char *reads = find_consumer(call, node, false),

@@ -204,6 +204,9 @@ int value_declared(struct command_call *call, const struct value *value, enum gd
     }
     struct gd_output output;
     const struct gd_tensor_ref *ref = &value->arg.ref;
+    if (gd_graph_is_compiled(call->session->graph, ref->node, err)) {
+        return GD_ENODATA;
+    }
     if (!gd_graph_output(call->session->graph, ref->node, ref->slot, &output)) {
         return gd_fail(err, GD_ENODATA, "%.300s has no output %u",
                        gd_graph_name(call->session->graph, ref->node), ref->slot);

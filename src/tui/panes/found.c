@@ -121,7 +121,7 @@ static int mark_kinds(const struct gd_graph *graph, const char *text, struct mar
                ? GD_OK
                : gd_fail(err, GD_EINVAL,
                          "unknown kind \"%.20s\"; kinds: weight, gradient, activation, parameter, "
-                         "constant, other",
+                         "constant, other, compiled",
                          text);
 }
 

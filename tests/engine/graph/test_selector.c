@@ -463,7 +463,70 @@ static void test_parts(void **state)
     gd_graph_destroy(graph);
 }
 
+static void test_compiled(void **state)
+{
+    static const struct {
+        const char *text, *result;
+    } named[] = {
+        {"all", "abcdefgh"},         {"type:Conv2D", "ac"},
+        {"*onv2D-op1", "a"},         {"/Conv2D-op1/", "a"},
+        {"compiled", "i"},           {"compiled/f/Conv2D-op1", "i"},
+        {"compiled/*Conv2D*", "i"},  {"\"compiled/f/Conv2D-op1\"", "i"},
+        {"Default/net/conv1", "ab"}, {"all except weights with compiled", "abcefghi"},
+    };
+    struct gd_graph *graph = make_graph();
+    struct gd_node_desc desc = {.name = "compiled/f/Conv2D-op1",
+                                .type = "Conv2D",
+                                .kind = GD_NODE_COMPILED,
+                                .order = GD_NO_ORDER};
+
+    assert_ok(gd_graph_add(graph, &desc, NULL, NULL));
+    assert_ok(gd_graph_commit(graph, NULL));
+    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+        struct gd_selector *selector;
+        gd_node_id *found = NULL;
+        size_t count = 0;
+        char text[NODES + 2];
+
+        assert_ok(gd_selector_parse(named[i].text, &selector, NULL));
+        assert_ok(gd_selector_resolve(selector, graph, &found, &count, NULL));
+        spell_ids(found, count, text);
+        assert_string_equal(text, named[i].result);
+        free(found);
+        gd_selector_destroy(selector);
+    }
+    gd_graph_destroy(graph);
+}
+
+/* The end of a name waits for a node that runs. */
+static void test_ending_of_compiled(void **state)
+{
+    struct gd_graph *graph;
+    struct gd_selector *selector;
+    gd_node_id *found = NULL;
+    size_t count = 0;
+    struct gd_node_desc desc = {.name = "compiled/f/ReLU",
+                                .type = "ReLU",
+                                .kind = GD_NODE_COMPILED,
+                                .wire_name = "Default/ReLU-op0"};
+
+    assert_ok(gd_graph_create(0, &graph, NULL));
+    assert_ok(gd_graph_add(graph, &desc, NULL, NULL));
+    assert_ok(gd_graph_commit(graph, NULL));
+    assert_ok(gd_selector_parse("f/ReLU", &selector, NULL));
+    assert_int_equal(gd_selector_resolve(selector, graph, &found, &count, NULL), GD_ENOTFOUND);
+    gd_selector_destroy(selector);
+    assert_ok(gd_selector_parse("Default/ReLU-op0", &selector, NULL));
+    assert_ok(gd_selector_resolve(selector, graph, &found, &count, NULL));
+    assert_int_equal(count, 1);
+    free(found);
+    gd_selector_destroy(selector);
+    gd_graph_destroy(graph);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_compiled),
+    cmocka_unit_test(test_ending_of_compiled),
     cmocka_unit_test(test_cases),
     cmocka_unit_test(test_ambiguous),
     cmocka_unit_test(test_odd_names),

@@ -83,7 +83,8 @@ static void show_node(struct command_call *call, gd_node_id node, const struct g
         "  type        {node_type}, {kind}[, order {at}][, graph {graph}]\n"
         "[{!own}  wire name   {wire_name}\n]",
         OUT_IF(info->order != GD_NO_ORDER, OUT_TEXT("at", inspect_printf(call, "%u", info->order))),
-        OUT_BOOL("own", strcmp(info->wire_name, info->own_name) == 0));
+        OUT_BOOL("own", strcmp(info->wire_name, info->own_name) == 0 ||
+                            info->kind == GD_NODE_COMPILED)); /* its attribute */
     show_outputs(call, record, node, info);
     show_edges(call, out_list(record, "inputs"), "input", info->inputs, info->input_count, true);
     show_edges(call, out_list(record, "consumers"), "used by", consumers, count, false);

@@ -64,6 +64,7 @@ static const char *kinds_text(struct command_call *call, const struct gd_graph_c
         {GD_NODE_PARAMETER, "other parameter", "other parameters"},
         {GD_NODE_CONSTANT, "constant", "constants"},
         {GD_NODE_OTHER, "other", "other"},
+        {GD_NODE_COMPILED, "compiled", "compiled"},
     };
     const char *text = "";
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
