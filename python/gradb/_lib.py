@@ -17,7 +17,7 @@ BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64 = range(1, 10)
 FLOAT16, FLOAT32, FLOAT64 = 10, 11, 12
 BFLOAT16, COMPLEX64, COMPLEX128 = 14, 15, 16
 # enum gradb_kind
-AUTO, OTHER, WEIGHT, GRADIENT, ACTIVATION, PARAMETER, CONSTANT = range(7)
+AUTO, OTHER, WEIGHT, GRADIENT, ACTIVATION, PARAMETER, CONSTANT, COMPILED = range(8)
 # enum gradb_phase
 NO_PHASE, FORWARD, BACKWARD, OPTIMIZER = range(4)
 # bits of gradb_wants
@@ -159,6 +159,7 @@ _ADDED = {
     "gradb_heed": (None, [_HANDLE]),
     "gradb_raised": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
     "gradb_set_inputs": (None, [_HANDLE, ctypes.c_uint32, ctypes.POINTER(Input), ctypes.c_size_t]),
+    "gradb_set_attr": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_char_p]),
     "gradb_stop_at": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
 }
 

@@ -11,7 +11,7 @@ import weakref
 import mindspore
 
 from .. import _lib
-from . import exceptions, hooks, operators, ranks, values, words  # noqa: F401: words registers its commands
+from . import compiled, exceptions, hooks, operators, ranks, values, words  # noqa: F401: words registers its commands
 from .graph import Graph
 from .overflow import Overflows
 from .parameters import Parameters
@@ -54,6 +54,7 @@ class Agent:
         self.parameters = Parameters(self)
         self.steps = Steps(self)
         self.scaler = Scaler(self)
+        self.compiled = compiled.Compiled(self)
         self.hooks = hooks.Hooks(self)
         self.exceptions = exceptions.Exceptions(self)
 

@@ -14,8 +14,9 @@ _NO_TENSOR = _lib.Tensor(_lib.FLOAT32, 0, None, None, None)
 
 class Node:
     """A node. get: returns its tensor at any time, for one whose value lasts; step: the last one in which it ran;
-    structs: of its outputs, for libgradb, and shapes: what they were made for, see operators."""
-    __slots__ = ("id", "name", "kind", "operator", "phase", "get", "step", "edges", "shapes", "structs")
+    shape: (type, lengths) of its first output, None: unknown; structs: of its outputs, for libgradb, and shapes:
+    what they were made for, see operators."""
+    __slots__ = ("id", "name", "kind", "operator", "phase", "get", "step", "edges", "shape", "shapes", "structs")
 
     def __init__(self, number, name, kind, operator, phase):
         self.id = number
@@ -26,7 +27,7 @@ class Node:
         self.get = None
         self.step = 0
         self.edges = ()
-        self.shapes = self.structs = None
+        self.shape = self.shapes = self.structs = None
 
 
 class Graph:
@@ -61,8 +62,12 @@ class Graph:
         number = self._library.gradb_add_node(self._handle, ctypes.byref(info))
         if number == 0:
             return None
-        node = self.nodes[name] = self.by_id[number] = Node(number, name, kind, operator, phase)
+        node = self.nodes[name] = Node(number, name, kind, operator, phase)
+        if kind != _lib.COMPILED:  # those have no values
+            self.by_id[number] = node
         node.edges = tuple(inputs)
+        if outputs and outputs[0] is not None:
+            node.shape = outputs[0].dtype, tuple(outputs[0].shape[:outputs[0].rank])
         self.grown = True
         return node
 
@@ -74,6 +79,10 @@ class Graph:
             change = getattr(self._library, "gradb_set_inputs", None)
             if change is not None:
                 change(self._handle, node.id, *_inputs(inputs))
+
+    def set_attr(self, node, name, value):
+        """Gives a node's attribute a value."""
+        self._library.gradb_set_attr(self._handle, node.id, _lib.text(name), _lib.text(value))
 
     def add_lasting(self, name, kind, operator, get, tensor, *, attrs=(), phase=_lib.NO_PHASE, inputs=()):
         """A node whose only value is what get() returns at any time. tensor: for its type and shape."""

@@ -36,6 +36,7 @@ class Hooks:
         self.inside = False
         self.compiled = False
         self.optimizing = False
+        self._phase = ""    # MindSpore's name of what the last function with @jit was compiled to
         self._thread = threading.get_ident()
         self._wrapped = []  # (class, name, original or None, wrapper)
 
@@ -47,6 +48,7 @@ class Hooks:
             self._wrap(kind, "__call__", self._optimizer(vars(kind).get("__call__", cell)))
             self._wrap(kind, "__init__", self._made(kind.__init__))
         self._wrap(api._JitExecutor, "__call__", self._jit(api._JitExecutor.__call__))
+        self._wrap(api._JitExecutor, "compile", self._compile(api._JitExecutor.compile))
         self._wrap(api._PyNativeExecutor, "end_graph", self._end_graph(api._PyNativeExecutor.end_graph))
         self._wrap(api._PyNativeExecutor, "grad", self._grad(api._PyNativeExecutor.grad))
         for name in ("train", "fit"):
@@ -119,7 +121,7 @@ class Hooks:
     def _outermost(self, original, called, args, kwargs, flat=True, compiled=False):
         """Runs an outermost call; afterwards a step may end. Only the debugger's end of the training is raised."""
         steps = self.agent.steps
-        self.inside, self.compiled = True, False
+        self.inside, self.compiled, self._phase = True, False, ""
         try:
             steps.call_begins(called)
             if compiled:
@@ -130,6 +132,8 @@ class Hooks:
             result = original(called, *args, **kwargs) if flat else original(called, args, kwargs)
         finally:
             self.inside = False
+        if compiled or not flat:
+            self.agent.compiled.ran(called, self._phase)
         steps.call_ended(called, result, self.compiled)
         return result
 
@@ -142,9 +146,21 @@ class Hooks:
                 return original(executor, *args, **kwargs)
             if hooks.inside:
                 hooks._runs_compiled()
-                return original(executor, *args, **kwargs)
+                hooks._phase = ""
+                result = original(executor, *args, **kwargs)
+                hooks.agent.compiled.ran(executor, hooks._phase)
+                return result
             return hooks._outermost(original, executor, args, kwargs, compiled=True)
         return __call__
+
+    def _compile(self, original):
+        hooks = self
+
+        @functools.wraps(original)
+        def compile(*args, **kwargs):
+            hooks._phase = original(*args, **kwargs)
+            return hooks._phase
+        return compile
 
     def _made(self, original):
         hooks = self

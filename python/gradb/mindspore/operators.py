@@ -57,6 +57,7 @@ class Looking:
         self._unqueued = False  # gradb has turned the queue of operators off
         self.rehearses = False
         self.rehearsal = 0.0
+        self.rehearsed = ()    # forward nodes of the rehearsal in this outermost call
         self.off = 0
         self._handles = []
 
@@ -65,6 +66,7 @@ class Looking:
     def begin(self, called):
         """An outermost call begins. From here on operators are dispatched to us, unless calls are compiled."""
         self._path = self.agent.parameters.path_of(called) or ""
+        self.rehearsed = ()
         if not self._pushed and not hooks.is_graph_mode():
             self._pushed = True
             _push(self._mode)
@@ -96,7 +98,7 @@ class Looking:
     def rehearse(self, run, called):
         """Calls run(), which is compiled code in Python, uncompiled, and restores what it changed. Does nothing but say
         why where that could harm the training."""
-        begun = time.process_time()
+        begun, ran = time.process_time(), len(self._ran)
         before = mindspore.get_context("mode"), os.environ.get(hooks.JIT), self._pushed
         changed = _all_changed_by(self.agent, called)
         why_not = _why_not(changed)
@@ -113,6 +115,7 @@ class Looking:
                 _push(self._mode)
             self._unqueue()
             self.agent.scaler.rehearsed(called, run())
+            self.rehearsed = [node for _, node in self._ran[ran:]]
         except Exception as error:
             self.agent.say("its operators are not seen in step %d, which cannot run uncompiled: %s: %s" % (
                 self.agent.steps.step, type(error).__name__, str(error).strip().split("\n", 1)[0]))

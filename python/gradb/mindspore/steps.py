@@ -55,6 +55,7 @@ class Steps:
         """Ends the step and begins the next one. Raises Ended when the debugger ends the training."""
         agent = self.agent
         agent.stop_looking()
+        agent.compiled.tell()
         agent.graph.publish()
         if agent.connected():
             self._tell()
