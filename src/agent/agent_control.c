@@ -212,8 +212,8 @@ void agent_control_clear(struct agent *a)
     agent_watch_clear(a);
     if (a->break_count || a->capturing.count || a->kept.count || a->kept.asked_count) {
         for (uint32_t id = 1; id < a->node_count; id++) {
-            a->nodes[id].flags &=
-                NODE_OUTPUT_NEW | NODE_INPUTS_NEW | NODE_ATTRS_NEW | NODE_LASTS | NODE_LEFT_OUT;
+            a->nodes[id].flags &= NODE_OUTPUT_NEW | NODE_INPUTS_NEW | NODE_ATTRS_NEW | NODE_LASTS |
+                                  NODE_LEFT_OUT | NODE_MOMENTARY;
         }
     }
     a->break_count = 0;

@@ -404,7 +404,7 @@ void gradb_bind(gradb *g, gradb_node node, unsigned slot, const gradb_tensor *te
     pthread_mutex_unlock(&a->lock);
 }
 
-void gradb_lasts(gradb *g, gradb_node node)
+static void set_flag(gradb *g, gradb_node node, enum agent_node_flag flag)
 {
     struct agent *a = agent_of(g);
     if (!agent_usable(a)) {
@@ -413,9 +413,19 @@ void gradb_lasts(gradb *g, gradb_node node)
     agent_table_lock(a);
     struct agent_node *n = agent_node_at(a, node);
     if (n) {
-        n->flags |= NODE_LASTS;
+        n->flags = (uint16_t)(n->flags | flag);
     }
     pthread_mutex_unlock(&a->lock);
+}
+
+void gradb_lasts(gradb *g, gradb_node node)
+{
+    set_flag(g, node, NODE_LASTS);
+}
+
+void gradb_momentary(gradb *g, gradb_node node)
+{
+    set_flag(g, node, NODE_MOMENTARY);
 }
 
 void gradb_publish(gradb *g)

@@ -64,6 +64,7 @@ enum agent_node_flag {
     NODE_LEFT_OUT = 1 << 9,      /* requested by Capture, but there was no memory for a copy */
     NODE_INPUTS_NEW = 1 << 10,   /* gradb_set_inputs was called since they were sent */
     NODE_ATTRS_NEW = 1 << 11,    /* gradb_set_attr was called since they were sent */
+    NODE_MOMENTARY = 1 << 12,    /* gradb_momentary */
 };
 
 enum agent_mark {                 /* of a node whose runs must be reported */

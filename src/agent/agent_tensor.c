@@ -44,10 +44,10 @@ static int64_t value_step(const struct agent *a, uint32_t id, const struct agent
 }
 
 /* Parameters and constants have a value before anything runs; the optimizer writes parameters. */
-static int64_t parameter_step(const struct agent *a)
+static int64_t parameter_step(const struct agent *a, const struct agent_node *node)
 {
     int64_t step = PEEK(a->step);
-    bool inside = PEEK(a->in_step) != 0;
+    bool inside = PEEK(a->in_step) != 0 && !(node->flags & NODE_MOMENTARY);
     uint32_t phase = PEEK(a->phase);
     return inside && phase < GRADB_OPTIMIZER ? step - 1 : step;
 }
@@ -57,7 +57,7 @@ int64_t agent_guess_step(const struct agent *a, uint32_t id, bool previous)
     const struct agent_node *node = &a->nodes[id];
     int64_t step = PEEK(a->step) - 1;
     if (!previous) {
-        step = node->phase == 0 ? parameter_step(a) : value_step(a, id, node);
+        step = node->phase == 0 ? parameter_step(a, node) : value_step(a, id, node);
     }
     return step > 0 || (!previous && node->phase == 0) ? step : -1;
 }
@@ -121,7 +121,7 @@ static int locate_current(const struct agent *a, uint32_t id, uint32_t number,
         return CODE(UNSUPPORTED);
     }
     from_slot(slot, ret);
-    ret->step = node->phase == 0 ? parameter_step(a) : value_step(a, id, node);
+    ret->step = node->phase == 0 ? parameter_step(a, node) : value_step(a, id, node);
     if (node->phase != 0 && ret->step == 0) {
         snprintf(text, TEXT, "no value yet: %.110s has not run", node->name);
         return CODE(NO_VALUE);

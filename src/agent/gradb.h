@@ -58,9 +58,10 @@ extern "C" {
  *   1.6  gradb_try_step
  *   1.7  gradb_set_inputs
  *   1.8  GRADB_COMPILED, gradb_set_attr
+ *   1.9  gradb_momentary
  */
 #define GRADB_VERSION_MAJOR 1
-#define GRADB_VERSION_MINOR 8
+#define GRADB_VERSION_MINOR 9
 #define GRADB_MAX_RANK      32
 
 /* The public words. `armed` is not 0 while the debugger wants reports about nodes. `changes` gets a
@@ -300,6 +301,11 @@ GRADB_API void gradb_bind(gradb *g, gradb_node node, unsigned slot, const gradb_
 /* The node's values outlive the current step, and the source can locate them at its end. So nothing
  * needs to be copied or passed in when the node has run. */
 GRADB_API void gradb_lasts(gradb *g, gradb_node node);
+/* The node has no phase, but its value may change in any of them, like the statistics of a
+ * normalization: what is read of it inside a step is of that step. The values of other nodes
+ * without a phase, parameters and the state of optimizers, are of the previous step until the
+ * optimizer runs. */
+GRADB_API void gradb_momentary(gradb *g, gradb_node node);
 /* Makes the nodes added so far visible to the debugger. Call it again after the graph has grown. */
 GRADB_API void gradb_publish(gradb *g);
 

@@ -73,6 +73,13 @@ class Control(minds.Case):
         for one, other in zip(gradient, moment):
             self.assertAlmostEqual(one / 10, other, places=6)
 
+    def test_a_statistic_is_of_the_step_in_which_its_operator_has_run(self):
+        said = self.styles("pynative", "own", "step 2", "next", "next", "print net/norm/moving_mean",
+                           "print net/fc1/bias")
+        self.assertIn("step 3, net/norm/BatchNorm (BatchNorm)\n", said)
+        self.assertEqual(re.findall(r"^\$\d = (.*)$", said, re.M),
+                         ["net/norm/moving_mean:0", "net/fc1/bias:0, of step 2 (now at step 3)"])
+
     def test_a_compiled_step_has_no_gradient_until_operators_are_watched(self):
         done = self.gradb([self.script("styles.py"), "graph", "jitted"], "step 2", "print net/fc2/bias.grad")
         self.assertEqual(done.returncode, 1)

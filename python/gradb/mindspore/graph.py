@@ -91,6 +91,8 @@ class Graph:
         if node is not None and node.get is None:
             node.get = get
             self._library.gradb_lasts(self._handle, node.id)
+            if operator == "Buffer":
+                self._library.gradb_momentary(self._handle, node.id)
         return node
 
     def publish(self):

@@ -26,8 +26,10 @@ class Parameters:
             self.add_parameter(parameter, known.path + "/" + key, members.Held(known, parameter, *place))
         for key, buffer in module._buffers.items():
             if isinstance(buffer, torch.Tensor) and self.graph.holder(buffer) is None:
-                self._add_lasting(buffer, known.path + "/" + key, _lib.PARAMETER, "Buffer",
-                                  held=members.Held(known, buffer, "_buffers", key))
+                node = self._add_lasting(buffer, known.path + "/" + key, _lib.PARAMETER, "Buffer",
+                                         held=members.Held(known, buffer, "_buffers", key))
+                if node is not None:
+                    self.agent.library.gradb_momentary(self.agent.handle, node.id)
 
     def add_parameter(self, parameter, name, held=None):
         """The node of a parameter, made when it has none; None when it cannot be made. held: its members.Held."""
