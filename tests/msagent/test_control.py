@@ -16,7 +16,7 @@ step 5, net/norm/BatchNorm (BatchNorm)
 styles.py:#\t        x = self.relu(self.norm(self.conv(x)))
 step 5, net/fc1/BiasAdd (BiasAdd)
 styles.py:#\t        return self.fc2(self.relu(self.fc1(self.flatten(x))))
-Stopped at the end of the forward phase, step 5, SparseSoftmaxCrossEntropyWithLogits (SparseSoftmaxCrossEntropyWithLogits)
+Stopped at the end of the forward phase, step 5, criterion/SparseSoftmaxCrossEntropyWithLogits (SparseSoftmaxCrossEntropyWithLogits)
 styles.py:#\t        return criterion(net(x), y)
 """
 

@@ -27,8 +27,8 @@ class Mistakes(minds.Case):
 
     def test_logarithm_of_zero(self):
         self.check("mlp.py", "log", ["agent operators on", "watch TO on all", "continue", "why"],
-                   ["Watchpoint 1, step 1, Log (Log)", "return -ops.log(chosen.sum(-1)).mean() # of 0",
-                    "Log (Log) takes the logarithm of 0: 2 of 8 elements of SumExt are 0"])
+                   ["Watchpoint 1, step 1, loss_fn/Log (Log)", "return -ops.log(chosen.sum(-1)).mean() # of 0",
+                    "Log (Log) takes the logarithm of 0: 2 of 8 elements of loss_fn/SumExt are 0"])
 
     def test_no_gradient_through_a_layer(self):
         said = ("No gradient reaches net/fc1/weight: net/StopGradient (StopGradient) cuts it off from the loss. The "
@@ -66,7 +66,7 @@ class Mistakes(minds.Case):
 
     def test_where_the_high_rate_ends(self):
         self.check("mlp.py", "rate", ["agent operators on", "watch TO on all", "continue", "why"],
-                   ["step 4, SparseSoftmaxCrossEntropyWithLogits",
+                   ["step 4, loss_fn/SparseSoftmaxCrossEntropyWithLogits",
                     "takes the logarithm of a probability that float32 rounds to 0: the scores net/fc3/BiasAdd range from "
                     "-97.3"])
 
@@ -85,7 +85,7 @@ class Mistakes(minds.Case):
 
     def test_softmax_twice(self):
         self.check("mlp.py", "softmax", ["agent operators on", "step 2", "why loss"],
-                   ["Softmax is applied twice: SparseSoftmaxCrossEntropyWithLogits", "net/softmax/Softmax (Softmax), already "
+                   ["Softmax is applied twice: loss_fn/SparseSoftmaxCrossEntropyWithLogits", "net/softmax/Softmax (Softmax), already "
                     "consists of probabilities.", "x = self.softmax(x)"])
 
     def test_exploding_recurrence(self):

@@ -65,7 +65,7 @@ class Looking:
 
     def begin(self, called):
         """An outermost call begins. From here on operators are dispatched to us, unless calls are compiled."""
-        self._path = self.agent.parameters.path_of(called) or ""
+        self._path = self._scope_of(called) or ""
         self.rehearsed = ()
         if not self._pushed and not hooks.is_graph_mode():
             self._pushed = True
@@ -151,9 +151,14 @@ class Looking:
 
     # ---- cells ----
 
+    @guarded
+    def _scope_of(self, called):
+        is_cell = isinstance(called, nn.Cell) and not isinstance(called, hooks.KINDS)
+        return self.agent.parameters.scope_of(called) if is_cell else None
+
     def run_cell(self, original, cell, args, kwargs):
         """Runs a cell: its path is the scope of what runs inside."""
-        path = self.agent.parameters.path_of(cell)
+        path = self._scope_of(cell)
         before = self._path
         if path is not None:
             self._path = path

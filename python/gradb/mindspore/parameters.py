@@ -45,6 +45,18 @@ class Parameters:
         found = self._paths.get(id(cell))
         return found[1] if found is not None and found[0]() is cell else None
 
+    def scope_of(self, cell):
+        """The path of a cell that runs. One that belongs to no known network, like a loss, has the name of the user's
+        variable that holds it; None: no variable does."""
+        found = self._paths.get(id(cell))
+        if found is not None and found[0]() is cell:
+            return found[1]
+        name = next((name for name, held in stack.cells(2) if held is cell), None)
+        if name is None or any(self.path_of(child) is not None for _, child in cell.cells_and_names()):
+            self._paths[id(cell)] = (weakref.ref(cell), None)  # around a network, or without a name
+            return None
+        return self.add_root(cell, name)
+
     def add_root(self, cell, name):
         """Names a network, its cells and its parameters, unless it is known."""
         known = self.path_of(cell)
