@@ -137,7 +137,6 @@ _FUNCTIONS = {
     "gradb_add_inputs": (None, [_HANDLE, ctypes.c_uint32, ctypes.POINTER(Input), ctypes.c_size_t]),
     "gradb_bind": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_uint, ctypes.POINTER(Tensor)]),
     "gradb_lasts": (None, [_HANDLE, ctypes.c_uint32]),
-    "gradb_momentary": (None, [_HANDLE, ctypes.c_uint32]),
     "gradb_publish": (None, [_HANDLE]),
     "gradb_sync": (ctypes.c_bool, [_HANDLE]),
     "gradb_wants": (ctypes.c_uint, [_HANDLE, ctypes.c_uint32]),
@@ -158,6 +157,7 @@ _FUNCTIONS = {
 # Added later: missing in an older library.
 _ADDED = {
     "gradb_heed": (None, [_HANDLE]),
+    "gradb_momentary": (None, [_HANDLE, ctypes.c_uint32]),
     "gradb_raised": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
     "gradb_set_inputs": (None, [_HANDLE, ctypes.c_uint32, ctypes.POINTER(Input), ctypes.c_size_t]),
     "gradb_set_attr": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_char_p]),

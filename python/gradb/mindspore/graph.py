@@ -91,7 +91,7 @@ class Graph:
         if node is not None and node.get is None:
             node.get = get
             self._library.gradb_lasts(self._handle, node.id)
-            if operator == "Buffer":
+            if operator == "Buffer" and hasattr(self._library, "gradb_momentary"):
                 self._library.gradb_momentary(self._handle, node.id)
         return node
 

@@ -28,7 +28,7 @@ class Parameters:
             if isinstance(buffer, torch.Tensor) and self.graph.holder(buffer) is None:
                 node = self._add_lasting(buffer, known.path + "/" + key, _lib.PARAMETER, "Buffer",
                                          held=members.Held(known, buffer, "_buffers", key))
-                if node is not None:
+                if node is not None and hasattr(self.agent.library, "gradb_momentary"):
                     self.agent.library.gradb_momentary(self.agent.handle, node.id)
 
     def add_parameter(self, parameter, name, held=None):
