@@ -11,7 +11,7 @@ import weakref
 import mindspore
 
 from .. import _lib
-from . import compiled, exceptions, hooks, operators, ranks, values, words  # noqa: F401: words registers its commands
+from . import compiled, exceptions, hooks, operators, ranks, taps, values, words  # noqa: F401: words registers commands
 from .graph import Graph
 from .overflow import Overflows
 from .parameters import Parameters
@@ -57,6 +57,7 @@ class Agent:
         self.compiled = compiled.Compiled(self)
         self.hooks = hooks.Hooks(self)
         self.exceptions = exceptions.Exceptions(self)
+        self.taps = taps.Taps(self)
 
     def _options(self, program):
         options = _lib.Options()
@@ -130,7 +131,7 @@ class Agent:
         """A step begins: decides whether its operators are watched."""
         if self.overflow is not None and not self.connected():
             self.overflows.disarm()
-        if operators.MODE is not None and self.connected() and self._wants_operators():
+        if self.connected() and self._wants_operators():
             self.looking = operators.Looking(self)
 
     def _wants_operators(self):
@@ -217,8 +218,6 @@ class Agent:
 
     def why_no_gradient(self):
         """Why there is no gradient."""
-        if not self.gives_gradients and operators.MODE is None:
-            return "the step ran compiled, its gradients are inside: they can be seen from MindSpore 2.9 on"
         if not self.gives_gradients:
             return "the step ran compiled, its gradients are inside: `watch` them, or `agent operators on`"
         return "the optimizer has not been given a gradient of this step yet"

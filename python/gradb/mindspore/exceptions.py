@@ -45,6 +45,8 @@ class Exceptions:
     @guarded
     def raised(self, error, node):
         """An operator that is watched has raised; node: None, when it cannot be made."""
+        if error is self._raised[0]:
+            return  # a cell around it
         self._raised = (error, node)
         if self.mode == "all":
             self._stop(error, node)

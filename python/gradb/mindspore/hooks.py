@@ -126,16 +126,22 @@ class Hooks:
             steps.call_begins(called)
             if compiled:
                 self._runs_compiled()
-                if self.agent.looking and flat:
-                    run = _uncompiled(called, original)
-                    self.agent.looking.rehearse(lambda: run(*args, **kwargs), called)
-            result = original(called, *args, **kwargs) if flat else original(called, args, kwargs)
+            result = self._inside(original, called, args, kwargs, compiled) if self.agent.looking and flat \
+                else original(called, *args, **kwargs) if flat else original(called, args, kwargs)
         finally:
             self.inside = False
         if compiled or not flat:
             self.agent.compiled.ran(called, self._phase)
         steps.call_ended(called, result, self.compiled)
         return result
+
+    def _inside(self, original, called, args, kwargs, compiled):
+        """Runs an outermost call in a step that is looked into."""
+        looking = self.agent.looking
+        if not compiled:
+            return looking.run_cell(original, called, args, kwargs)
+        run = _uncompiled(called, original)
+        return looking.look_into(called, lambda: run(*args, **kwargs), lambda: original(called, *args, **kwargs))()
 
     def _jit(self, original):
         hooks = self

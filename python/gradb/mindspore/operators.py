@@ -2,12 +2,13 @@
 """Steps whose operators are watched.
 
 In PyNative mode MindSpore dispatches each operator of the forward pass to our mode, and the nodes of the backward pass,
-which run in C++, are hooked when the forward pass has ended. Needs MsDispatchMode, MindSpore 2.9.
+which run in C++, are hooked when the forward pass has ended. Before 2.9 nothing is dispatched: there the cells are the
+nodes of the forward pass.
 
 A compiled call (a cell in graph mode, a function with @jit) is rehearsed: it runs once uncompiled, with all of this,
 and whatever it has changed is restored. Then it runs compiled, as it would have without us, so that its results and
 those of all later steps are the same bit for bit. What is shown of the inside of that step are the values of the
-rehearsal.
+rehearsal. Where it cannot be rehearsed so, taps.py looks into the compiled code.
 
 The outputs of a watched step are held until its end, so that they can be read there."""
 import contextlib
@@ -19,12 +20,13 @@ import mindspore
 from mindspore import Parameter, Tensor, nn
 
 from .. import _lib
-from . import hooks, ranks, stack, values
+from . import cells, hooks, ranks, stack, values
 from .guard import guarded
 
 MODE = getattr(mindspore, "MsDispatchMode", None)
 _HELD_BYTES = 1 << 30   # of outputs; more are forgotten, the oldest first
 _MAX_EXITS = 256
+_HAS_IDENTITIES = hasattr(getattr(mindspore._c_expression, "BackwardNodePy", None), "_unique_id")
 _NOT_OPERATORS = frozenset(("typeof", "IsShapeUnKnown", "IsDimUnKnown"))
 _WRITES_ONLY = {"BatchNorm": 1, "LSTM": 3, "Empty": 0, "EmptyLike": 0, "NewEmpty": 0}  # other outputs have no value
 _OVER_AXES = frozenset(("Softmax", "LogSoftmax", "LogSoftmaxExt", "ReduceMean", "MeanExt", "ReduceSum", "SumExt"))
@@ -52,7 +54,9 @@ class Looking:
         self.loss = None       # Node of the operator that the first backward pass begins at
         self._ran = []         # forward nodes in order: (operator, Node)
         self._held = 0
-        self._mode = _mode_of(self)
+        self.cells = cells.Cells(agent.parameters)
+        self._cell_of = {}     # unique id of a backward node -> path of the cell in which its operator ran
+        self._mode = _mode_of(self) if MODE is not None else None
         self._pushed = False
         self._unqueued = False  # gradb has turned the queue of operators off
         self.rehearses = False
@@ -69,7 +73,7 @@ class Looking:
         self.rehearsed = ()
         if not self._pushed and not hooks.is_graph_mode():
             self._pushed = True
-            _push(self._mode)
+            self._push()
             self._unqueue()
 
     def left(self):
@@ -80,7 +84,7 @@ class Looking:
         """Watches no longer. The outputs stay until `forget`."""
         if self._pushed:
             self._pushed = False
-            _pop()
+            self._pop()
         if self._unqueued:
             self._unqueued = False
             hooks.api._pynative_executor.enable_frontend_and_bprop_pipeline()
@@ -95,42 +99,65 @@ class Looking:
         if disable is not None and not self._unqueued and values.is_in_host_memory():
             self._unqueued = not disable()  # it was off: by the script
 
-    def rehearse(self, run, called):
-        """Calls run(), which is compiled code in Python, uncompiled, and restores what it changed. Does nothing but say
-        why where that could harm the training."""
-        begun, ran = time.process_time(), len(self._ran)
-        before = mindspore.get_context("mode"), os.environ.get(hooks.JIT), self._pushed
+    def _push(self):
+        if self._mode is not None:
+            _stack().push(self._mode)
+
+    def _pop(self):
+        if self._mode is not None:
+            _stack().pop()
+
+    def look_into(self, called, uncompiled, compiled):
+        """Looks into the call compiled(), which is uncompiled() in Python, and returns what is to be called then: its
+        tapped form where this is the only one that can be run."""
         changed = _all_changed_by(self.agent, called)
-        why_not = _why_not(changed)
+        why_not, taps = _why_not(changed), self.agent.taps
         if why_not:
-            self.agent.say_once("the operators of compiled steps are not seen: " + why_not)
-            return
+            return taps.instead_of(called, compiled, why_not)
+        if taps.why_not(called) is None:
+            error = self._rehearse(lambda: self._in_python(called, uncompiled), changed)
+            if error is None:
+                return compiled
+            taps.need(called, error)
+        self._rehearse(lambda: taps.rehearse(called, compiled), changed)
+        return compiled
+
+    def _rehearse(self, run, changed):
+        """Calls run() and restores what it changed. Returns what it raised, or None."""
         saved = [(tensor, *values.copy_of(tensor)) for tensor in changed]
         self.rehearses = True
+        try:
+            run()
+        except Exception as error:
+            return error
+        finally:
+            for tensor, _struct, memory in saved:  # in place: compiled code knows the addresses
+                values.write(tensor, memory)
+            self.rehearses = False
+        return None
+
+    def _in_python(self, called, run):
+        """Calls run(), which is `called` in Python: nothing in it is compiled."""
+        begun, ran = time.process_time(), len(self._ran)
+        before = mindspore.get_context("mode"), os.environ.get(hooks.JIT), self._pushed
         try:
             if before[0] != mindspore.PYNATIVE_MODE:
                 mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
             os.environ[hooks.JIT] = "0"
             if not before[2]:
-                _push(self._mode)
+                self._push()
             self._unqueue()
             self.agent.scaler.rehearsed(called, run())
             self.rehearsed = [node for _, node in self._ran[ran:]]
-        except Exception as error:
-            self.agent.say("its operators are not seen in step %d, which cannot run uncompiled: %s: %s" % (
-                self.agent.steps.step, type(error).__name__, str(error).strip().split("\n", 1)[0]))
         finally:
             if not before[2]:
-                _pop()
+                self._pop()
             if before[1] is None:
                 os.environ.pop(hooks.JIT, None)
             else:
                 os.environ[hooks.JIT] = before[1]
             if before[0] != mindspore.PYNATIVE_MODE:
                 mindspore.set_context(mode=before[0])
-            for tensor, _struct, memory in saved:  # in place: compiled code knows the addresses
-                values.write(tensor, memory)
-            self.rehearses = False
             self.rehearsal += time.process_time() - begun
 
     @contextlib.contextmanager
@@ -163,9 +190,37 @@ class Looking:
         if path is not None:
             self._path = path
         try:
-            return original(cell, *args, **kwargs)
+            result = original(cell, *args, **kwargs)
+            if MODE is None and path is not None and not self.off:
+                addresses = _computed(_tensors(result))
+        except Exception as error:
+            if MODE is None and path is not None and not self.off:
+                self._raised_now(type(cell).__name__, (), error)
+            raise
         finally:
             self._path = before
+        if MODE is None and path is not None and not self.off and addresses:
+            with self.own_moment():
+                self._cell_ran(cell, path, (*args, *kwargs.values()), _tensors(result), addresses)
+        return result
+
+    @guarded
+    def _cell_ran(self, cell, path, args, outputs, addresses):
+        """The only operators are cells: before MindSpore 2.9."""
+        read, made = [_key(tensor) for tensor in inputs(args)], [_key(output) for output in outputs]
+        self.agent.steps.enter(_lib.FORWARD)
+        node = self._node(path, type(cell).__name__, outputs, _lib.FORWARD, self.cells.read(cell, path, read, made))
+        if node is not None:
+            self.cells.ran(node, path, read, made)
+            self._claim(path, args, outputs)
+            self._report(node, outputs, addresses)
+
+    def _claim(self, path, args, outputs):
+        """Notes the backward nodes of a cell: those between its outputs and its inputs that no cell inside has."""
+        known = {_identity(back) for back in map(_back_of, inputs(args)) if back is not None}
+        for back in map(_back_of, outputs):
+            for node, _ in _walk(back, known)[0] if back is not None else ():
+                self._cell_of.setdefault(_identity(node), path)
 
     # ---- operators ----
 
@@ -218,9 +273,12 @@ class Looking:
 
     def _node(self, scope, operator, outputs, phase, edges, attrs=()):
         """The node of the next such operator in its scope."""
+        return self._named(self.next_name(scope, operator), operator, outputs, phase, edges, attrs)
+
+    def next_name(self, scope, operator):
+        """The name of the next such operator in its scope: how many ran in this step makes it unique."""
         count = self._counts[(scope, operator)] = self._counts.get((scope, operator), -1) + 1
-        name = (scope + "/" if scope else "") + operator + ("_%d" % count if count else "")
-        return self._named(name, operator, outputs, phase, edges, attrs)
+        return (scope + "/" if scope else "") + operator + ("_%d" % count if count else "")
 
     def _named(self, name, operator, outputs, phase, edges, attrs=()):
         graph = self.agent.graph
@@ -262,7 +320,7 @@ class Looking:
         made = makers.get(name) or makers.get(name + "Ext")
         if made is None:
             return next(reversed(makers.values()))
-        self._of_gradient[back._unique_id()] = made[0]
+        self._of_gradient[_identity(back)] = made[0]
         return made
 
     @guarded
@@ -281,25 +339,32 @@ class Looking:
         return self._parameters
 
     def _report(self, node, outputs, addresses):
-        agent = self.agent
+        agent, size = self.agent, 0
         node.step = agent.steps.step
-        self.outputs[node.id] = outputs
         self._slots[node.name] = len(outputs)
         for slot, address in enumerate(addresses):
+            if outputs[slot] is not None:
+                size += outputs[slot].nbytes
             if address:
                 makers = self._made.setdefault(address, {})
                 makers.pop(node.operator, None)
                 makers[node.operator] = (node, slot)
-                self._held += outputs[slot].nbytes
-        while self._held > _HELD_BYTES and len(self.outputs) > 1:
-            self._forget_oldest()
+        self.hold(node, outputs, size)
         if agent.words.armed and agent.library.gradb_wants(agent.handle, node.id):
             structs, held = _structs(node, outputs, addresses)
             agent.library.gradb_did_with_slow(agent.handle, node.id, structs, len(outputs))
             del held
 
+    def hold(self, node, outputs, size):
+        """Holds the outputs of a node until the end of the step, unless memory is short. size: bytes that are new."""
+        self.outputs[node.id] = outputs
+        self._held += size
+        while self._held > _HELD_BYTES and len(self.outputs) > 1:
+            self._forget_oldest()
+
     def _forget_oldest(self):
         number = next(iter(self.outputs))
+        self.cells.forget(number)
         for output in self.outputs.pop(number):
             if output is not None:
                 self._held -= output.nbytes
@@ -321,10 +386,10 @@ class Looking:
         self._reached |= leaves
         names = self._names_of(nodes)
         for node, edges in nodes:
-            name = names[node._unique_id()]
+            name = names[_identity(node)]
             for index, (target, _) in enumerate(edges):
-                if target is not None:
-                    self._sources.setdefault(target._unique_id(), []).append((name, index, len(edges)))
+                if target is not None and _identity(target) is not None:
+                    self._sources.setdefault(_identity(target), []).append((name, index, len(edges)))
             self._handles.append(node.register_hook(self._hook(node, name, node is root)))
 
     def _names_of(self, nodes):
@@ -336,24 +401,24 @@ class Looking:
             if node not in taken:
                 forward.setdefault(operator, []).append(node)
         for node, _ in sorted(nodes, key=lambda item: item[0]._sequence_nr()):
-            if node._unique_id() not in self._of_gradient:
+            if _identity(node) not in self._of_gradient:
                 backward.setdefault(node.name(), []).append(node)
         for operator, left in backward.items():
             found = forward.get(operator) or forward.get(operator + "Ext") or ()
             if len(found) == len(left):
-                self._of_gradient.update((node._unique_id(), of) for node, of in zip(left, found))
+                self._of_gradient.update((_identity(node), of) for node, of in zip(left, found))
         names = {}
-        for node, _ in nodes:
-            of = self._of_gradient.get(node._unique_id())
+        for node, _ in sorted(nodes, key=lambda item: item[0]._sequence_nr()):
+            of = self._of_gradient.get(_identity(node))
             if of is not None:
-                names[node._unique_id()] = "backward/" + of.name
+                names[_identity(node)] = "backward/" + of.name
                 continue
-            count = self._counts[("backward", node.name())] = self._counts.get(("backward", node.name()), -1) + 1
-            names[node._unique_id()] = "backward/%s%s" % (node.name(), "_%d" % count if count else "")
+            place = self._cell_of.get(_identity(node), "")
+            names[_identity(node)] = self.next_name("backward" + ("/" + place if place else ""), node.name())
         return names
 
     def _hook(self, node, name, begins):
-        own, operator = node._unique_id(), node.name() + "Backward"
+        own, operator = _identity(node), node.name() + "Backward"
         of = self._of_gradient.get(own)
         attrs = [("forward", of.name)] if of is not None else []
         if begins:
@@ -390,18 +455,18 @@ class Looking:
         """The gradients of its parameters come from the backward nodes that lead to them."""
         for reference, _, gradient, _ in known.updates:
             leaf = getattr(reference(), "_grad_node", None)
-            edges = self._fed_by(leaf._unique_id()) if leaf is not None and gradient is not None else ()
+            edges = self._fed_by(_identity(leaf)) if leaf is not None and gradient is not None else ()
             if edges:
                 self.agent.graph.set_inputs(gradient, edges)
 
     def followed(self):
         """Whether all backward passes of the step are known."""
-        return self._passes > 0 and not self._unknown
+        return self._passes > 0 and not self._unknown and _HAS_IDENTITIES
 
     def reaches(self, parameter):
         """Whether a backward pass of the step leads to the parameter, if all are known."""
         leaf = getattr(parameter, "_grad_node", None)
-        return leaf is not None and leaf._unique_id() in self._reached
+        return leaf is not None and _identity(leaf) in self._reached
 
     def backward_begins(self):
         """The backward pass begins."""
@@ -466,26 +531,30 @@ def _stack():
     return _c_expression._DispatchGuardStack
 
 
-def _push(mode):
-    _stack().push(mode)
+def _identity(back):
+    """What is the same for all objects of one backward node. MindSpore 2.8 has none for leaves: None."""
+    if _HAS_IDENTITIES:
+        return back._unique_id()
+    return None if back.is_leaf() else back._sequence_nr()
 
 
-def _pop():
-    _stack().pop()
+def _back_of(tensor):
+    """The backward node of a tensor's operator, or None."""
+    return getattr(tensor, "_grad_node", None)
 
 
-def _walk(root):
+def _walk(root, known=()):
     """(backward node, its next_functions) of all nodes from `root` on that are not leaves, each once, and the unique
-    ids of the leaves."""
-    found, leaves, seen, waiting = [], set(), set(), [root]
+    ids of the leaves. known: unique ids of nodes that are not wanted."""
+    found, leaves, seen, waiting = [], set(), set(known), [root]
     while waiting:
         node = waiting.pop()
-        if node is None or node._unique_id() in seen:
+        if node is None or _identity(node) in seen:
             continue
-        seen.add(node._unique_id())
         if node.is_leaf():
-            leaves.add(node._unique_id())
+            leaves.add(_identity(node))
             continue
+        seen.add(_identity(node))
         edges = node.next_functions
         found.append((node, edges))
         waiting.extend(edge[0] for edge in edges)
@@ -542,6 +611,11 @@ def _address(tensor):
         return values.address_of(tensor)
     except (RuntimeError, AttributeError):
         return 0
+
+
+def _key(tensor):
+    """What identifies the value of a tensor that is held; None: nothing is."""
+    return _address(tensor) or id(tensor) if tensor is not None else None
 
 
 def _structs(node, outputs, addresses):

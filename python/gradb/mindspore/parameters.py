@@ -9,7 +9,7 @@ import weakref
 from mindspore import Parameter, ParameterTuple, Tensor, nn
 
 from .. import _lib
-from . import operators, stack, values
+from . import stack, values
 from .guard import guarded
 
 _STATISTICS = ("moving_mean", "moving_variance")  # of normalizations: they are not trained
@@ -77,16 +77,21 @@ class Parameters:
                 if isinstance(buffer, Tensor):
                     self.agent.graph.add_lasting(_joined(path, key), _lib.PARAMETER, "Buffer", weakref.ref(buffer),
                                                  buffer)
-            self._add_cell(child, path)
         return name
 
-    def _add_cell(self, cell, path):
-        """A node for a cell without cells in it: what uses the parameters, where operators cannot be seen."""
-        if operators.MODE is not None or isinstance(cell, nn.Optimizer) or cell.name_cells():
-            return
-        inputs = [(self.node_of(parameter), 0) for parameter in _own(cell) if self.node_of(parameter) is not None]
-        self.agent.graph.add(_joined(path, type(cell).__name__), _lib.OTHER, type(cell).__name__, phase=_lib.FORWARD,
-                             inputs=inputs, outputs=(None,))
+    def cells(self):
+        """(cell, path) of the known networks."""
+        held = [(reference(), path) for reference, path in self._paths.values()]
+        return [(cell, path) for cell, path in held if cell is not None and not isinstance(cell, nn.Optimizer)]
+
+    def cell_at(self, path):
+        """The cell of that path, or None."""
+        return next((reference() for reference, place in self._paths.values() if place == path), None)
+
+    def inputs_of(self, cell):
+        """(Node, 0) of a cell's own parameters."""
+        nodes = [self.node_of(parameter) for parameter in _own(cell)]
+        return [(node, 0) for node in nodes if node is not None]
 
     def discover(self, optimizer):
         """Names the networks that hold the optimizer's parameters after the variables in the user's frames."""

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Where the user's code is: frames from sys._getframe, without reading any source, and the names of its variables.
+"""Where the user's code is: frames from sys._getframe, which need no source, and the names of its variables. Compiled
+code has no frames: there the source of `construct` says where a cell is called.
 
 Frames of MindSpore, the standard library and installed packages are marked as a library's, which hides them."""
+import ast
+import functools
+import inspect
 import os
 import sys
+import textwrap
 
 import mindspore
 from mindspore import nn
@@ -17,8 +22,8 @@ _USER, _LIBRARY, _OURS = range(3)
 _kinds = {}  # file name -> kind
 
 
-def _kind(frame):
-    name = frame.f_code.co_filename
+def _kind(code):
+    name = code.co_filename
     kind = _kinds.get(name)
     if kind is None:
         if name.startswith(OWN):
@@ -46,7 +51,7 @@ def frames(depth=1):
     found = []
     frame = sys._getframe(depth)
     while frame is not None and len(found) < MAX_FRAMES:
-        kind = _kind(frame)
+        kind = _kind(frame.f_code)
         if kind != _OURS:
             found.append((frame.f_code, frame.f_lineno, kind == _LIBRARY))
         frame = frame.f_back
@@ -59,11 +64,38 @@ def spot(stack):
                  if not library), "")
 
 
+def call_in(cell, name):
+    """The frame in which a cell's `construct` calls its part of that name: its only call, else its first line; None
+    when its source is unknown."""
+    function = inspect.unwrap(type(cell).construct)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return None
+    lines = _calls(function).get(name, ())
+    return code, lines[0] if len(lines) == 1 else code.co_firstlineno, _kind(code) == _LIBRARY
+
+
+@functools.lru_cache(maxsize=None)
+def _calls(function):
+    """Name -> lines of the calls of self.NAME in a function."""
+    found = {}
+    try:
+        lines, first = inspect.getsourcelines(function)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError):
+        return found
+    for item in ast.walk(tree):
+        called = getattr(item, "func", None)
+        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "self":
+            found.setdefault(called.attr, []).append(first + item.lineno - 1)
+    return found
+
+
 def raised_at(traceback):
     """The innermost line of the user's in a traceback, as FILE:LINE; "" when there is none."""
     found = ""
     while traceback is not None:
-        if _kind(traceback.tb_frame) == _USER:
+        if _kind(traceback.tb_frame.f_code) == _USER:
             found = "%s:%d" % (os.path.basename(traceback.tb_frame.f_code.co_filename), traceback.tb_lineno)
         traceback = traceback.tb_next
     return found
@@ -74,7 +106,7 @@ def cells(depth=1):
     of `self`."""
     frame = sys._getframe(depth)
     while frame is not None:
-        if _kind(frame) == _USER:
+        if _kind(frame.f_code) == _USER:
             for names in (frame.f_locals, frame.f_globals):
                 for name, value in list(names.items()):
                     if name == "self":

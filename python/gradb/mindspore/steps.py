@@ -146,6 +146,14 @@ class Steps:
             self.agent.parameters.complete(known, optimizer)
             self._note_rate(known, optimizer, before)
 
+    @guarded
+    def report_updates(self):
+        """Compiled code that was watched has ended: the optimizers in it have updated their parameters."""
+        for known, optimizer in self.agent.parameters.living():
+            if known.count is not None and _counter(optimizer) != known.count:
+                self.enter(_lib.OPTIMIZER)
+                self.agent.report(node for _, _, _, node in known.updates if node is not None)
+
     def _elect(self, optimizer):
         if self._main is None or self._main() is None:
             self._main = weakref.ref(optimizer)

@@ -19,10 +19,12 @@ if hasattr(mindspore, "bfloat16"):
     DTYPES[mindspore.bfloat16] = (_lib.BFLOAT16, 2)
 FLOATS = frozenset(dtype for dtype, (number, _) in DTYPES.items()
                    if number in (_lib.FLOAT16, _lib.FLOAT32, _lib.FLOAT64, _lib.BFLOAT16))
+_BY_NAME = {str(kind).lower().rstrip("_"): entry for kind, entry in DTYPES.items()}  # of numpy
 
 # Up to 2.7, _data_ptr gives 0 and logs an error for a tensor that no kernel has used yet.
 _HAS_ADDRESSES = hasattr(mindspore.Tensor, "_grad_node")
 _place = {"is_host": None}  # where tensors are, as MindSpore said last; asking it takes longer than an operator
+_fixed = None  # id(tensor) -> (tensor, struct, memory) while MindSpore must not be asked
 
 
 class NoValue(Exception):
@@ -50,10 +52,36 @@ def address_of(tensor):
     return tensor._data_ptr() if _HAS_ADDRESSES and is_in_host_memory() else 0
 
 
+def fix(tensors):
+    """From now on these tensors are read where they are now, and no others: MindSpore would wait for the compiled code
+    that runs. None: ends that."""
+    global _fixed
+    _fixed = None
+    if tensors is None:
+        return
+    found = {}
+    for tensor in tensors:
+        try:
+            found[id(tensor)] = (tensor, *describe(tensor))
+        except (NoValue, RuntimeError):
+            pass
+    _fixed = found
+
+
+def is_fixed():
+    """Whether MindSpore must not be asked for values now."""
+    return _fixed is not None
+
+
+def _entry(tensor):
+    """(number, bytes) of the type of a tensor or a numpy array; None: it has no number."""
+    return DTYPES.get(tensor.dtype) if isinstance(tensor, mindspore.Tensor) else _BY_NAME.get(str(tensor.dtype))
+
+
 def shape_of(tensor):
     """The struct of a tensor without its address, for the graph; None when nothing is known of it."""
     try:
-        number, shape = DTYPES.get(tensor.dtype, (_lib.FLOAT32, 0))[0], tuple(tensor.shape)
+        number, shape = (_entry(tensor) or (_lib.FLOAT32, 0))[0], tuple(tensor.shape)
     except (RuntimeError, AttributeError, TypeError, ValueError):
         return None
     if any(length < 0 for length in shape) or len(shape) > _lib.MAX_RANK:
@@ -68,15 +96,22 @@ def _lengths(shape):
 
 def describe(tensor, address=None):
     """(struct gradb_tensor with its address, the object that holds that memory). Waits until the tensor is computed.
-    address: what address_of returned just before, where that is known. NoValue."""
+    address: what address_of returned just before, where that is known. A numpy array is taken as it is. NoValue."""
+    is_tensor = isinstance(tensor, mindspore.Tensor)
+    if is_tensor and is_fixed():
+        if id(tensor) not in _fixed:
+            raise NoValue("it cannot be read inside compiled code")
+        return _fixed[id(tensor)][1:]
     if getattr(tensor, "has_init", False):
         raise NoValue("it is not initialised yet")
-    entry = DTYPES.get(tensor.dtype)
+    entry = _entry(tensor)
     if entry is None:
         raise NoValue("values of type %s cannot be shown" % tensor.dtype, _lib.UNSUPPORTED)
     number, size = entry
     held = tensor
-    if not tensor.is_contiguous():
+    if not is_tensor:
+        address = tensor.ctypes.data
+    elif not tensor.is_contiguous():
         address = 0
     elif address is None:
         address = address_of(tensor)
@@ -115,7 +150,7 @@ def number_of(value):
     if isinstance(value, (bool, int, float)):
         return float(value)
     try:
-        if not is_number(value):
+        if is_fixed() or not is_number(value):
             return None
         address = address_of(value) if value.dtype == mindspore.float32 else 0
         return ctypes.c_float.from_address(address).value if address else float(value.asnumpy().reshape(-1)[0])
