@@ -9,7 +9,7 @@ import weakref
 from mindspore import Parameter, nn
 
 from .. import _lib
-from . import hooks
+from . import hooks, taps
 from . import operators as watching
 
 _SCOPE = "compiled/"
@@ -71,7 +71,7 @@ class Compiled:
             phase = getattr(called, "current_phase", "")
         agent = self.agent
         rehearsed = agent.looking.rehearsed if agent.looking else ()
-        if not phase or phase in self._calls and not (rehearsed and self._calls[phase]
+        if not phase or taps.SUFFIX in phase or phase in self._calls and not (rehearsed and self._calls[phase]
                                                       and not self._calls[phase].matched):
             return
         if self._can and agent.connected() and (rehearsed or phase not in self._waiting):

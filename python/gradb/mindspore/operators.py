@@ -54,7 +54,7 @@ class Looking:
         self.loss = None       # Node of the operator that the first backward pass begins at
         self._ran = []         # forward nodes in order: (operator, Node)
         self._held = 0
-        self.cells = cells.Cells(agent.parameters)
+        self.cells = cells.Cells(agent)
         self._cell_of = {}     # unique id of a backward node -> path of the cell in which its operator ran
         self._mode = _mode_of(self) if MODE is not None else None
         self._pushed = False
@@ -115,10 +115,12 @@ class Looking:
         if why_not:
             return taps.instead_of(called, compiled, why_not)
         if taps.why_not(called) is None:
+            counts = dict(self._counts)
             error = self._rehearse(lambda: self._in_python(called, uncompiled), changed)
             if error is None:
                 return compiled
             taps.need(called, error)
+            self._counts = counts
         self._rehearse(lambda: taps.rehearse(called, compiled), changed)
         return compiled
 
@@ -158,7 +160,7 @@ class Looking:
                 os.environ[hooks.JIT] = before[1]
             if before[0] != mindspore.PYNATIVE_MODE:
                 mindspore.set_context(mode=before[0])
-            self.rehearsal += time.process_time() - begun
+        self.rehearsal += time.process_time() - begun
 
     @contextlib.contextmanager
     def own_moment(self):
@@ -207,9 +209,14 @@ class Looking:
     @guarded
     def _cell_ran(self, cell, path, args, outputs, addresses):
         """The only operators are cells: before MindSpore 2.9."""
-        read, made = [_key(tensor) for tensor in inputs(args)], [_key(output) for output in outputs]
+        given = [tensor for tensor in inputs(args) if not isinstance(tensor, Parameter)]
+        read, made = [_key(tensor) for tensor in given], [_key(output) for output in outputs]
         self.agent.steps.enter(_lib.FORWARD)
-        node = self._node(path, type(cell).__name__, outputs, _lib.FORWARD, self.cells.read(cell, path, read, made))
+        edges, name = self.cells.read(cell, path, read, made), self.next_name(path, type(cell).__name__)
+        for node, tensor in self.cells.inputs(name, given, stack.frames(4)):
+            edges.append((node, 0))
+            self._report(node, (tensor,), [_address(tensor)])
+        node = self._named(name, type(cell).__name__, outputs, _lib.FORWARD, edges)
         if node is not None:
             self.cells.ran(node, path, read, made)
             self._claim(path, args, outputs)

@@ -38,12 +38,12 @@ def _kind(code):
 
 def is_users(frame):
     """Whether a frame runs the user's code."""
-    return _kind(frame) == _USER
+    return _kind(frame.f_code) == _USER
 
 
 def is_ours(frame):
     """Whether a frame is gradb's."""
-    return _kind(frame) == _OURS
+    return _kind(frame.f_code) == _OURS
 
 
 def frames(depth=1):

@@ -26,7 +26,8 @@ from . import cells, hooks, stack, values
 from .guard import guarded
 
 _MOST = 8           # inputs or outputs of a cell that are tapped
-_OURS = "gradb"     # key of our hook among those of an optimizer, and what the phase of our compilation ends with
+_OURS = "gradb"     # key of our hook among those of an optimizer
+SUFFIX = ".gradb"   # in the phase of our compilation
 _FLOATS = tuple(values.FLOATS)
 
 
@@ -58,7 +59,7 @@ class Taps:
     def rehearse(self, called, compiled):
         """Calls compiled() with taps, as a rehearsal: whoever calls this restores what it changes."""
         if self._is_possible(called):
-            self._run(called, compiled, self.why_not(called) + ": its cells are watched by taps in a compiled rehearsal")
+            self._run(called, compiled, "a compiled rehearsal", self.why_not(called))
 
     def instead_of(self, called, compiled, why):
         """What to call instead of compiled(), which cannot be rehearsed: itself with taps, if that is possible."""
@@ -77,7 +78,7 @@ class Taps:
 
     def _tapped(self, called, compiled, why):
         try:
-            return self._run(called, compiled, why + ": its cells are watched by taps in the compiled code")
+            return self._run(called, compiled, "the compiled code", why)
         except Exception:
             if self._entered:
                 raise
@@ -85,7 +86,7 @@ class Taps:
 
     # ---- a tapped call ----
 
-    def _run(self, called, compiled, why):
+    def _run(self, called, compiled, place, why):
         steps = self.agent.steps
         self._stack, self._entered = stack.frames(3), False
         self._forget()
@@ -96,12 +97,12 @@ class Taps:
             begun = time.perf_counter()
             result = compile_(*args, **kwargs)
             self._entered = True
-            self._say(why, time.perf_counter() - begun)
+            self._say(place, why, time.perf_counter() - begun)
             values.fix(self._lasting())
             return result
         name = "phase" if isinstance(called, nn.Cell) else "_cell_cache_key_extend"
         before = getattr(called, name)
-        setattr(called, name, "%s.%s" % (before, _OURS))
+        setattr(called, name, before + SUFFIX)
         called.__dict__["compile"] = timed
         try:
             result = compiled()
@@ -123,16 +124,16 @@ class Taps:
             steps.report_updates()
 
     def _forget(self):
-        self._flow = cells.Cells(self.agent.parameters)
+        self._flow = cells.Cells(self.agent)
         self._runs = {}   # _OfCell -> {what identifies its first input: _Run}
-        self._read = {}   # (_OfCell, the same) -> {number of an input: its digest}
+        self._read = {}   # (_OfCell, the same) -> {number of an input: (its digest, its value if no cell made it)}
         self._back = {}   # digest of a gradient -> (Node, number of the input)
 
-    def _say(self, why, seconds):
+    def _say(self, place, why, seconds):
         if not self._said:
             self._said = True
-            self.agent.say("step %d is compiled and %s (%.2f s of compilation)" % (
-                self.agent.steps.step, why, seconds))
+            self.agent.say("step %d is compiled: its cells are watched by taps in %s (%.2f s to compile it), because %s" % (
+                self.agent.steps.step, place, seconds, why))
 
         if self.agent.overflow is not None:
             self.agent.say_once("taps do not look for overflows: `watch TO on all` finds cells whose values are not finite")
@@ -186,7 +187,8 @@ class Taps:
     @guarded
     def read(self, of_cell, number, value, first):
         """A cell is about to read its input of that number. first: its first input."""
-        self._read.setdefault((of_cell, _identity(first)), {})[number] = _digest(value)
+        key = _digest(value)
+        self._read.setdefault((of_cell, _identity(first)), {})[number] = key, None if self._flow.has(key) else value
 
     @guarded
     def made(self, of_cell, slot, value, first):
@@ -194,7 +196,7 @@ class Taps:
         path, own = of_cell.path, _identity(first)
         runs = self._runs.setdefault(of_cell, {})
         if own not in runs:
-            runs[own] = _Run(self.agent.looking.next_name(path, of_cell.kind), self._read.get((of_cell, own), {}))
+            runs[own] = _Run(self.agent.looking.next_name(path, of_cell.kind), self._read.pop((of_cell, own), {}))
         run = runs[own]
         if slot in run.made:
             return  # the compiler runs it a second time
@@ -202,6 +204,9 @@ class Taps:
         self.agent.steps.enter(_lib.FORWARD)
         made = [None] * slot + [_digest(value)]
         edges = self._flow.read(of_cell.cell(), path, run.read, made)
+        for node, given in self._flow.inputs(run.name, run.given, self._frames(path)) if run.node is None else ():
+            edges.append((node, 0))
+            self._report(node, 0, given)
         run.node = self._node(run.name, of_cell, _lib.FORWARD, edges, slot, value)
         if run.node is not None:
             self._flow.ran(run.node, path, run.read, made)
@@ -259,10 +264,13 @@ class Taps:
             name, _lib.GRADIENT if is_back else _lib.AUTO, of_cell.kind + ("Backward" if is_back else ""), phase=phase,
             inputs=edges, outputs=[None] * slot + [values.shape_of(value)],
             attrs=[("forward", name.partition("/")[2])] if is_back else (),
-            stack=() if is_back else cells.lines_of(agent.parameters, of_cell.path) + self._stack)
+            stack=self._frames("" if is_back else of_cell.path))
         if node is not None and agent.words.armed:
             agent.library.gradb_sync(agent.handle)
         return node
+
+    def _frames(self, path):
+        return (cells.lines_of(self.agent.parameters, path) if path else ()) + self._stack
 
     def _report(self, node, slot, value):
         """The outputs of a node become known one by one."""
@@ -285,7 +293,8 @@ class _Run:
 
     def __init__(self, name, read):
         self.name = name
-        self.read = [read.get(index) for index in range(max(read) + 1)] if read else []
+        read = [read.get(index, (None, None)) for index in range(max(read) + 1)] if read else []
+        self.read, self.given = [key for key, _ in read], [value for _, value in read]
         self.node = None
         self.made = set()       # slots of its outputs
         self.went_back = set()  # numbers of its inputs whose gradients were computed

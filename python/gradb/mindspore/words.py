@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Commands of the training process: `agent operators`, `agent training`, `agent digest`."""
+import ctypes
 import fnmatch
 
 import mindspore
@@ -107,7 +108,7 @@ def _training(agent, args, node):
     record = _trained(agent, node) if node is not None else None
     if record is not None:
         reply["trained"] = record
-    if args.strip() == _AUDIT:
+    if args.strip() == _AUDIT and not values.is_fixed():
         reply.update(_audit(agent))
     return reply
 
@@ -123,7 +124,8 @@ _KINDS = {"parameters": (_lib.WEIGHT,), "gradients": (_lib.GRADIENT,), "optimize
 def _digest(tensor):
     """64 bits over the bytes of a tensor, as all agents compute them."""
     import numpy
-    data = tensor.asnumpy().tobytes()
+    struct, _held = values.describe(tensor)
+    data = ctypes.string_at(struct.data, tensor.nbytes) if tensor.nbytes else b""
     words = numpy.frombuffer(data + b"\0" * (-len(data) % 8), dtype="<u8").copy()
     with numpy.errstate(over="ignore"):
         words += numpy.arange(1, len(words) + 1, dtype="u8") * numpy.uint64(_K)
