@@ -7,10 +7,10 @@
 A fault of gradb's own never reaches the training: it is reported once, in one line on stderr, and the training
 continues.
 """
-# Where to find what: agent (the agent), hooks (wrappers of MindSpore's classes), steps (steps and metrics), parameters
-# (networks, optimizers and their nodes), operators (what runs inside a step, and rehearsals), taps (inside compiled code), cells (as nodes), exceptions, graph
-# (nodes), values (tensors), source (libgradb's questions), commands and words (`agent NAME`), stack (source lines,
-# variables), ranks, guard (no fault reaches the training).
+# Where to find what: agent (the agent), hooks (wrappers of MindSpore's classes), steps (steps and metrics),
+# parameters (networks, optimizers and their nodes), operators (what runs inside a step, and rehearsals), taps (inside
+# compiled code), cells (as nodes), exceptions, graph (nodes), values (tensors), source (libgradb's questions),
+# commands and words (`agent NAME`), stack (source lines, variables), ranks, guard (no fault reaches the training).
 import functools
 import os
 import sys

@@ -57,7 +57,7 @@ class Taps:
         return self._needed.get(_key(called))
 
     def rehearse(self, called, compiled):
-        """Calls compiled() with taps, as a rehearsal: whoever calls this restores what it changes."""
+        """Calls compiled() with taps, as a rehearsal: the caller restores what it changes."""
         if self._is_possible(called):
             self._run(called, compiled, "a compiled rehearsal", self.why_not(called))
 
@@ -132,11 +132,12 @@ class Taps:
     def _say(self, place, why, seconds):
         if not self._said:
             self._said = True
-            self.agent.say("step %d is compiled: its cells are watched by taps in %s (%.2f s to compile it), because %s" % (
-                self.agent.steps.step, place, seconds, why))
+            self.agent.say("step %d is compiled: its cells are watched by taps in %s (%.2f s to compile it), because %s"
+                           % (self.agent.steps.step, place, seconds, why))
 
         if self.agent.overflow is not None:
-            self.agent.say_once("taps do not look for overflows: `watch TO on all` finds cells whose values are not finite")
+            self.agent.say_once("taps do not look for overflows: `watch TO on all` finds cells whose values are not "
+                                "finite")
 
     def _lasting(self):
         tensors = [node.get() for node in self.agent.graph.by_id.values() if node.get is not None]
@@ -316,7 +317,7 @@ class _OfCell:
 
 
 def _caller(taps, method, of_cell, number, is_scalar=False):
-    """What a tap calls with a value and the first input of the cell. Returns the value, which goes on."""
+    """What a tap calls with a value and the first input of the cell. Returns the value, for the code after it."""
     def call(value, first):
         taps.ran(method, of_cell, number, value.reshape(()) if is_scalar else value, first)
         return value
