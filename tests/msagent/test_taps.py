@@ -106,8 +106,8 @@ class Compiled(Forced):
                 self.assertIn(STEP + MOVES, said)
                 self.assertRegex(said, r"\n  input +net/fc2/weight \(Parameter\)\n  input +net/fc2/bias \(Parameter\)\n"
                                        r"  input +net/relu/ReLU_1 \(ReLU\)\n")
-                self.assertRegex(said, r"\$1 = net/fc2/bias:0\nfloat32 \(3,\) ")
-                self.assertRegex(said, rf"(?m)^#0 +styles\.py:\d+ in construct\n.*\n#1 +styles\.py:\d+ in {style}$")
+                self.assertRegex(said, r"\$1 = net/fc2/bias:0, of step 2 \(now at step 3\)\nfloat32 \(3,\) ")
+                self.assertRegex(said, rf"(?m)^#0 +styles\.py:\d+ in construct\n.*\n#\d +styles\.py:\d+ in {style}$")
                 self.assertRegex(said, r"(?m)^\w{16} net/fc2/bias$")
                 self.assertRegex(said, r"(?m)^Stopped at the end of the forward phase, step 3")
                 self.assertRegex(said, r"\$2 = net/fc2/bias\.grad:0\nfloat32 \(3,\) ")
