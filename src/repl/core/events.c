@@ -3,6 +3,7 @@
 #include "repl/core/events.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "engine/ranks.h"
 #include "repl/core/announce.h"
@@ -112,12 +113,27 @@ static void say_note(struct repl_out *out, const struct gd_event *event)
             OUT_TEXT("prefix", event_prefix(out->repl, event->session, prefix)));
 }
 
+enum { END_REASON = 256 };
+
+/* What ended: a session's end without the words of `what`, and without a full stop. */
+static void end_reason(const char *end, const char *what, char ret[END_REASON])
+{
+    size_t len = strlen(what);
+    bool same = strncasecmp(end, what, len) == 0 && (end[len] == '\0' || end[len] == ':');
+    const char *rest = same ? end + len + strspn(end + len, ": ") : end;
+    snprintf(ret, END_REASON, "%s", rest);
+    len = strlen(ret);
+    if (len > 0 && ret[len - 1] == '.') {
+        ret[len - 1] = '\0';
+    }
+}
+
 static void say_end(struct repl_out *out, const struct gd_event *event)
 {
     const struct gd_session *session = event->session;
     bool lost = event->type == GD_EV_LOST;
-    bool repeats = strcmp(session->end_text, "the training ended") == 0;
-    char prefix[EVENT_PREFIX];
+    const char *what = session->failed ? "The training failed" : "The training ended";
+    char prefix[EVENT_PREFIX], why[END_REASON];
 
     if (!out_is_json(out)) {
         repl_hits_over(out->repl);
@@ -126,13 +142,15 @@ static void say_end(struct repl_out *out, const struct gd_event *event)
     event_add_session(record, session);
     out_set(record, OUT_INT("step", gd_session_step(session)), OUT_TEXT("text", session->end_text),
             OUT_BOOL("failed", session->failed));
-    out_say(out, record, "{prefix}{what}[{!repeats}[: {text}]].\n",
-            OUT_TEXT("prefix", event_prefix(out->repl, session, prefix)),
-            OUT_TEXT("what", !lost ? "The training ended"
-                             : repl_lost_runs(out->repl, session)
-                                 ? "The training process continues without the debugger"
-                                 : "The training process was lost"),
-            OUT_BOOL("repeats", repeats));
+    if (lost) {
+        what = repl_lost_runs(out->repl, session)
+                   ? "The training process continues without the debugger"
+                   : "The training process was lost";
+    }
+    end_reason(session->end_text, what, why);
+    out_say(out, record, "{prefix}{what}[: {why}].\n",
+            OUT_TEXT("prefix", event_prefix(out->repl, session, prefix)), OUT_TEXT("what", what),
+            OUT_TEXT("why", why));
 }
 
 /* In text mode only a warning is printed: `info log` has the lines of the log. */
