@@ -3,44 +3,19 @@
 operators were watched.
 
     agent exceptions [all | uncaught | off]     all: operators are watched, and stop the run when they raise"""
-import sys
-import threading
-
-from .. import _lib, frames
+from .. import _lib, exceptions
 from . import commands, stack
 from .guard import guarded
 
-_MODES = ("all", "uncaught", "off")
 
-
-class Exceptions:
-    """Learns of exceptions. mode: which ones stop the run, one of _MODES."""
+class Exceptions(exceptions.Exceptions):
+    """Learns of exceptions."""
+    is_ours = staticmethod(stack.is_ours)
 
     def __init__(self, agent):
-        self.agent = agent
-        self.mode = "uncaught"
-        self._original = None
-        self._hook = None
+        super().__init__(agent)
         self._raised = (None, None)  # the last error that an operator raised, and its node
         self._stopped = None         # the last error that stopped the run
-
-    def install(self):
-        """Installs the hook."""
-        original = sys.excepthook
-        exceptions = self
-
-        def hook(kind, error, traceback):
-            exceptions._died(error)
-            frames.hide(error, stack.is_ours)
-            original(kind, error, traceback)
-        self._original, self._hook = original, hook
-        sys.excepthook = hook
-
-    def remove(self):
-        """Removes the hook. If another one has replaced it, it only passes calls on."""
-        if self._hook is not None and sys.excepthook is self._hook:
-            sys.excepthook = self._original
-        self._hook = None
 
     @guarded
     def raised(self, error, node):
@@ -51,15 +26,10 @@ class Exceptions:
         if self.mode == "all":
             self._stop(error, node)
 
-    def _died(self, error):
-        if self._hook is None or not isinstance(error, Exception) or error is self._stopped \
-                or threading.current_thread() is not threading.main_thread():
-            return
-        self._died_now(error)
-
     @guarded
-    def _died_now(self, error):
-        if self.mode != "off":
+    def uncaught(self, error, _traceback):
+        """See the base."""
+        if error is not self._stopped:
             self._stop(error, self._raised[1] if self._raised[0] is error else None)
 
     def _stop(self, error, node):
@@ -79,12 +49,4 @@ def _first_line(error):
     return str(error).strip().split("\n", 1)[0]
 
 
-def _exceptions(agent, args, _node):
-    mode = args.strip()
-    if mode and mode not in _MODES:
-        raise commands.CommandError("exceptions takes one of %s" % ", ".join(_MODES))
-    agent.exceptions.mode = mode or agent.exceptions.mode
-    return {"mode": agent.exceptions.mode}
-
-
-commands.register("exceptions", _exceptions, "which exceptions stop the run", "[all | uncaught | off]")
+commands.register("exceptions", exceptions.command, "which exceptions stop the run", "[all | uncaught | off]")
