@@ -20,13 +20,30 @@ static bool connected_or_ended(void *ctx)
     return first_stop_session(first) || !launch_is_running(first->repl);
 }
 
+/* The line of the log that says why the program ended: the error that Python's last traceback ends
+ * with, to which a library may have added more lines; else the last line that is not empty. */
+static const char *last_words(struct repl *repl)
+{
+    static const char begins[] = "Traceback (most recent call last):";
+    const char *last = "", *error = NULL;
+    bool in_traceback = false;
+
+    for (size_t i = 0; i < launch_log_count(repl); i++) {
+        const char *line = launch_log_line(repl, i);
+        bool is_text = line[0] != '\0' && line[0] != ' ';
+        last = line[0] != '\0' ? line : last;
+        error = in_traceback && is_text ? line : error;
+        in_traceback = strcmp(line, begins) == 0 || (in_traceback && !is_text);
+    }
+    return error ? error : last;
+}
+
 /* Says why the program never connected, with its last output. */
 static int never_connected(struct command_call *call, int rc, struct gd_err *err)
 {
     struct repl *repl = call->repl;
     const char *program = launch_program(repl);
     const char *end = launch_end_text(repl);
-    size_t lines = launch_log_count(repl);
     bool went_well = rc == GD_ETIMEOUT || strcmp(end, "exited with status 0") == 0;
     const char *refusal = launch_refusal(repl);
     const char *hint = launch_python_hint(call->arena, launch_argv(repl), went_well);
@@ -47,9 +64,9 @@ static int never_connected(struct command_call *call, int rc, struct gd_err *err
     if (refusal[0] != '\0') {
         return gd_fail(err, GD_ELOST, "%s %s before it connected: %s", program, end, refusal);
     }
-    if (lines > 0) {
+    if (launch_log_count(repl) > 0) {
         return gd_fail(err, GD_ELOST, "%s %s before it connected; its last output: %.200s%s%s",
-                       program, end, launch_log_line(repl, lines - 1), between, hint);
+                       program, end, last_words(repl), between, hint);
     }
     return gd_fail(err, GD_ELOST, "%s %s before it connected%s%s", program, end, between, hint);
 }
