@@ -4,6 +4,7 @@ import re
 
 import harness
 import minds
+from terminal import NEXT_PANE, Terminal
 
 # The operators of a network that are compiled, and those that a rehearsal shows.
 PAIRS = {"Conv2D": "net/conv/Conv2D", "BatchNorm": "net/norm/BatchNorm", "ReLU": "net/relu/ReLU",
@@ -116,6 +117,20 @@ class Compiled(minds.Case):
         known = attributes(said)
         self.assertEqual(known["compiled/train_step/MatMul"]["compiled"], "in step 3")
         self.assertEqual(known["compiled/train_step/ReLU"]["compiled"], "not in the graph that was compiled last")
+
+    def test_pane(self):
+        """On the smallest usual screen: the compiled graph is a row below the network, and opens like any other."""
+        with Terminal(run=self.words([self.script("styles.py"), "graph", "cell"]),
+                      env={"OMP_NUM_THREADS": "1", "GLOG_v": "3"}) as t:
+            t.expect("topped before the first step")
+            t.command("step", r"^   ▸ compiled \(30\)")
+            t.send(NEXT_PANE + "/BatchNorm\r")
+            t.expect(r"^ +▾ TrainOneStepCell \(30\)")
+            t.expect(r"^ +BatchNorm +│")
+            t.expect(r"│type BatchNorm, compiled")
+            t.expect(r"│output=float32 \(4, 3, 6, 6\)")
+            t.send("p")
+            t.expect(r"is inside compiled code and")
 
     def test_weights_are_those_of_a_bare_run(self):
         program = [self.script("styles.py"), "graph", "jitted"]
