@@ -10,7 +10,7 @@ from terminal import NEXT_PANE, Terminal
 PAIRS = {"Conv2D": "net/conv/Conv2D", "BatchNorm": "net/norm/BatchNorm", "ReLU": "net/relu/ReLU",
          "Flatten": "net/flatten/Flatten", "MatMul": "net/fc1/MatMul", "BiasAdd": "net/fc1/BiasAdd",
          "ReLU_1": "net/relu/ReLU_1", "MatMul_1": "net/fc2/MatMul", "BiasAdd_1": "net/fc2/BiasAdd",
-         "SparseSoftmaxCrossEntropyWithLogits": "SparseSoftmaxCrossEntropyWithLogits"}
+         "SparseSoftmaxCrossEntropyWithLogits": "criterion/SparseSoftmaxCrossEntropyWithLogits"}
 IR_NAME = "Default/network-WithLossCell/_backbone-Net/fc1-Dense/MatMul-op0"
 
 

@@ -315,8 +315,8 @@ def _element(kind):
 def _type_text(kind):
     if kind is None:
         return "?"
-    shape = ", ".join("%d" % dim.size if dim.size >= 0 else "?" for dim in kind.tensor_type.shape.dim)
-    return "%s (%s)" % (_element(kind).lower(), shape)
+    lengths = ["%d" % dim.size if dim.size >= 0 else "?" for dim in kind.tensor_type.shape.dim]
+    return "%s (%s%s)" % (_element(kind).lower(), ", ".join(lengths), "," if len(lengths) == 1 else "")
 
 
 def _shape_of(kind):
