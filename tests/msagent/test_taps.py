@@ -120,6 +120,13 @@ class Compiled(Forced):
         self.assertIn(WHY, said)
         self.assertEqual(self.digest(), expected())
 
+    def test_random_numbers_are_left_alone(self):
+        """Another compilation would take some of them. (MindSpore's Dropout differs from run to run, so weights cannot tell.)"""
+        for how in ("step", "rehearsal"):
+            done = self.gradb([*self.forced(how, "taps.py"), self.folder / "digest", "dropout"], "agent operators on", "continue")
+            self.assertIn("no taps, because Dropout draws random numbers: ", done.stdout)
+            self.assertNotIn("watched by taps", done.stdout)
+
     def check_gone(self, style, goodbye):
         """gradb goes while the training is stopped at a tap."""
         written = self.folder / "digest"

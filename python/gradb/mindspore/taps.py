@@ -12,6 +12,7 @@ twice for the same input, which is one run here.
 
 Taps are called on threads of MindSpore's runtime, while the thread that trains waits in C++. Nothing there may ask
 MindSpore for a value, because it would wait for the compiled code that runs: values.fix()."""
+import re
 import threading
 import time
 import types
@@ -29,6 +30,18 @@ _MOST = 8           # inputs or outputs of a cell that are tapped
 _OURS = "gradb"     # key of our hook among those of an optimizer
 SUFFIX = ".gradb"   # in the phase of our compilation
 _FLOATS = tuple(values.FLOATS)
+# Operators that draw random numbers: a second compilation takes some of those of the first.
+_RANDOM = re.compile(r"Dropout|Rand|Normal(?!iz)|Uniform|Multinomial|Bernoulli|Gamma$|Poisson|Exponential|Geometric"
+                     r"|Cauchy|Shuffle|Sampler")
+_OPERATOR = re.compile(r"= (?:PrimFunc_)?(\w+)\(")
+
+
+class _Compiled(BaseException):
+    """Ends a call that is compiled now, before it runs; not an Exception, for which MindSpore would clean up."""
+
+    def __init__(self, phase):
+        super().__init__()
+        self.phase = phase
 
 
 class Taps:
@@ -41,6 +54,7 @@ class Taps:
         self._needed = weakref.WeakKeyDictionary()  # what is called -> why it must be tapped
         self._impossible = weakref.WeakKeyDictionary()  # the same -> why it cannot be
         self._lock = threading.RLock()  # of a tap: when one is stopped, others wait
+        self._checked = set()    # phases whose code draws no random numbers
         self._stack = ()         # of the call
         self._entered = False    # the compiled code runs
         self._said = False
@@ -58,7 +72,7 @@ class Taps:
 
     def rehearse(self, called, compiled):
         """Calls compiled() with taps, as a rehearsal: the caller restores what it changes."""
-        if self._is_possible(called):
+        if self._is_possible(called, compiled):
             self._run(called, compiled, "a compiled rehearsal", self.why_not(called))
 
     def instead_of(self, called, compiled, why):
@@ -66,15 +80,42 @@ class Taps:
         if not values.is_in_host_memory():
             self.agent.say_once("the inside of compiled steps is not seen: %s, and so were taps" % why)
             return compiled
-        return (lambda: self._tapped(called, compiled, why)) if self._is_possible(called) else compiled
+        return (lambda: self._tapped(called, compiled, why)) if self._is_possible(called, compiled) else compiled
 
-    def _is_possible(self, called):
-        why = self._impossible.get(_key(called))
-        if why is None and not hasattr(called, "phase" if isinstance(called, nn.Cell) else "_cell_cache_key_extend"):
-            why = self._impossible[_key(called)] = "MindSpore has changed"
-        if why is not None:
+    def _is_possible(self, called, compiled):
+        why = self._impossible.get(_key(called)) or self._why_impossible(called, compiled)
+        if why:
+            self._impossible[_key(called)] = why
             self.agent.say_once("the inside of a compiled step is not seen: no taps, because " + why)
-        return why is None
+        return not why
+
+    def _why_impossible(self, called, compiled):
+        """Compiles the code as it is without us, and looks at what it computes."""
+        if not hasattr(called, "phase" if isinstance(called, nn.Cell) else "_cell_cache_key_extend"):
+            return "MindSpore has changed"
+        compile_ = called.compile
+
+        def stop(*args, **kwargs):
+            result = compile_(*args, **kwargs)
+            raise _Compiled(called.current_phase if isinstance(called, nn.Cell) else result)
+        called.__dict__["compile"] = stop
+        try:
+            compiled()
+        except _Compiled as done:
+            phase = done.phase
+        except Exception:  # the script's, which the call will meet
+            return "it cannot be compiled"
+        finally:
+            del called.__dict__["compile"]
+        if phase in self._checked:
+            return ""
+        operators = _operators_of(called, phase)
+        drawing = next((operator for operator in operators if _RANDOM.search(operator)), "" if all(operators) else "it")
+        if drawing:
+            return "%s %s random numbers: another compilation would take some of them" % (
+                drawing, "may draw" if drawing == "it" else "draws")
+        self._checked.add(phase)
+        return ""
 
     def _tapped(self, called, compiled, why):
         try:
@@ -111,7 +152,7 @@ class Taps:
         except Exception as error:
             if not self._entered:
                 self._impossible[_key(called)] = "they cannot be compiled (%s)" % _first_line(error)
-                self._is_possible(called)
+                self._is_possible(called, compiled)
             raise
         finally:
             del called.__dict__["compile"]
@@ -413,6 +454,18 @@ def _tap_plain(call):
 
 
 # ---- small things ----
+
+def _operators_of(called, phase):
+    """The types of the operators of compiled code."""
+    executor = (hooks.api._cell_graph_executor if isinstance(called, nn.Cell) else called)._graph_executor
+    show = getattr(mindspore._c_expression, "dump_func_graph", None)
+    if show is not None:
+        return _OPERATOR.findall(str(show(executor.get_func_graph(phase))))
+    from mindspore.train import anf_ir_pb2  # 2.7
+    model = anf_ir_pb2.ModelProto()
+    model.ParseFromString(executor.get_func_graph_proto(phase, "anf_ir", False))
+    return [node.op_type for node in model.graph.node]  # "": a branch
+
 
 def _digest(value):
     """What is equal for equal values; None for zeros, which are equal to others by chance."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A training whose compiled code is looked into: taps.py FILE [compiled] [ranks]. A digest of its weights is written to FILE,
-and the number of the rank. In step 4, net/log makes NaN, which nothing learns from. compiled: the network only compiles; ranks:
-data parallel, for msrun, where only rank 1 has the NaN."""
+"""A training whose compiled code is looked into: taps.py FILE [compiled] [dropout] [ranks]. A digest of its weights is written
+to FILE and the number of the rank. In step 4, net/log makes NaN, which nothing learns from. compiled: the network only compiles;
+dropout: it has some; ranks: data parallel, for msrun, where only rank 1 has the NaN."""
 import hashlib
 import os
 import sys
@@ -31,9 +31,9 @@ class Log(nn.Cell):
 class Net(nn.Cell):
     """A small network and its loss."""
 
-    def __init__(self, compiled):
+    def __init__(self, compiled, dropout):
         super().__init__()
-        self.layers = nn.SequentialCell(nn.Dense(6, 8), nn.ReLU())
+        self.layers = nn.SequentialCell(nn.Dense(6, 8), nn.Dropout(p=0.5 if dropout else 0.0))
         self.out = nn.Dense(8, 3)
         self.log = Log()
         self.loss = nn.CrossEntropyLoss()
@@ -56,7 +56,7 @@ def main():
         rank = communication.get_rank()
         ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=True)
     ms.set_seed(1)
-    net = Net("compiled" in words)
+    net = Net("compiled" in words, "dropout" in words)
     train = nn.TrainOneStepCell(net, nn.Momentum(net.trainable_params(), 0.05, 0.9))
     train.set_train()
     numbers = np.random.RandomState(rank)
