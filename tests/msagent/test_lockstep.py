@@ -4,6 +4,7 @@ same, and name what is different when they are not."""
 import pathlib
 import re
 import shlex
+import subprocess
 import unittest
 
 import harness
@@ -13,6 +14,8 @@ import venvs
 HERE = pathlib.Path(__file__).resolve().parent / "lockstep"
 MINDSPORE = venvs.python("mindspore")
 PYTORCH = venvs.python("torch")
+needed = unittest.skipUnless(MINDSPORE and PYTORCH, "no build/mindspore-venv or build/torch-venv: ./dev test makes them "
+                                                    "where pip can install packages")
 
 
 def values():
@@ -28,9 +31,25 @@ def values():
     return made
 
 
-@unittest.skipUnless(MINDSPORE and PYTORCH, "no build/mindspore-venv or build/torch-venv: ./dev test makes them where pip "
-                                            "can install packages")
-class Frameworks(unittest.TestCase):
+class Pair(unittest.TestCase):
+    """What the cases share."""
+
+    def records_of(self, trainings, *commands):
+        """What the commands say of two trainings, whose command lines these are."""
+        script = " & ".join(shlex.join(words) for words in trainings) + " & wait"
+        done = harness.run_gradb("-q", "-nx", "--json", "--batch", "--listen", "127.0.0.1:0",
+                                 *harness.typed("set start-timeout 0", *commands), "run", "--", "/bin/sh", "-c",
+                                 script, cwd=self.folder, env={"OMP_NUM_THREADS": "1", "GLOG_v": "3"},
+                                 timeout=4 * harness.DEADLINE)
+        found = harness.records(done, mixed=True)
+        self.assertEqual([record["message"] for record in found if record["type"] == "error"], [])
+        return [record for record in found if record["type"] in ("lockstep", "compare", "first-divergence")]
+
+
+@needed
+class Frameworks(Pair):
+    """A network for which the rules were written."""
+
     @classmethod
     def setUpClass(cls):
         cls.folder = harness.folder_of(cls)
@@ -39,16 +58,8 @@ class Frameworks(unittest.TestCase):
     def records(self, fault, *commands, mode="pynative"):
         """What the commands say of both, one of which has a fault."""
         file = str(self.folder / "values.npz")
-        script = " & ".join(shlex.join(words) for words in (
-            [PYTORCH, str(HERE / "torch_net.py"), file, fault], [MINDSPORE, str(HERE / "ms_net.py"), file, mode])) + \
-            " & wait"
-        done = harness.run_gradb("-q", "-nx", "--json", "--batch", "--listen", "127.0.0.1:0",
-                                 *harness.typed("set start-timeout 0", *commands), "run", "--", "/bin/sh", "-c",
-                                 script, cwd=self.folder, env={"OMP_NUM_THREADS": "1", "GLOG_v": "3"},
-                                 timeout=4 * harness.DEADLINE)
-        found = harness.records(done, mixed=True)
-        self.assertEqual([record["message"] for record in found if record["type"] == "error"], [])
-        return [record for record in found if record["type"] in ("lockstep", "compare", "first-divergence")]
+        return self.records_of(([PYTORCH, str(HERE / "torch_net.py"), file, fault],
+                                [MINDSPORE, str(HERE / "ms_net.py"), file, mode]), *commands)
 
     def test_they_agree(self):
         """Step by step and node by node; each parameter, gradient, momentum and layer is compared."""
@@ -95,6 +106,43 @@ class Frameworks(unittest.TestCase):
                 self.assertEqual((parted["ended"], parted["step"]), ("parted", step), parted)
                 self.assertEqual({re.sub("_", "", parted[key]).lower() for key in ("node", "node_a")}, {node})
                 self.assertIn(parted["last_good"], (f"net/{good}/linear", f"net/{good}/BiasAdd"))
+
+
+@needed
+class Networks(Pair):
+    """Networks for which they were not: see nets.py."""
+
+    def setUp(self):
+        self.folder = harness.folder_of(self)
+
+    def check(self, net, weight, epsilon, *more):
+        """weight: the layer whose weight is changed; epsilon: its node; more: (fault, node) of other differences."""
+        file = str(self.folder / "values.npz")
+
+        def words(python, framework, fault):
+            return [python, str(HERE / "nets.py"), framework, net, file, fault]
+        subprocess.run(words(PYTORCH, "pytorch", "make"), check=True, timeout=harness.DEADLINE)
+        for fault, node, step in (("none", None, None), ("weight", f"net/{weight}/weight", 0), ("epsilon", epsilon, 1),
+                                  ("rate", r"optimizer/\w+/net/\w+/weight", 1), *more):
+            with self.subTest(fault=fault):
+                one, = self.records_of((words(PYTORCH, "pytorch", fault), words(MINDSPORE, "mindspore", "none")),
+                                       "lockstep @1 @2 --steps 3")
+                if fault == "none":
+                    self.assertEqual((one["ended"], one["steps"]), ("steps", 3), one)
+                    continue
+                self.assertEqual((one["ended"], one["step"]), ("parted", step), one)
+                for key in ("node", "node_a"):
+                    self.assertRegex(one[key], f"(?i)^{node}$")
+
+    def test_convolutions(self):
+        self.check("convolutions", "out", "net/gn1/group_?norm")
+
+    def test_transformer(self):
+        self.check("transformer", "block2/attention/k", "net/block1/norm1/layer_?norm",
+                   ("transposed", "net/block2/attention/k/weight", 0))
+
+    def test_recurrent(self):
+        self.check("recurrent", "hidden", "net/norm/layer_?norm", ("transposed", "net/hidden/weight", 0))
 
 
 if __name__ == "__main__":
