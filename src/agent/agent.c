@@ -367,6 +367,13 @@ unsigned gradb_wants(const gradb *g, gradb_node id)
            (marks & MARK_NOT_FINITE ? GRADB_WANT_IF_NOT_FINITE : 0U);
 }
 
+bool gradb_wants_at_end(const gradb *g, gradb_node id)
+{
+    const struct agent *a = (const struct agent *)(const void *)g;
+    return a && PEEK(a->pid) && id > 0 && id < a->node_count &&
+           PEEK(a->passes[id].marked) & MARK_END;
+}
+
 /* ---- the graph as it grows ------------------------------------------------------------------- */
 
 /* Publishes, and waits until the debugger has processed it. */

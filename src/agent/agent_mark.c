@@ -71,6 +71,7 @@ static void compute_marks(struct agent *a, uint32_t id)
     marks |= node->flags & NODE_WATCH_SEEN || is_awaited(a, id) ? MARK_RUN : 0;
     marks |= value ? MARK_VALUE : 0;
     marks |= a->expected.not_finite && id >= a->sync.nodes ? MARK_NOT_FINITE : 0;
+    marks |= node->flags & NODE_WATCH_END ? MARK_END : 0;
     POKE(a->passes[id].marked, (unsigned char)marks);
 }
 

@@ -67,7 +67,10 @@ static void find_leader(struct agent_watch_item *item)
 }
 
 enum { COUNT_EXACT = 1, COUNT_SEEN = 2, COUNT_END = 4 };
-enum { FLAGS = NODE_KEEP_WATCH | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT | NODE_WATCH_SEEN };
+enum {
+    FLAGS =
+        NODE_KEEP_WATCH | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT | NODE_WATCH_SEEN | NODE_WATCH_END
+};
 
 /* Updates the counts that include the item. */
 static void count_item(struct agent *a, struct agent_watch_item *item, unsigned counts)
@@ -92,6 +95,7 @@ static unsigned link_node_item(struct agent *a, struct agent_watch_item *item)
     item->next_of_node = node->watch;
     node->watch = item;
     find_leader(item);
+    node->flags |= item->plan->exact ? 0 : NODE_WATCH_END;
     if (item->plan->exact) {
         node->flags |= NODE_WATCH_EXACT;
         counts = COUNT_EXACT;

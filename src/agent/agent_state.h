@@ -65,6 +65,7 @@ enum agent_node_flag {
     NODE_INPUTS_NEW = 1 << 10,   /* gradb_set_inputs was called since they were sent */
     NODE_ATTRS_NEW = 1 << 11,    /* gradb_set_attr was called since they were sent */
     NODE_MOMENTARY = 1 << 12,    /* gradb_momentary */
+    NODE_WATCH_END = 1 << 13,    /* a watch plan examines it at the end of the step */
 };
 
 enum agent_mark {                 /* of a node whose runs must be reported */
@@ -73,6 +74,7 @@ enum agent_mark {                 /* of a node whose runs must be reported */
                   MARK_VALUE = 4, /* report its outputs */
                   /* a new node: report it as soon as its value is not finite */
                   MARK_NOT_FINITE = 8,
+                  MARK_END = 16, /* gradb_wants_at_end */
 };
 
 /* A copy of a value in C order. */

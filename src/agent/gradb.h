@@ -381,6 +381,9 @@ enum {
     GRADB_WANT_IF_NOT_FINITE = 4
 };
 GRADB_API unsigned gradb_wants(const gradb *g, gradb_node node);
+/* Whether a watchpoint checks the node at the end of each step, where the program must then have
+ * its value. `armed` does not tell. */
+GRADB_API bool gradb_wants_at_end(const gradb *g, gradb_node node);
 /* Publishes, and waits until the debugger has processed everything published and its requests about
  * it are known here, so that even a new node's first run is watched. False: no debugger is
  * connected. */

@@ -264,6 +264,11 @@ static void what_did_not_run_is_not_missing(void **state)
     set_watch(b, "TO", "net/op1", GD_WHEN_STEP_END);
     atomic_store(&b->e.odd, EAGER_GONE);
     world_run(&b->w, GD_RUN_STEP, 2, NULL);
+    int at_end = 0;
+    for (gradb_node node = 1; node < 1000; node++) {
+        at_end += gradb_wants_at_end(b->e.agent, node);
+    }
+    assert_int_equal(at_end, 2);
     atomic_store(&b->e.odd, EAGER_SANE);
     const struct gd_session *session = world_session(&b->w);
     assert_int_equal(session->hit_count, 1);
