@@ -118,6 +118,14 @@ class Compiled(minds.Case):
         self.assertEqual(known["compiled/train_step/MatMul"]["compiled"], "in step 3")
         self.assertEqual(known["compiled/train_step/ReLU"]["compiled"], "not in the graph that was compiled last")
 
+    def test_a_branch_hides_what_is_inside(self):
+        said = self.said([self.script("branch.py")], "step", *info("compiled/train_step/MatMul", "compiled/train_step/Call"),
+                         "info nodes -a compiled", "kill")
+        known = attributes(said)
+        self.assertEqual((known["compiled/train_step/MatMul"]["phase"], known["compiled/train_step/Call"]["phase"]),
+                         ("forward", "unknown"))
+        self.assertRegex(said, r"(?m)^ +SGD +compiled +float32 \(4, 5\) +compiled/train_step/SGD")
+
     def test_pane(self):
         """On the smallest usual screen: the compiled graph is a row below the network, and opens like any other."""
         with Terminal(run=self.words([self.script("styles.py"), "graph", "cell"]),

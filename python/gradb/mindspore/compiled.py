@@ -11,11 +11,14 @@ from mindspore import Parameter, nn
 from .. import _lib
 from . import hooks, taps
 from . import operators as watching
+from .guard import guarded
 
 _SCOPE = "compiled/"
 _MOST_OPERATORS = 20000  # of one graph
 _MOST_CALLS = 64
 _MOST_ROUNDS = 24        # of matching
+_CALL = "Call"           # of another graph, in a loop or a branch: what is inside is not known
+_LOST = "?"              # read from an operator that the message lacks
 _COUNTERPART = "counterpart"
 _NONE = "none that is certain"
 _UNKNOWN = "unknown until the operators are watched (`agent operators on`)"
@@ -65,6 +68,7 @@ class Compiled:
         self._waiting = {}  # phase -> (what was called, nodes of its rehearsal)
         self._can = hasattr(agent.library, "gradb_set_attr")
 
+    @guarded
     def ran(self, called, phase):
         """A compiled call has returned. phase: of a function; a cell knows its own."""
         if isinstance(called, nn.Cell):
@@ -139,8 +143,9 @@ class Compiled:
         attrs = [("output", ", ".join(_type_text(kind) for kind in operator.types))]
         if operator.phase == "forward" and watching.MODE is not None:
             attrs.append((_COUNTERPART, _UNKNOWN))
-        attrs += [("phase", operator.phase), ("compiled", "in step %d" % self.agent.steps.step),
-                  ("ir name", operator.ir_name)]
+        attrs += [("phase", operator.phase or "unknown"), ("compiled", "in step %d" % self.agent.steps.step)]
+        if operator.ir_name:
+            attrs.append(("ir name", operator.ir_name))
         node = graph.nodes.get(name)
         if node is None:
             return graph.add(name, _lib.COMPILED, operator.operator, inputs=edges, attrs=attrs)
@@ -223,6 +228,8 @@ class Compiled:
                 operator.phase = "optimizer"
             elif operator.ir_name.startswith(_BACKWARD) or "backward" in phases:
                 operator.phase = "backward"
+            elif operator.operator == _CALL or "" in phases or _LOST in operator.unknown:
+                operator.phase = ""
             else:
                 operator.phase = "forward"
 
@@ -272,17 +279,19 @@ def _read(graph, parameters):
     made = {held.name: (parameters.get(held.name, held.name), 0) for held in graph.parameters}
     operators = []
     for node in graph.node:
-        inputs = [made.get(read.name) for read in node.input]
+        inputs = [made.get(read.name, None if read.name in numbers else (_LOST, 0)) for read in node.input]
         if node.op_type in _PASSED_ON:
             made[node.name] = inputs[0] if inputs else None
         elif node.op_type == "MakeTuple":
             made[node.name] = inputs
         elif node.op_type == "TupleGetItem":
             made[node.name] = _item(inputs[0], numbers.get(node.input[1].name), node.output_type)
-        elif node.op_type not in _NOT_SHOWN:
+        elif node.op_type in _NOT_SHOWN:
+            made[node.name] = None
+        else:
             kind = node.output_type
             types = [None] * len(kind.sequence_type.elem_types) if kind.HasField("sequence_type") else [kind]
-            operator = Operator(node.op_type, node.full_name, list(_flat(inputs)), types)
+            operator = Operator(node.op_type or _CALL, node.full_name, list(_flat(inputs)), types)
             operators.append(operator)
             made[node.name] = operator, 0
     return operators
@@ -313,7 +322,7 @@ def _element(kind):
 
 
 def _type_text(kind):
-    if kind is None:
+    if kind is None or not kind.HasField("tensor_type"):
         return "?"
     lengths = ["%d" % dim.size if dim.size >= 0 else "?" for dim in kind.tensor_type.shape.dim]
     return "%s (%s%s)" % (_element(kind).lower(), ", ".join(lengths), "," if len(lengths) == 1 else "")
