@@ -101,7 +101,7 @@ class Compiled(Forced):
             with self.subTest(style=style):
                 said = plain(self.said(self.forced("step", "styles.py", "graph", style), "agent operators on", "step 2",
                                        "next", "next", "next", "tbreak net/fc2/Dense", "continue", "info node",
-                                       "print net/fc2/bias", "bt", "agent digest net/fc2/bias", "finish", "step",
+                                       "print net/fc2/bias", "bt", "agent digest net/fc2/bias", "agent training", "finish", "step",
                                        "print net/fc2/bias.grad", "info node backward/net/fc1/Dense", "continue"))
                 self.assertIn(STEP + MOVES, said)
                 self.assertRegex(said, r"\n  input +net/fc2/weight \(Parameter\)\n  input +net/fc2/bias \(Parameter\)\n"
@@ -109,6 +109,7 @@ class Compiled(Forced):
                 self.assertRegex(said, r"\$1 = net/fc2/bias:0, of step 2 \(now at step 3\)\nfloat32 \(3,\) ")
                 self.assertRegex(said, rf"(?m)^#0 +styles\.py:\d+ in construct\n.*\n#\d +styles\.py:\d+ in {style}$")
                 self.assertRegex(said, r"(?m)^\w{16} net/fc2/bias$")
+                self.assertNotRegex(said, "(?m)^followed")  # operators are not seen
                 self.assertRegex(said, r"(?m)^Stopped at the end of the forward phase, step 3")
                 self.assertRegex(said, r"\$2 = net/fc2/bias\.grad:0\nfloat32 \(3,\) ")
                 self.assertRegex(said, r"\n  output :0 +float32 \(4, 108\)")

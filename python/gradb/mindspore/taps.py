@@ -45,7 +45,8 @@ class _Compiled(BaseException):
 
 
 class Taps:
-    """The taps of one agent. They are made once for each cell, because compiled code keeps them."""
+    """The taps of one agent. They are made once for each cell, because compiled code keeps them. step: the last one
+    with a tapped call."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -58,6 +59,7 @@ class Taps:
         self._stack = ()         # of the call
         self._entered = False    # the compiled code runs
         self._said = False
+        self.step = 0
         self._forget()
 
     # ---- which calls ----
@@ -130,6 +132,7 @@ class Taps:
     def _run(self, called, compiled, place, why):
         steps = self.agent.steps
         self._stack, self._entered = stack.frames(3), False
+        self.step = self.agent.steps.step
         self._forget()
         tapped = self._insert(called)
         compile_ = called.compile

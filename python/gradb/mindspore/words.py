@@ -6,7 +6,7 @@ import fnmatch
 import mindspore
 
 from .. import _lib
-from . import commands, values
+from . import commands, operators, values
 
 _AUDIT = "audit"  # word of the command: look at the gradients of all parameters
 _MOST_ELEMENTS = 1 << 28  # of all gradients together
@@ -102,7 +102,8 @@ def _training(agent, args, node):
         reply["loss"] = agent.loss.name
     if agent.scaler.skipped is not None:
         reply["skipped"] = dict(zip(("step", "optimizer", "scaler"), agent.scaler.skipped))
-    followed = agent.steps.step if agent.looking else agent.followed
+    sees = agent.looking and operators.MODE is not None and agent.taps.step != agent.steps.step
+    followed = agent.steps.step if sees else agent.followed
     if followed > 0:
         reply["followed"] = followed
     record = _trained(agent, node) if node is not None else None
