@@ -13,6 +13,7 @@ import mindspore
 from .. import _lib
 from . import compiled, exceptions, hooks, operators, ranks, taps, values, words  # noqa: F401: words registers commands
 from .graph import Graph
+from .outside import INPUT, Outside
 from .overflow import Overflows
 from .parameters import Parameters
 from .scaler import Scaler
@@ -52,6 +53,7 @@ class Agent:
         self.words = _lib.Words.from_address(self.handle)
         self.graph = Graph(library, self.handle)
         self.parameters = Parameters(self)
+        self.outside = Outside(self)
         self.steps = Steps(self)
         self.scaler = Scaler(self)
         self.compiled = compiled.Compiled(self)
@@ -191,10 +193,12 @@ class Agent:
             self._looked.forget()
             self._looked = None
 
-    def output(self, number, slot):
+    def output(self, node, slot):
         """The output of an operator that was watched in this step. NoValue."""
         looked = self.looking or self._looked
-        outputs = looked.outputs.get(number) if looked is not None else None
+        outputs = looked.outputs.get(node.id) if looked is not None else None
+        if outputs is None and node.operator == INPUT:
+            raise values.NoValue("no operator was watched that read it in this step", _lib.GONE)
         if outputs is None:
             raise values.NoValue("its operator has not run in this step while the debugger was watching: `watch`, "
                                  "`break` or `next` look into the next step")

@@ -12,6 +12,7 @@ from .. import _lib
 from . import hooks, taps
 from . import operators as watching
 from .guard import guarded
+from .outside import INPUT
 
 _SCOPE = "compiled/"
 _MOST_OPERATORS = 20000  # of one graph
@@ -376,4 +377,5 @@ def _numbered(side, known, numbers):
 
 
 def _is_parameter(source):
-    return not isinstance(source, Operator) and source.kind in (_lib.WEIGHT, _lib.PARAMETER)
+    return not isinstance(source, Operator) and source.kind in (_lib.WEIGHT, _lib.PARAMETER) \
+        and source.operator != INPUT

@@ -91,9 +91,14 @@ class Graph:
         if node is not None and node.get is None:
             node.get = get
             self._library.gradb_lasts(self._handle, node.id)
-            if operator == "Buffer" and hasattr(self._library, "gradb_momentary"):
-                self._library.gradb_momentary(self._handle, node.id)
+            if operator == "Buffer":
+                self.changes_anytime(node)
         return node
+
+    def changes_anytime(self, node):
+        """A node without a phase whose value may change in any of them."""
+        if hasattr(self._library, "gradb_momentary"):
+            self._library.gradb_momentary(self._handle, node.id)
 
     def publish(self):
         """Shows the debugger the nodes that were added."""

@@ -199,10 +199,12 @@ class Hooks:
             if not looking:
                 return original(*args, **kwargs)
             looking.backward_begins()
+            result = ()
             try:
-                return original(*args, **kwargs)
+                result = original(*args, **kwargs)
+                return result
             finally:
-                looking.backward_ended()
+                looking.backward_ended(result)
         return grad
 
     def _exit(self, name, original):

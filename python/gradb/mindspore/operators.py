@@ -42,6 +42,7 @@ class Looking:
         self._path = ""        # of the cell that runs
         self._phase = _lib.FORWARD
         self._counts = {}      # (scope, operator) -> how many ran in this step
+        self._returned = {}    # address -> gradient that a backward pass has returned
         self._made = {}        # address -> {operator: (Node, slot)}, the latest last; views share an address
         self._parameters = None  # address -> (Node, 0), once it is needed
         self._of_gradient = {}  # unique id of a backward node -> Node of the operator whose gradients it computes
@@ -175,6 +176,7 @@ class Looking:
         """Releases the outputs."""
         self.outputs.clear()
         self._made.clear()
+        self._returned.clear()
         self._ran = []
         self._held = 0
 
@@ -262,8 +264,9 @@ class Looking:
         if not outputs:
             return
         self.agent.steps.enter(_lib.FORWARD)
-        node = self._node(self._path, operator, outputs, _lib.FORWARD, self._edges(inputs(args)),
-                          _attrs(operator, args))
+        name = self.next_name(self._path, operator)
+        node = self._named(name, operator, outputs, _lib.FORWARD, self._edges(inputs(args), name),
+                           _attrs(operator, args))
         if node is not None:
             self._ran.append((operator, node))
             self._report(node, outputs, addresses[:len(outputs)])
@@ -275,44 +278,74 @@ class Looking:
         node = None
         if not self.agent.hooks.optimizing and self._phase == _lib.FORWARD:
             self.agent.steps.enter(_lib.FORWARD)
-            node = self._node(self._path, operator, (None,), _lib.FORWARD, self._edges(inputs(args)))
+            name = self.next_name(self._path, operator)
+            node = self._named(name, operator, (None,), _lib.FORWARD, self._edges(inputs(args), name))
         self.agent.exceptions.raised(error, node)
-
-    def _node(self, scope, operator, outputs, phase, edges, attrs=()):
-        """The node of the next such operator in its scope."""
-        return self._named(self.next_name(scope, operator), operator, outputs, phase, edges, attrs)
 
     def next_name(self, scope, operator):
         """The name of the next such operator in its scope: how many ran in this step makes it unique."""
         count = self._counts[(scope, operator)] = self._counts.get((scope, operator), -1) + 1
         return (scope + "/" if scope else "") + operator + ("_%d" % count if count else "")
 
-    def _named(self, name, operator, outputs, phase, edges, attrs=()):
+    def _named(self, name, operator, outputs, phase, edges, attrs=(), lines=None):
         graph = self.agent.graph
         node = graph.nodes.get(name)
         if node is None:
             kind = _lib.GRADIENT if phase == _lib.BACKWARD else _lib.AUTO
             node = graph.add(name, kind, operator, phase=phase, inputs=edges, attrs=attrs,
                              outputs=[values.shape_of(output) if output is not None else None for output in outputs],
-                             stack=stack.frames(4))
+                             stack=stack.frames(4) if lines is None else lines)
             if node is not None and self.agent.words.armed:
                 self.agent.library.gradb_sync(self.agent.handle)
         else:
             graph.set_inputs(node, edges)
         return node
 
-    def _edges(self, tensors):
+    def _edges(self, tensors, name):
+        """What the operator whose node has that name reads."""
         found = []
-        for tensor in tensors:
+        for number, tensor in enumerate(tensors):
             if isinstance(tensor, Parameter):
                 node = self.agent.parameters.node_of(tensor)
                 if node is not None:
                     found.append((node, 0))
                 continue
-            made = self.maker_of(tensor)
+            made = self.maker_of(tensor) or self._unmade(tensor, (name, number))
             if made is not None:
                 found.append(made)
         return found
+
+    def _unmade(self, tensor, place):
+        """(Node, 0) of a tensor that no operator was seen to make, or None: it comes from outside, from a backward pass
+        whose last operator is unknown, or from an operator that MindSpore does not report."""
+        address, back = _address(tensor), getattr(tensor, "_grad_node", None)
+        if not address:
+            return None
+        if address in self._returned:
+            name = self.next_name("backward", "Gradient")
+            node = self._named(name, "Gradient", (tensor,), _lib.BACKWARD, (), lines=())
+        elif back is None or back.is_leaf():
+            node = self.agent.outside.node_of(tensor, address, place)
+        else:
+            node = self._unseen(tensor, back)
+        if node is None:
+            return None
+        self._report(node, (tensor,), [address])
+        return node, 0
+
+    def _unseen(self, tensor, back):
+        """The node of an operator that was not seen, by the node of its backward pass. What it reads is known if
+        gradients go back to all of it."""
+        sources = [self._of_gradient.get(_identity(source)) if source is not None else None
+                   for source, _ in back.next_functions]
+        sources = [] if None in sources else sources
+        scope = os.path.commonpath([self._path or "."] + [source.name.rpartition("/")[0] or "." for source in sources])
+        operator = back.name() if back.name().isidentifier() else "Compiled"
+        node = self._named(self.next_name(scope.strip("."), operator), operator, (tensor,), _lib.FORWARD,
+                           [(source, 0) for source in sources], lines=())
+        if node is not None and _identity(back) is not None:
+            self._of_gradient[_identity(back)] = node
+        return node
 
     def maker_of(self, tensor):
         """(Node, slot) that made a tensor, or None; also notes its backward node."""
@@ -479,9 +512,11 @@ class Looking:
         """The backward pass begins."""
         self._phase = _lib.BACKWARD
 
-    def backward_ended(self):
-        """It has ended."""
+    @guarded
+    def backward_ended(self, gradients):
+        """It has ended, and returned the gradients."""
         self._phase = _lib.FORWARD
+        self._returned.update((_address(gradient), gradient) for gradient in inputs((gradients,)))
 
 
 def _all_changed_by(agent, called):

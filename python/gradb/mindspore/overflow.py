@@ -15,6 +15,7 @@ from ..commands import CommandError
 from ..overflows import INTENDED, Origin
 from . import commands, nonfinite, operators, stack
 from .guard import guarded
+from .outside import is_outside
 
 _MAX_COPY = 256 << 20  # bytes of an input that is copied before an operator may overwrite it
 _LOST = "the operator may have overwritten it: its previous value is unknown"
@@ -167,7 +168,7 @@ def _is_given_one(args, looking):
         if isinstance(value, (tuple, list)) and _is_given_one(value, looking):
             return True
         if isinstance(value, Tensor) and not isinstance(value, Parameter) and value.shape == () \
-                and nonfinite.may_be_bad(value) and (looking is None or looking.maker_of(value) is None):
+                and nonfinite.may_be_bad(value) and (looking is None or is_outside(looking.maker_of(value))):
             return True
     return False
 
@@ -198,7 +199,9 @@ class Overflows(overflows.Overflows):
     def giver(self, tensor):
         """See the base."""
         maker = self.agent.looking.maker_of(tensor) if self.agent.looking and isinstance(tensor, Tensor) else None
-        return maker[0].name if maker is not None else "a tensor from outside"
+        if is_outside(maker):
+            return "a tensor from outside" + (" (%s)" % maker[0].name if maker is not None else "")
+        return maker[0].name
 
     def changed(self, node, maker):
         """A node was given numbers that are not finite, which were finite when `maker` made them."""

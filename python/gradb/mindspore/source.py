@@ -30,7 +30,7 @@ class Source:
         if node is None:
             raise values.NoValue("there is no such node")
         if node.get is None:
-            return self.agent.output(number, slot)
+            return self.agent.output(node, slot)
         if node.kind == _lib.GRADIENT:
             self.agent.gradient_asked = self.agent.steps.step
         tensor = node.get() if slot == 0 else None

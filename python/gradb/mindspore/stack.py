@@ -14,6 +14,7 @@ import mindspore
 from mindspore import nn
 
 from ..frames import INSTALLED, MAX_FRAMES, OWN, STANDARD
+from . import values
 
 _LOOKED_AT = 256  # attributes of the user's object that are searched
 
@@ -89,6 +90,19 @@ def _calls(function):
         if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "self":
             found.setdefault(called.attr, []).append(first + item.lineno - 1)
     return found
+
+
+def name_at(address, depth=1):
+    """The user's variable whose tensor is at an address, from the innermost frame outwards; None: there is none."""
+    frame = sys._getframe(depth)
+    while frame is not None:
+        if _kind(frame.f_code) == _USER:
+            for name, value in list(frame.f_locals.items()):
+                if isinstance(value, mindspore.Tensor) and not getattr(value, "has_init", False) \
+                        and values.address_of(value) == address:
+                    return name
+        frame = frame.f_back
+    return None
 
 
 def raised_at(traceback):

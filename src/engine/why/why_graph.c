@@ -12,7 +12,8 @@ bool why_type_in(const char *type, const char *types)
         bool prefix = len > 0 && types[len - 1] == '*';
 
         if (prefix ? strncasecmp(type, types, len - 1) == 0
-                   : strncasecmp(type, types, len) == 0 && type[len] == '\0') {
+                   : strncasecmp(type, types, len) == 0 &&
+                         (type[len] == '\0' || strcmp(type + len, "Ext") == 0)) {
             return true;
         }
         types += len;

@@ -75,7 +75,8 @@ struct why_walk {
 
 /* ---- why_graph.c ---------------------------------------------------------------------------- */
 
-/* Case ignored; `types` are blank-separated, "Apply*" is a prefix. */
+/* Case ignored; `types` are blank-separated, "Apply*" is a prefix. MindSpore adds "Ext" to the
+ * names of the newer forms of its operators, which count as the older ones. */
 bool why_type_in(const char *type, const char *types);
 bool why_attr_is(const struct gd_node_info *info, const char *name, const char *value);
 /* Whether a node runs in that pass: "forward", "backward", "optimizer". */

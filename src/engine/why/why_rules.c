@@ -61,11 +61,10 @@ struct why_rule {
 
 /* ---- types ---------------------------------------------------------------------------------- */
 
-#define SUMS     "Add AddN AddV2 AddExt TensorAdd Sub SubExt BiasAdd add_ iadd sub_ isub"
-#define PRODUCTS "Mul Muls MulNoNan Multiply Scale mul_ imul"
-#define MATRICES                                                                                   \
-    "MatMul BatchMatMul* MatMulV2 MatMulExt Dense Linear Gemm Conv* DepthwiseConv* addmm bmm mm"
-#define REDUCTIONS "ReduceSum BiasAddGrad UnsortedSegmentSum Sum SumExt"
+#define SUMS       "Add AddN AddV2 TensorAdd Sub BiasAdd add_ iadd sub_ isub"
+#define PRODUCTS   "Mul Muls MulNoNan Multiply Scale mul_ imul"
+#define MATRICES   "MatMul BatchMatMul* MatMulV2 Dense Linear Gemm Conv* DepthwiseConv* addmm bmm mm"
+#define REDUCTIONS "ReduceSum BiasAddGrad UnsortedSegmentSum Sum"
 #define DIVISIONS  "Div DivMod RealDiv TrueDiv DivNoNan FloorDiv Divide div_ itruediv true_divide"
 #define SOFTMAXES                                                                                  \
     "Softmax LogSoftmax SoftmaxCrossEntropy* SparseSoftmaxCrossEntropy* log_softmax cross_entropy"

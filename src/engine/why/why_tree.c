@@ -60,8 +60,10 @@ static void say_first(const struct why_walk *walk, const struct why_tensor *orig
     const char *name = info->name ? info->name : "", *type = info->type ? info->type : "";
 
     if (why_unknown_inputs(walk, origin, &one) == 0) {
-        gd_buf_printf(text, "%s (%s) is the first value that is %s (%s); none of its inputs is.",
-                      name, type, why_bad_word(walk->bad), origin->note);
+        gd_buf_printf(text, "%s (%s) is the first value that is %s (%s); %s.", name, type,
+                      why_bad_word(walk->bad), origin->note,
+                      info->input_count > 0 ? "none of its inputs is"
+                                            : "gradb knows of nothing that it reads");
     } else if (origin->has_stats) {
         gd_buf_printf(text, "%s (%s) is %s (%s). Where that began is unknown.", name, type,
                       why_bad_word(walk->bad), origin->note);

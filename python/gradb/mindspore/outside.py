@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""Tensors from outside, which no operator was seen to make: data, labels, masks, constants. Each is a node
+`input/NAME`, after the user's variable that holds it."""
+from .. import _lib
+from . import stack, values
+
+INPUT = "Input"  # the type of these nodes
+
+
+def is_outside(maker):
+    """Whether a (Node, slot) that made a tensor, or None, means that no operator was seen to make it."""
+    return maker is None or maker[0].operator == INPUT
+
+
+class Outside:
+    """The nodes. The tensor at one place, an input of an operator, is the same node in every step."""
+
+    def __init__(self, agent):
+        self._agent = agent
+        self._named = {}  # name -> [Node]
+        self._at = {}     # (name of the operator's node, number of the input) -> Node
+
+    def node_of(self, tensor, address, place):
+        """The node of a tensor that is read there, made when there is none; None when it cannot be made."""
+        node = self._at.get(place)
+        if node is None or node.step == self._agent.steps.step:  # that one is another tensor
+            node = self._at[place] = self._unused(tensor, address)
+        return node
+
+    def _unused(self, tensor, address):
+        name = stack.name_at(address) or "tensor"
+        nodes = self._named.setdefault(name, [])
+        for node in nodes:
+            if node.step != self._agent.steps.step:
+                return node
+        graph = self._agent.graph
+        node = graph.add(graph.unused_name("input/" + name), _lib.PARAMETER, INPUT,
+                         outputs=(values.shape_of(tensor),))
+        if node is not None:
+            graph.changes_anytime(node)
+            nodes.append(node)
+        return node
