@@ -88,6 +88,15 @@ class Control(minds.Case):
             said = self.styles("graph", "jitted", looks, "step 4", "print net/fc2/bias.grad")
             self.assertIn("\n$1 = net/fc2/bias.grad:0\nfloat32 (3,) n=3 ", said)
 
+    def test_gradients_are_watched_from_the_next_step_on(self):
+        for style in ("cell", "own"):  # compiled as a whole, and with gradients that Python sees
+            for before, step in (((), 1), (("step 2",), 3)):
+                with self.subTest(style=style, step=step):
+                    done = self.gradb([self.script("styles.py"), "graph", style], *before, "watch 'max > -1' on *.grad",
+                                      "step", "kill")
+                    self.assertIn(f"\nWatchpoint 1, at the end of step {step}.\n", done.stdout)
+                    self.assertNotIn("could not be checked", done.stdout)
+
     def test_nodes(self):
         for mode in ("pynative", "graph"):
             with self.subTest(mode=mode):

@@ -143,8 +143,8 @@ class Agent:
             return True
         if not self._recorded and not hooks.is_graph_mode():
             return True
-        if not self.gives_gradients and self.gradient_asked == self.steps.step - 1:
-            return True  # a watchpoint at the ends of steps: gradb_wants does not know those
+        if self._wants_gradients():
+            return True
         if not self.words.armed:
             return False
         if not self._recorded:
@@ -153,6 +153,16 @@ class Agent:
         return any(wants(handle, node.id) for node in self.graph.by_id.values()
                    if node.phase != _lib.NO_PHASE and (node.kind != _lib.GRADIENT or node.get is None
                                                        or not self.gives_gradients))
+
+    def _wants_gradients(self):
+        """Whether the debugger wants, at the end of this step, gradients that Python may not see otherwise."""
+        if self.gives_gradients and self.steps.step > 1:
+            return False
+        if self.gradient_asked == self.steps.step - 1:
+            return True
+        wants, handle = getattr(self.library, "gradb_wants_at_end", None), self.handle
+        return wants is not None and any(wants(handle, node.id) for node in self.graph.by_id.values()
+                                         if node.kind == _lib.GRADIENT and node.get is not None)
 
     def say(self, text):
         """Shows the user a line at once."""
