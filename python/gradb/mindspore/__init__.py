@@ -7,39 +7,57 @@
 A fault of gradb's own never reaches the training: it is reported once, in one line on stderr, and the training
 continues.
 """
-# Where to find what: agent (the agent), hooks (wrappers of MindSpore's classes), steps (steps and metrics),
-# parameters (networks, optimizers and their nodes), operators (what runs inside a step, and rehearsals), taps (inside
-# compiled code), cells (as nodes), exceptions, graph (nodes), values (tensors), source (libgradb's questions),
-# commands and words (`agent NAME`), stack (source lines, variables), ranks, guard (no fault reaches the training).
-import functools
+# Where to find what: autoattach (when), agent (the agent), hooks (wrappers of MindSpore's classes), steps (steps and
+# metrics), scaler (loss scaling), parameters (networks, optimizers and their nodes), operators (what runs inside a
+# step, and rehearsals), taps (inside compiled code), cells (as nodes), overflow, nonfinite (numbers that are not
+# finite), exceptions, graph (nodes), values (tensors), source (libgradb's questions), commands and words (`agent
+# NAME`), stack (source lines, variables), ranks, guard (no fault reaches the training).
 import os
-import sys
 
 from .. import _lib
 
 _WAIT_SECONDS = 10.0
 _agent = None  # of this process, or of the one that it was forked from
 _pid = 0       # the process that _agent belongs to
-_waiting = []  # (class, original, wrapper) of Optimizer.__init__, until one is made
 
 
-def attach(wait=_WAIT_SECONDS):
+def attach(network=None, optimizer=None, name=None, wait=_WAIT_SECONDS):
     """Attaches this process to the debugger, or to one that connects later. When a debugger is there, the training
-    stops before its first step. Returns whether a debugger is connected now."""
-    _unwatch()
-    if not is_attached():
-        if not _open():
-            return False
-        _agent.wait(wait)
-    return _agent.connected()
+    stops before its first step. Called again, it only adds what is new.
+
+    network: a mindspore.nn.Cell, whose parameters become nodes below `name` (None: the name of the variable that holds
+    it). optimizer: its steps are the steps of the training (None: those of the first optimizer that steps).
+    wait: seconds to wait for the debugger that GRADB_ADDRESS names; without that variable it does not wait.
+    Returns whether a debugger is connected now. With GRADB_DISABLE it does nothing. KeyboardInterrupt: the debugger
+    ended the training."""
+    from . import autoattach
+    autoattach.unwatch()
+    fresh = not is_attached()
+    if fresh and not _open():
+        return False
+    agent = _agent
+    try:
+        if network is not None:
+            agent.parameters.add_root(network, name or agent.parameters.variable_of(network))
+        if optimizer is not None:
+            agent.parameters.made(optimizer)
+            agent.steps.use(optimizer)
+        if fresh:
+            agent.wait(wait)
+    except Exception as error:
+        agent.fault(error)
+    return agent.connected()
 
 
 def detach():
     """Disconnects from the debugger and removes all hooks. attach() starts again."""
     global _agent
-    _unwatch()
+    from . import autoattach
+    autoattach.unwatch()
     if _agent is not None:
         agent, _agent = _agent, None
+        if agent.handle:  # not in a child of the attached process
+            agent.library.gradb_log(agent.handle, b"gradb: the script called detach(); the training continues")
         agent.close()
 
 
@@ -61,83 +79,30 @@ def log(name, value):
         _agent.steps.log(name, value)
 
 
+def on_checkpoint(function):
+    """Registers function(step) to save the checkpoints that `checkpoint` asks for. It is called at the end of a step
+    and returns the path to show. Returns the function, so it works as a decorator."""
+    from .. import checkpoint
+    return checkpoint.on_checkpoint(function)
+
+
 def watch():
-    """Attaches this process when it makes its first optimizer: what `gradb run` does. A process that makes none
-    (a launcher, an evaluation, a dataset's worker) is left alone. One that could not be attached later says so now."""
-    if is_attached() or _waiting or _is_disabled() or _has_own_debugger():
-        return
-    why = _missing()
-    if why:
-        _say(why)
-        return
-    from . import hooks
-    for kind in hooks.KINDS:
-        original = kind.__init__
-        wrapper = _first_made(original)
-        _waiting.append((kind, original, wrapper))
-        kind.__init__ = wrapper
+    """Attaches this process when it makes its first optimizer: what `gradb run` does. One that could not be attached
+    later says so now."""
+    from . import autoattach
+    if not is_attached() and not _is_disabled():
+        autoattach.watch(_attach_training)
 
 
-def _first_made(original):
-    @functools.wraps(original)
-    def __init__(optimizer, *args, **kwargs):
-        original(optimizer, *args, **kwargs)
-        if _waiting and not is_attached():
-            _unwatch()
-            if _open():
-                _agent.parameters.made(optimizer)
-                _agent.wait(float(os.environ.get("GRADB_WAIT", _WAIT_SECONDS)))
-    return __init__
+def _attach_training(optimizer, wait):
+    """Attaches when the process has made its first optimizer."""
+    if not is_attached() and _open():
+        _agent.parameters.made(optimizer)
+        _agent.wait(wait)
 
 
 def _is_disabled():
     return os.environ.get("GRADB_DISABLE", "0") not in ("", "0")
-
-
-def _has_own_debugger():
-    """Whether it is a MindSpore before 2.4, which connects to gradb by itself."""
-    numbers = _version().split(".")
-    return numbers[0] in ("0", "1") or numbers[:2] in (["2", "0"], ["2", "1"], ["2", "2"], ["2", "3"])
-
-
-def _version():
-    from mindspore import __version__
-    return __version__
-
-
-def _missing():
-    """Why this process cannot be attached, known before it trains; "": it can be."""
-    from mindspore import Model, nn
-    try:
-        from mindspore.graph import api
-    except ImportError:  # before 2.9
-        from mindspore.common import api
-    native = getattr(api, "_PyNativeExecutor", None)
-    needed = (("nn.Cell", nn), ("nn.Optimizer", nn), ("Model.train", Model), ("_JitExecutor", api),
-              ("_PyNativeExecutor.end_graph", native), ("_PyNativeExecutor.grad", native))
-    lacking = [name for name, holder in needed if not hasattr(holder, name.rpartition(".")[2])]
-    try:
-        from mindspore.experimental.optim import optimizer  # noqa: F401
-    except ImportError:
-        lacking.append("experimental.optim")
-    if lacking:
-        return "version %s lacks %s; gradb needs 2.7 or later" % (_version(), ", ".join(lacking))
-    try:
-        _lib.load()
-    except OSError as error:
-        return str(error).split("\n", 1)[0]
-    return ""
-
-
-def _say(why):
-    print("gradb: cannot attach to MindSpore: %s" % why, file=sys.stderr, flush=True)
-
-
-def _unwatch():
-    for kind, original, wrapper in _waiting:
-        if kind.__init__ is wrapper:
-            kind.__init__ = original
-    _waiting.clear()
 
 
 def _open():
@@ -145,13 +110,17 @@ def _open():
     global _agent, _pid
     if _is_disabled():
         return False
+    if _agent is not None:  # the parent's, in a forked child: its hooks do not work here
+        _agent.close()
+        _agent = None
     agent = None
     try:
         from .agent import Agent
         agent = Agent(_lib.load())
         agent.install()
     except Exception as error:
-        _say(str(error).split("\n", 1)[0])
+        from . import autoattach
+        autoattach.say(error)
         if agent is not None:
             agent.close("cannot attach")
         return False

@@ -236,19 +236,6 @@ class Agent:
             return "the step ran compiled, its gradients are inside: `watch` them, or `agent operators on`"
         return "the optimizer has not been given a gradient of this step yet"
 
-    def save_checkpoint(self, step):
-        """Saves the networks that the debugger asks for."""
-        name = "%s.step%d.ckpt" % (os.path.splitext(os.path.basename(sys.argv[0] or "train"))[0], step)
-        try:
-            held = [{"name": node.name, "data": node.get()} for node in self.graph.by_id.values()
-                    if node.kind in (_lib.WEIGHT, _lib.PARAMETER) and node.get is not None and node.get() is not None]
-            mindspore.save_checkpoint(held, name)
-            text = "checkpoint of step %d: %s" % (step, os.path.abspath(name))
-        except Exception as error:  # the training continues without a checkpoint
-            text = "checkpoint of step %d failed: %s: %s" % (step, type(error).__name__, str(error).split("\n", 1)[0])
-        self.library.gradb_log(self.handle, _lib.text("gradb: " + text))
-        self.library.gradb_event(self.handle, b"checkpoint", _lib.text(text), 0)
-
 
 def _forked_of(agent):
     """For os.register_at_fork, which has no counterpart that removes it: it must not keep the agent alive."""

@@ -54,6 +54,9 @@ class Hooks:
         for name in ("train", "fit"):
             self._wrap(mindspore.Model, name, self._model(getattr(mindspore.Model, name)))
         self.agent.scaler.wrap(self._wrap)
+        mode = getattr(mindspore, "MsDispatchMode", None)
+        for name in ("__enter__", "__exit__") if mode is not None else ():
+            self._wrap(mode, name, self._mode(getattr(mode, name), name == "__enter__"))
         for name in _EXITS:
             self._wrap(mindspore.Tensor, name, self._exit(name, getattr(mindspore.Tensor, name)))
 
@@ -207,6 +210,22 @@ class Hooks:
                 looking.backward_ended(result)
         return grad
 
+    def _mode(self, original, enters):
+        """A mode of the program's for operators, which may begin and end when ours is active."""
+        hooks = self
+
+        @functools.wraps(original)
+        def call(mode, *args):
+            looking = hooks.agent.looking if threading.get_ident() == hooks._thread else None
+            if not looking:
+                return original(mode, *args)
+            if not enters:
+                return looking.leave(functools.partial(original, mode, *args))
+            result = original(mode, *args)
+            looking.entered(mode)
+            return result
+        return call
+
     def _exit(self, name, original):
         """A function that turns a tensor into a number or an array, through which no gradient comes back."""
         hooks = self
@@ -236,6 +255,11 @@ class Hooks:
                 return original(*args, **kwargs)
             return original(*bound.args, **bound.kwargs)
         return run
+
+
+def takes_gradients(executor):
+    """Whether compiled code is what value_and_grad, grad or GradOperation made."""
+    return getattr(executor.fn, "__qualname__", "").startswith(("_Grad.", "GradOperation."))
 
 
 def _uncompiled(called, original):

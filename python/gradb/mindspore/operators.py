@@ -59,6 +59,7 @@ class Looking:
         self._cell_of = {}     # unique id of a backward node -> path of the cell in which its operator ran
         self._mode = _mode_of(self) if MODE is not None else None
         self._pushed = False
+        self._above = []       # modes of the program's that were entered since
         self._unqueued = False  # gradb has turned the queue of operators off
         self.rehearses = False
         self.rehearsal = 0.0
@@ -85,7 +86,12 @@ class Looking:
         """Watches no longer. The outputs stay until `forget`."""
         if self._pushed:
             self._pushed = False
+            for _ in self._above:
+                _stack().pop()
             self._pop()
+            for mode in self._above:
+                _stack().push(mode)
+            self._above = []
         if self._unqueued:
             self._unqueued = False
             hooks.api._pynative_executor.enable_frontend_and_bprop_pipeline()
@@ -107,6 +113,24 @@ class Looking:
     def _pop(self):
         if self._mode is not None:
             _stack().pop()
+
+    def entered(self, mode):
+        """The program has entered a mode of its own."""
+        if self._pushed:
+            self._above.append(mode)
+
+    def leave(self, leave):
+        """The program leaves the mode that it entered last, which MindSpore takes to be the last one of all."""
+        if self._above:
+            self._above.pop()
+            return leave()
+        if not self._pushed:
+            return leave()
+        self._pop()
+        try:
+            return leave()
+        finally:
+            self._push()
 
     def look_into(self, called, uncompiled, compiled):
         """Looks into the call compiled(), which is uncompiled() in Python, and returns what is to be called then: its

@@ -4,12 +4,14 @@ cells that use them.
 
 A network is found when an optimizer is made that trains it: it is the user's variable whose cell has most of the
 optimizer's parameters. A parameter that no variable reaches has the name that MindSpore gives it."""
+import os
 import weakref
 
+import mindspore
 from mindspore import Parameter, ParameterTuple, Tensor, nn
 
-from .. import _lib
-from . import stack, values
+from .. import _lib, checkpoint
+from . import ranks, stack, values
 from .guard import guarded
 
 _STATISTICS = ("moving_mean", "moving_variance")  # of normalizations: they are not trained
@@ -93,6 +95,11 @@ class Parameters:
         nodes = [self.node_of(parameter) for parameter in _own(cell)]
         return [(node, 0) for node in nodes if node is not None]
 
+    @staticmethod
+    def variable_of(cell):
+        """The name of the user's variable that holds a network, or "net"."""
+        return next((name for name, held in stack.cells(2) if held is cell), "net")
+
     def discover(self, optimizer):
         """Names the networks that hold the optimizer's parameters after the variables in the user's frames."""
         wanted = {id(parameter) for parameter in optimizer.parameters if self.node_of(parameter) is None}
@@ -143,6 +150,24 @@ class Parameters:
         if node is not None:
             self._nodes[id(parameter)] = (reference, node)
         return node
+
+    def save(self, _agent):
+        """Saves the networks and optimizers, under the names that their parameters have in MindSpore. Returns the path.
+        """
+        held = {}
+        for parameter in [parameter for parameter, _ in self.all()] + [
+                parameter for _, optimizer in self.living() for parameter in optimizer.get_parameters()]:
+            if not any(parameter is known for known in held.values()) and not getattr(parameter, "has_init", False):
+                node = self.node_of(parameter)
+                name = parameter.name if parameter.name not in held or node is None else node.name
+                held.setdefault(name, parameter)
+        rank, count = ranks.rank_and_size()
+
+        def write_to(path):
+            part = "%s.%d.part.ckpt" % (path, os.getpid())
+            mindspore.save_checkpoint([{"name": name, "data": data} for name, data in held.items()], part)
+            os.replace(part, path)
+        return checkpoint.write(self.agent.steps.step, rank if count > 1 else None, "ckpt", write_to)
 
     # ---- optimizers ----
 

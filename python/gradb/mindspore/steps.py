@@ -10,7 +10,7 @@ import weakref
 import mindspore
 from mindspore import nn
 
-from .. import _lib
+from .. import _lib, checkpoint
 from . import hooks, values
 from .guard import guarded
 
@@ -63,7 +63,7 @@ class Steps:
         agent.source.step_ended(self.step)
         agent.step_ended()
         if agent.library.gradb_wants_checkpoint(agent.handle):
-            agent.save_checkpoint(self.step)
+            checkpoint.save(agent, agent.parameters.save)
         agent.parameters.gradients.clear()
         agent.scaler.step_ended()
         self._loss, self._rates, self._numbers = None, {}, {}
@@ -77,6 +77,10 @@ class Steps:
         if phase != self.phase and self._begun:
             self.phase = phase
             self.agent.library.gradb_enter(self.agent.handle, phase)
+
+    def use(self, optimizer):
+        """The steps of this optimizer are those of the training."""
+        self._main = weakref.ref(optimizer)
 
     @guarded
     def by_hand(self):

@@ -105,7 +105,7 @@ def log(name, value):
 def on_checkpoint(function):
     """Registers function(step) to save the checkpoints that `checkpoint` asks for. It is called at the end of a step
     and returns the path to show. Returns the function, so it works as a decorator."""
-    from . import checkpoint
+    from .. import checkpoint
     return checkpoint.on_checkpoint(function)
 
 

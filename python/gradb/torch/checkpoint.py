@@ -6,34 +6,15 @@ import sys
 
 import torch
 
-from .. import _lib
+from .. import checkpoint
 from .guard import of_program
 
 _MAX_NAMES = 1000  # tried for a new file
-_functions = []  # the script's; the last one counts
-
-
-def on_checkpoint(function):
-    """Registers a function of the script: function(step) is called at the end of a step and returns what to show to the
-    user, a path. Returns the function, so it works as a decorator."""
-    _functions.append(function)
-    return function
 
 
 def save(agent):
-    """Saves a checkpoint at the end of a step, and reports by a log line and an event where it is or why it failed. No
-    exception of the script's function reaches the training."""
-    try:
-        if _functions:
-            with of_program():
-                path = _functions[-1](agent.steps.step) or "by the script's own function"
-        else:
-            path = _save_all(agent)
-        text = "checkpoint of step %d: %s" % (agent.steps.step, path)
-    except Exception as error:  # the training continues without a checkpoint
-        text = "checkpoint of step %d failed: %s: %s" % (agent.steps.step, type(error).__name__, error)
-    agent.library.gradb_log(agent.handle, _lib.text("gradb: " + text))
-    agent.events.happened("checkpoint", text)
+    """Saves a checkpoint at the end of a step; see checkpoint.save."""
+    checkpoint.save(agent, _save_all, of_program)
 
 
 def _save_all(agent):
@@ -44,23 +25,13 @@ def _save_all(agent):
              "optimizers": {name: agent.optimizers.by_name(name).state_dict()
                             for name in agent.optimizers.names()},
              "rng": _random_states()}
-    script = os.path.abspath(sys.argv[0]) if sys.argv and sys.argv[0] else os.path.join(os.getcwd(), "train")
-    base = os.path.splitext(os.path.basename(script))[0]
     rank = os.environ.get("RANK", "")
-    rank = ".rank" + rank if rank.isdigit() and int(os.environ.get("WORLD_SIZE", "1") or 1) > 1 else ""
-    name = "%s.step%d%s.pt" % (base, agent.steps.step, rank)
-    failed = None
-    for folder in (os.getcwd(), os.path.dirname(script)):
-        path = os.path.join(folder, name)
-        try:
-            with agent.own_moment():
-                _write(state, path)
-            return path
-        except OSError as error:
-            failed = error
-        except RuntimeError as error:  # PyTorch's error for a folder that is not writable
-            failed = error
-    raise failed
+    rank = int(rank) if rank.isdigit() and int(os.environ.get("WORLD_SIZE", "1") or 1) > 1 else None
+
+    def write(path):
+        with agent.own_moment():
+            _write(state, path)
+    return checkpoint.write(agent.steps.step, rank, "pt", write)
 
 
 def _write(state, path):
