@@ -60,6 +60,16 @@ class Overflow(minds.Case):
             self.expect(log, "the loss scaler skipped step 1 (overflow 1, backward/Cast_1)\n",
                         "the loss scaler skipped step 2 (overflow 2, backward/Cast_1)\n")
 
+    def test_of_a_part_that_is_compiled(self):
+        said = {mode: (out, log) for mode, out, log in self.look("partly", "continue", "continue")}
+        self.assertIn("Overflow, step 1, Log (Log) overflow 1: Log made 16 -inf of 16 elements, " + line_of("log(x * 0)"),
+                      said["graph"][0].replace("net/", ""))
+        out, log = said["pynative"]
+        self.assertNotIn("Overflow, step", out)
+        self.assertEqual(log.count("overflow at step"), 1, log)
+        self.assertIn("in step 1 the compiled function part made numbers that are not finite of finite ones: its operators "
+                      "are seen without @jit\n", log)
+
     def test_none_says_how_many_were_looked_at(self):
         done = self.gradb([self.script("styles.py"), "graph", "transformer"], "catch overflow", "step 2", "info overflows",
                           "kill")

@@ -158,6 +158,8 @@ class Hooks:
                 hooks._phase = ""
                 result = original(executor, *args, **kwargs)
                 hooks.agent.compiled.ran(executor, hooks._phase)
+                if hooks.agent.overflow is not None:
+                    hooks.agent.overflow.compiled_ran(executor, args, result)
                 return result
             return hooks._outermost(original, executor, args, kwargs, compiled=True)
         return __call__

@@ -25,10 +25,11 @@ class Checker(overflows.Rules):
     """Checks operators while somebody wants it."""
     nonfinite = nonfinite
 
-    def __init__(self, *args):
-        super().__init__(*args)
+    def __init__(self, agent, found, carried, is_known):
+        super().__init__(agent, found, lambda node, tensor: self._bad.keys() <= {node.id} and carried(node, tensor),
+                         is_known)
         self._step = -1
-        self._bad = {}     # id of a Node that made numbers that are not finite -> whether it made NaN
+        self._bad = {}     # id of a Node, or compiled code, that made numbers not finite -> whether it made NaN
         self._checked = set()  # ids of Nodes whose outputs were finite
         self._frames = {}  # id of a Node of the forward pass -> where it was called
 
@@ -91,6 +92,17 @@ class Checker(overflows.Rules):
             self._tainted = True
         self._found(origin)
 
+    @guarded
+    def compiled_ran(self, executor, args, result):
+        """A compiled function has run inside a step that is not compiled: its operators are not seen."""
+        self._begins()
+        with self.agent.own_moment():
+            made, given = list(operators.inputs((result,))), list(operators.inputs(args))
+            if self.nonfinite.not_finite(self.nonfinite.suspects(made)) and not self.nonfinite.suspects(given) \
+                    and not self._tainted:
+                self._bad[executor] = True
+                self.agent.overflows.compiled_made(getattr(executor.fn, "__name__", "?"))
+
     # ---- backward ----
 
     @guarded
@@ -110,6 +122,9 @@ class Checker(overflows.Rules):
         origin.scale = self.agent.scaler.scale_now()
         if origin.scale != 1.0:
             origin.flags.append("scaled")
+        if forward is None and self._bad:
+            self._bad[node.id] = True  # what it was given in the forward pass is unknown
+            return
         if forward is not None:  # its line is that of its forward operator, whose inputs count too
             origin.frames = self._frames.get(forward.id, ())
             nan = any(found["nan"] for _, _, found in origin.bad)
@@ -179,6 +194,10 @@ class Overflows(overflows.Overflows):
     """What is wanted, and what was found."""
     usage = "stop [N] | off"
 
+    def __init__(self, agent):
+        super().__init__(agent)
+        self._compiled = set()  # names of compiled functions that were reported
+
     def make_checker(self):
         """See the base."""
         if operators.MODE is None:
@@ -209,6 +228,13 @@ class Overflows(overflows.Overflows):
             given = "%s, whose output was finite: code that MindSpore does not report has overwritten it" % maker.name
             self._hint = {"step": self.agent.steps.step, "node": node.name, "given": given}
             self._happened("in step %(step)d %(node)s was given numbers that are not finite: %(given)s" % self._hint)
+
+    def compiled_made(self, name):
+        """A compiled function has made numbers that are not finite of finite ones."""
+        if name not in self._compiled:
+            self._compiled.add(name)
+            self._happened("in step %d the compiled function %s made numbers that are not finite of finite ones: its "
+                           "operators are seen without @jit" % (self.agent.steps.step, name))
 
     def range_of(self, name, value, found=None):
         """See the base."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Numbers leave their range, a way in each step: overflow.py graph|pynative ways|scaled. Prints a digest of the weights."""
+"""Numbers leave their range, a way in each step: overflow.py graph|pynative ways|scaled|partly. Prints a digest of the weights."""
 import hashlib
 import sys
 
@@ -26,7 +26,7 @@ def masked(x):
 
 
 def logarithm(x):
-    return (net(x).mean() + ops.log(x * 0)).mean()  # of 0
+    return (net(x).mean() + ops.log(0 * x)).mean()  # of 0
 
 
 def half(x):
@@ -74,12 +74,35 @@ def scaled():
         print("loss", value, flush=True)
 
 
+@ms.jit
+def part(x):
+    return ops.log(x * 0)
+
+
+class Partly(nn.Cell):
+    """A part of it is always compiled."""
+
+    def __init__(self):
+        super().__init__(auto_prefix=False)
+        self.net = net
+
+    def construct(self, x):
+        return part(self.net(x)).mean()
+
+
+def partly():
+    """Code whose operators are not seen in PyNative mode makes infinities; in graph mode, all is rehearsed."""
+    train = nn.TrainOneStepCell(Partly(), nn.SGD(net.trainable_params(), 0.0))
+    train.set_train()
+    print("loss", train(ops.ones((4, 4), ms.float32)))
+
+
 mode, way = sys.argv[1:]
 ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
 ms.set_seed(1)
 broken = Tensor(np.full((4, 4), np.nan, "f4"))
 net = Net()
 net.set_train()
-{"ways": ways, "scaled": scaled}[way]()
+{"ways": ways, "scaled": scaled, "partly": partly}[way]()
 digest = hashlib.sha256(b"".join(parameter.asnumpy().tobytes() for parameter in net.get_parameters()))
 print("digest", way, digest.hexdigest()[:16], flush=True)

@@ -71,7 +71,8 @@ static const struct command overflow_subs[] = {
     {.name = "record",
      .usage = "overflow record N [DIR]",
      .summary = "Write the next N overflows to a directory without stopping",
-     .help = "DIR is a directory on the host of the training (default ./gradb-overflow). Each\n"
+     .help = "Only for PyTorch: calls of MindSpore cannot be repeated.\n"
+             "DIR is a directory on the host of the training (default ./gradb-overflow). Each\n"
              "overflow gets a directory of its own: forward_info.json or backward_info.json with\n"
              "the call and its source location, and a .npy file for each tensor.",
      .examples = "overflow record 3\n"

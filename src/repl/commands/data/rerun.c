@@ -69,7 +69,8 @@ const struct command cmd_rerun = {
     .help =
         "If the result is not finite in float64 either, the values cause the overflow\n"
         "(inherent); otherwise the data type or the device does. Without an argument, repeat the\n"
-        "last overflow found. The training's tensors, random state and hooks are unchanged.",
+        "last overflow found. The training's tensors, random state and hooks are unchanged.\n"
+        "Only for PyTorch.",
     .examples = "rerun\n"
                 "rerun 2",
     .args = {ARG_NODE},
