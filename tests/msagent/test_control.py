@@ -111,6 +111,24 @@ class Control(minds.Case):
                     self.assertEqual(kinds.get(name), kind, f"{name}\n{said}")
                 self.assertRegex(said, r"(?m)^  input +net/norm/BatchNorm \(BatchNorm\)$")
 
+    def test_what_operators_read(self):
+        """Copies of views are not nodes of their own; what no operator was seen to make is one."""
+        said = self.styles("pynative", "transformer", "step", "info node net/MatMulExt", "info node net/AddExt",
+                           "info node net/wide/MatMul")
+        self.assertEqual(re.findall(r"^  input +(\S+) ", said, re.M), [
+            "net/query/Reshape_1", "net/Transpose", "net/embedding/Reshape_1", "net/MatMulExt_1", "net/wide/Reshape",
+            "net/wide/weight"])
+
+    def test_a_mask_of_the_data_is_an_input(self):
+        for mode in ("pynative", "graph"):
+            with self.subTest(mode=mode):
+                said = self.gradb([self.script("masks.py"), mode], "watch TO on all", "continue", "why", "delete", "step",
+                                  "info node net/SumExt", "kill").stdout
+                self.assertIn("Watchpoint 1, step 3, net/AddExt (AddExt)\n", said)
+                self.assertIn("net/AddExt (AddExt) has -Inf only from the mask input/mask, which is", said)
+                self.assertIn("  reads input/mask:0\n", said)
+                self.assertRegex(said, r"(?m)^  input +net/\w*Slice\w* ")  # MindSpore does not report it
+
     def test_backtrace(self):
         for mode, style, caller in (("pynative", "own", "own"), ("graph", "jitted", "jitted")):
             with self.subTest(mode=mode):

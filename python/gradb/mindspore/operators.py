@@ -345,6 +345,11 @@ class Looking:
         address, back = _address(tensor), getattr(tensor, "_grad_node", None)
         if not address:
             return None
+        while back is not None and back.name() == "Contiguous" and back.next_functions:  # a copy
+            back = back.next_functions[0][0]
+            made = self._forward_of(back) if back is not None else None
+            if made is not None:
+                return made, 0
         if address in self._returned:
             name = self.next_name("backward", "Gradient")
             node = self._named(name, "Gradient", (tensor,), _lib.BACKWARD, (), lines=())
@@ -357,11 +362,22 @@ class Looking:
         self._report(node, (tensor,), [address])
         return node, 0
 
+    def _forward_of(self, back):
+        """The node of the operator that a node of the backward pass belongs to: where no later operator has shown which
+        one that is, the last one that has read the same. None: unknown."""
+        of = self._of_gradient.get(_identity(back))
+        read = {self._of_gradient.get(_identity(maker)) for maker, _ in back.next_functions if maker is not None}
+        read.discard(None)
+        if of is not None or not read:
+            return of
+        names = back.name(), back.name() + "Ext"
+        return next((node for operator, node in reversed(self._ran)
+                     if operator in names and read <= {maker for maker, _ in node.edges}), None)
+
     def _unseen(self, tensor, back):
         """The node of an operator that was not seen, by the node of its backward pass. What it reads is known if
         gradients go back to all of it."""
-        sources = [self._of_gradient.get(_identity(source)) if source is not None else None
-                   for source, _ in back.next_functions]
+        sources = [self._forward_of(source) if source is not None else None for source, _ in back.next_functions]
         sources = [] if None in sources else sources
         scope = os.path.commonpath([self._path or "."] + [source.name.rpartition("/")[0] or "." for source in sources])
         operator = back.name() if back.name().isidentifier() else "Compiled"

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Tensors from outside, which no operator was seen to make: data, labels, masks, constants. Each is a node
-`input/NAME`, after the user's variable that holds it."""
+"""Tensors that no operator was seen to make: data, labels, masks, constants. Each is a node `input/NAME`, after the
+user's variable that holds it. One that no variable holds, and that is more than a number, may as well be the result of
+an operator that MindSpore does not report: it is a value of its own, `net/fc1/MatMul.input`."""
 from .. import _lib
 from . import stack, values
 
-INPUT = "Input"  # the type of these nodes
+INPUT, VALUE = "Input", "Value"  # the types of these nodes
 
 
 def is_outside(maker):
     """Whether a (Node, slot) that made a tensor, or None, means that no operator was seen to make it."""
-    return maker is None or maker[0].operator == INPUT
+    return maker is None or maker[0].operator in (INPUT, VALUE)
 
 
 class Outside:
@@ -24,11 +25,16 @@ class Outside:
         """The node of a tensor that is read there, made when there is none; None when it cannot be made."""
         node = self._at.get(place)
         if node is None or node.step == self._agent.steps.step:  # that one is another tensor
-            node = self._at[place] = self._unused(tensor, address)
+            node = self._at[place] = self._unused(tensor, address, place)
         return node
 
-    def _unused(self, tensor, address):
-        name = stack.name_at(address) or "tensor"
+    def _unused(self, tensor, address, place):
+        name = stack.name_at(address)
+        if name is None and tensor.size > 1:
+            reader, number = place
+            return self._agent.graph.add("%s.input%s" % (reader, number or ""), _lib.OTHER, VALUE, phase=_lib.FORWARD,
+                                         outputs=(values.shape_of(tensor),))
+        name = name or "tensor"
         nodes = self._named.setdefault(name, [])
         for node in nodes:
             if node.step != self._agent.steps.step:
