@@ -9,9 +9,10 @@ continues.
 """
 # Where to find what: autoattach (when), agent (the agent), hooks (wrappers of MindSpore's classes), steps (steps and
 # metrics), scaler (loss scaling), parameters (networks, optimizers and their nodes), operators (what runs inside a
-# step, and rehearsals), taps (inside compiled code), cells (as nodes), overflow, nonfinite (numbers that are not
-# finite), exceptions, graph (nodes), values (tensors), source (libgradb's questions), commands and words (`agent
-# NAME`), stack (source lines, variables), ranks, guard (no fault reaches the training).
+# step), outside (what they read that none of them made), rehearsal and taps (inside compiled code), compiled (graphs
+# of compiled code), cells (as nodes), overflow, nonfinite (numbers that are not finite), exceptions, graph (nodes),
+# values (tensors), source (libgradb's questions), commands and words (`agent NAME`), stack (source lines, variables),
+# ranks, guard (no fault reaches the training).
 import os
 
 from .. import _lib

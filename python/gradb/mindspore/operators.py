@@ -5,14 +5,11 @@ In PyNative mode MindSpore dispatches each operator of the forward pass to our m
 which run in C++, are hooked when the forward pass has ended. Before 2.9 nothing is dispatched: there the cells are the
 nodes of the forward pass.
 
-A compiled call (a cell in graph mode, a function with @jit) is rehearsed: it runs once uncompiled, with all of this,
-and whatever it has changed is restored. Then it runs compiled, as it would have without us, so that its results and
-those of all later steps are the same bit for bit. What is shown of the inside of that step are the values of the
-rehearsal. Where it cannot be rehearsed so, taps.py looks into the compiled code.
+A compiled call (a cell in graph mode, a function with @jit) is rehearsed uncompiled, with all of this: rehearsal.py.
+Where it cannot be, taps.py looks into the compiled code.
 
 The outputs of a watched step are held until its end, so that they can be read there."""
 import contextlib
-import gc
 import os
 import time
 
@@ -20,7 +17,7 @@ import mindspore
 from mindspore import Parameter, Tensor, nn
 
 from .. import _lib
-from . import cells, hooks, ranks, stack, values
+from . import cells, hooks, rehearsal, stack, values
 from .guard import guarded
 
 MODE = getattr(mindspore, "MsDispatchMode", None)
@@ -135,8 +132,8 @@ class Looking:
     def look_into(self, called, uncompiled, compiled):
         """Looks into the call compiled(), which is uncompiled() in Python, and returns what is to be called then: its
         tapped form where this is the only one that can be run."""
-        changed = _all_changed_by(self.agent, called)
-        why_not, taps = _why_not(changed), self.agent.taps
+        changed = rehearsal.changed_by(self.agent, called)
+        why_not, taps = rehearsal.why_not(changed), self.agent.taps
         if why_not:
             return taps.instead_of(called, compiled, why_not)
         if taps.why_not(called) is None:
@@ -150,41 +147,30 @@ class Looking:
         return compiled
 
     def _rehearse(self, run, changed):
-        """Calls run() and restores what it changed. Returns what it raised, or None."""
-        saved = [(tensor, *values.copy_of(tensor)) for tensor in changed]
+        """Calls run(), which changes those tensors. Returns what it raised, or None."""
         self.rehearses = True
         try:
-            run()
+            with rehearsal.restored(changed):
+                run()
         except Exception as error:
             return error
         finally:
-            for tensor, _struct, memory in saved:  # in place: compiled code knows the addresses
-                values.write(tensor, memory)
             self.rehearses = False
         return None
 
     def _in_python(self, called, run):
         """Calls run(), which is `called` in Python: nothing in it is compiled."""
-        begun, ran = time.process_time(), len(self._ran)
-        before = mindspore.get_context("mode"), os.environ.get(hooks.JIT), self._pushed
-        try:
-            if before[0] != mindspore.PYNATIVE_MODE:
-                mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
-            os.environ[hooks.JIT] = "0"
-            if not before[2]:
-                self._push()
-            self._unqueue()
-            self.agent.scaler.rehearsed(called, run())
-            self.rehearsed = [node for _, node in self._ran[ran:]]
-        finally:
-            if not before[2]:
-                self._pop()
-            if before[1] is None:
-                os.environ.pop(hooks.JIT, None)
-            else:
-                os.environ[hooks.JIT] = before[1]
-            if before[0] != mindspore.PYNATIVE_MODE:
-                mindspore.set_context(mode=before[0])
+        begun, ran, pushed = time.process_time(), len(self._ran), self._pushed
+        with rehearsal.uncompiled():
+            try:
+                if not pushed:
+                    self._push()
+                self._unqueue()
+                self.agent.scaler.rehearsed(called, run())
+                self.rehearsed = [node for _, node in self._ran[ran:]]
+            finally:
+                if not pushed:
+                    self._pop()
         self.rehearsal += time.process_time() - begun
 
     @contextlib.contextmanager
@@ -557,47 +543,6 @@ class Looking:
         """It has ended, and returned the gradients."""
         self._phase = _lib.FORWARD
         self._returned.update((_address(gradient), gradient) for gradient in inputs((gradients,)))
-
-
-def _all_changed_by(agent, called):
-    """All parameters and buffers, among them the state of optimizers, normalizations and random generators."""
-    found = {}
-    for cell in [called] + [optimizer for _, optimizer in agent.parameters.living()]:
-        for parameter in cell.get_parameters() if isinstance(cell, nn.Cell) else ():
-            found[id(parameter)] = parameter
-    for thing in gc.get_objects():
-        if issubclass(type(thing), Parameter):
-            found[id(thing)] = thing
-        elif issubclass(type(thing), nn.Cell):
-            found.update((id(buffer), buffer) for buffer in getattr(thing, "_buffers", {}).values()
-                         if isinstance(buffer, Tensor))
-    return [tensor for tensor in found.values() if not getattr(tensor, "has_init", False)]
-
-
-def _why_not(changed):
-    """Why a compiled call must not be rehearsed; "" when it may be."""
-    if not values.is_in_host_memory():
-        return "a rehearsal was only tried on the CPU"
-    if ranks.rank_and_size()[1] > 1:
-        return "in a job of several ranks, a rehearsal would run its collectives a second time"
-    if any(not values.address_of(tensor) or not tensor.is_contiguous() for tensor in changed if tensor.size):
-        return "a parameter or buffer cannot be restored in place"
-    needed, free = sum(tensor.nbytes for tensor in changed), _free_memory()
-    if needed > free / 2:
-        return "a rehearsal needs a copy of all parameters, %d MiB, with %d MiB of memory free" % (
-            needed >> 20, free >> 20)
-    return ""
-
-
-def _free_memory():
-    """Bytes that processes can still take, as Linux estimates it; without an estimate, so many that it does not matter.
-    """
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            found = [line.split()[1] for line in file if line.startswith("MemAvailable:")]
-        return int(found[0]) << 10
-    except (OSError, IndexError, ValueError):
-        return 1 << 62
 
 
 def _mode_of(looking):

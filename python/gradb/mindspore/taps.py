@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Taps inside compiled code, where a step cannot be rehearsed uncompiled (operators.py).
+"""Taps inside compiled code, where a step cannot be rehearsed uncompiled (rehearsal.py).
 
 A tap is an operator that calls Python with its input in place and passes it on. Another `construct` of each cell of the
 known networks, and a hook of each optimizer, put taps into a second compilation of the call. It has another phase, and
