@@ -17,7 +17,7 @@
 static bool is_seen(const struct agent *a, uint32_t id, int64_t step)
 {
     /* A program with a source may leave out nodes that nobody wants: see gradb_wants. */
-    bool told = !a->source.locate || PEEK(a->passes[id].marked);
+    bool told = !a->source.locate || PEEK(a->passes[id].marked) & MARK_RUN;
     return told && a->sees_nodes && step >= a->seen_from && PEEK(a->last_node) != 0;
 }
 
