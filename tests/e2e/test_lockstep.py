@@ -141,6 +141,17 @@ class Company(unittest.TestCase):
         self.assertIn("no tensor was compared", of_type(lines, "error")[0]["message"])
         self.assertEqual(status, 1)
 
+    def test_nothing_in_common_does_not_run_on(self):
+        """Without a common node, both still end each step together."""
+        other = shlex.quote(str(harness.BUILD / "tests" / "agent" / "agent_trainer"))
+        script = f'{shlex.join([*CHARLM, "--steps", "60"])} & {other} "$GRADB_ADDRESS" 60 & wait'
+        lines, _ = lines_of(["run", "--", "/bin/sh", "-c", script], "set start-timeout 0",
+                            "lockstep @1 @2 --steps 2 --by node", "session 2", "kill", "session 1", "kill")
+        self.assertIn("no tensor was compared", of_type(lines, "error")[0]["message"])
+        ends = of_type(lines, "finished")
+        self.assertEqual(len(ends), 2, ends)
+        self.assertLessEqual({end["step"] for end in ends}, {2, 3})
+
     def test_a_third_and_other_numbers(self):
         good = [*CHARLM, "--steps", "60"]
         lines, status = lines_of(

@@ -78,6 +78,9 @@ class Frameworks(Pair):
         same, = self.records("none", "lockstep @1 @2 --by step --steps 3", mode="graph")
         self.assertEqual((same["ended"], same["steps"]), ("steps", 3), same)
         self.assertGreaterEqual(same["tensors"], 80, same)
+        nodes, = self.records("none", "lockstep @1 @2 --steps 3", mode="graph")
+        self.assertEqual((nodes["ended"], nodes["steps"]), ("steps", 3), nodes)
+        self.assertGreaterEqual(nodes["tensors"], 140, nodes)
         parted, = self.records("lr", "lockstep @1 @2 --by step", mode="graph")
         self.assertEqual((parted["ended"], parted["step"]), ("parted", 1), parted)
 
@@ -98,11 +101,13 @@ class Frameworks(Pair):
 
     def test_the_layer_is_named(self):
         """An epsilon that is another, from the first step or from the third one on."""
-        for fault, step, node, good in (("eps-batch", 1, "net/bn1/batchnorm", "fc1"),
-                                        ("eps-layer", 1, "net/norm/layernorm", "fc2"),
-                                        ("eps-later", 3, "net/bn1/batchnorm", "fc1")):
-            with self.subTest(fault=fault):
-                parted, = self.records(fault, "lockstep @1 @2")
+        for fault, step, node, good, mode in (("eps-batch", 1, "net/bn1/batchnorm", "fc1", "pynative"),
+                                              ("eps-batch", 1, "net/bn1/batchnorm", "fc1", "graph"),
+                                              ("eps-layer", 1, "net/norm/layernorm", "fc2", "pynative"),
+                                              ("eps-later", 3, "net/bn1/batchnorm", "fc1", "graph"),
+                                              ("eps-later", 3, "net/bn1/batchnorm", "fc1", "pynative")):
+            with self.subTest(fault=fault, mode=mode):
+                parted, = self.records(fault, "lockstep @1 @2", mode=mode)
                 self.assertEqual((parted["ended"], parted["step"]), ("parted", step), parted)
                 self.assertEqual({re.sub("_", "", parted[key]).lower() for key in ("node", "node_a")}, {node})
                 self.assertIn(parted["last_good"], (f"net/{good}/linear", f"net/{good}/BiasAdd"))

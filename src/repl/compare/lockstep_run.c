@@ -238,7 +238,18 @@ static void note_other_order(struct lockstep *l)
     l->node_b = l->b->stop.at_step_end ? GD_NO_NODE : l->b->stop.node;
 }
 
-/* Moves the given sides, each to its next node with a counterpart. */
+/* A run from node to node may pass the end of the step. */
+static bool is_behind(const struct lockstep *l, const struct gd_session *session)
+{
+    return session->stop.at_step_end || step_of(l, session) > l->step;
+}
+
+static bool is_there(const struct lockstep *l, const struct gd_session *session)
+{
+    return is_counted(l, session) || is_behind(l, session);
+}
+
+/* Moves the given sides, each to its next node with a counterpart, or past the end of the step. */
 static int next_node(struct lockstep *l, bool a, bool b, struct gd_err *err)
 {
     struct gd_run run = {.kind = GD_RUN_NEXT, .count = 1, .node = GD_NO_NODE};
@@ -250,16 +261,10 @@ static int next_node(struct lockstep *l, bool a, bool b, struct gd_err *err)
         if (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && l->narrow) {
             rc = lockstep_match(l, false, err);
         }
-        a = a && !is_counted(l, l->a);
-        b = b && !is_counted(l, l->b);
+        a = a && !is_there(l, l->a);
+        b = b && !is_there(l, l->b);
     }
     return rc;
-}
-
-/* A run from node to node may pass the end of the step. */
-static bool is_behind(const struct lockstep *l, const struct gd_session *session)
-{
-    return session->stop.at_step_end || step_of(l, session) > l->step;
 }
 
 static int compare_here(struct lockstep *l, struct gd_err *err)
@@ -285,23 +290,22 @@ static int end_step(struct lockstep *l, struct gd_err *err)
 
 static int step_by_node(struct lockstep *l, struct gd_err *err)
 {
-    const struct gd_stop *at = &l->b->stop;
     bool between = is_between(l->b);
-    int rc = between ? GD_OK : compare_here(l, err);
 
-    l->step = between ? at->step + 1 : at->step;
+    l->step = l->b->stop.step + between;
+    int rc = next_node(l, between || !is_counted(l, l->a), between || !is_counted(l, l->b), err);
     while (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON) {
-        rc = next_node(l, true, true, err);
-        if (rc != GD_OK || l->ended != LOCKSTEP_GOES_ON) {
-            break;
-        }
-        if (is_behind(l, l->a) && is_behind(l, l->b)) {
+        bool a = is_behind(l, l->a), b = is_behind(l, l->b);
+        if (a && b) {
             return end_step(l, err);
         }
-        if (is_behind(l, l->a) != is_behind(l, l->b)) {
+        if (a != b) {
             note_other_order(l);
-        } else {
-            rc = compare_here(l, err);
+            break;
+        }
+        rc = compare_here(l, err);
+        if (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON) {
+            rc = next_node(l, true, true, err);
         }
     }
     return rc;
@@ -390,6 +394,18 @@ static bool is_in_optimizer(const struct gd_session *session)
     return strncmp(session->stop.node_name, "optimizer/", 10) == 0;
 }
 
+/* A compiled step is looked into when a node is asked for. */
+static int whole_step(struct lockstep *l, struct gd_session *session, struct gd_err *err)
+{
+    struct gd_run step = {.kind = GD_RUN_STEP, .count = 1, .node = GD_NO_NODE};
+    struct gd_run next = {.kind = GD_RUN_NEXT, .count = 1, .node = GD_NO_NODE};
+    int rc = move_sides(l, &next, session == l->a, session == l->b, err);
+
+    return rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && !is_behind(l, session)
+               ? move_sides(l, &step, session == l->a, session == l->b, err)
+               : rc;
+}
+
 /* The side that keeps its outputs goes first, the other one from node to node. */
 static int step_apart(struct lockstep *l, struct gd_err *err)
 {
@@ -399,7 +415,7 @@ static int step_apart(struct lockstep *l, struct gd_err *err)
 
     l->held.session = side;
     l->step = l->b->stop.step + 1;
-    int rc = move_sides(l, &step, side == l->b, side == l->a, err);
+    int rc = whole_step(l, side == l->a ? l->b : l->a, err);
     while (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON) {
         rc = move_sides(l, &next, side == l->a, side == l->b, err);
         if (rc != GD_OK || l->ended != LOCKSTEP_GOES_ON || is_behind(l, side)) {
