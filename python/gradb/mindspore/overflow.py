@@ -122,8 +122,8 @@ class Checker(overflows.Rules):
         origin.scale = self.agent.scaler.scale_now()
         if origin.scale != 1.0:
             origin.flags.append("scaled")
-        if (forward is None or not forward.edges) and self._bad:
-            self._bad[node.id] = True  # what it was given in the forward pass is unknown
+        if (forward is None or forward.id not in self._frames) and self._bad:
+            self._bad[node.id] = True  # it was not seen: what it was given is unknown
             return
         if forward is not None:  # its line is that of its forward operator, whose inputs count too
             origin.frames = self._frames.get(forward.id, ())

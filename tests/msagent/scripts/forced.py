@@ -16,9 +16,9 @@ def raises(*_):
 if sys.argv[1] == "cells":
     del mindspore.MsDispatchMode
 elif "GRADB_DISABLE" not in os.environ:
-    from gradb.mindspore import operators
+    from gradb.mindspore import operators, rehearsal
     if sys.argv[1] == "step":
-        operators._why_not = lambda changed: "of a test"
+        rehearsal.why_not = lambda changed: "of a test"
     else:
         operators.Looking._in_python = raises
 del sys.argv[:2]
