@@ -148,6 +148,9 @@ gd_node_id why_writer(const struct gd_graph *graph, gd_node_id parameter)
     uint32_t count = gd_graph_consumers(graph, parameter, &edges);
     gd_node_id found = GD_NO_NODE;
 
+    if (why_is_gradient(graph, parameter)) { /* it is only read, whatever its shape */
+        return GD_NO_NODE;
+    }
     for (uint32_t i = 0; i < count; i++) {
         struct gd_node_info info;
 

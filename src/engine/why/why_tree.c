@@ -150,6 +150,23 @@ static void add_past(const struct why_walk *walk, const struct why_tensor *origi
     why_add_scaling(walk, origin, strstr(ret->rule, "-range") != NULL, &ret->text);
 }
 
+/* A gradient that no known operator made: in a compiled step only the optimizer's inputs are seen.
+ */
+static void say_unseen(const struct why_walk *walk, const struct why_tensor *gradient,
+                       int64_t since, struct gd_buf *text)
+{
+    gd_buf_printf(text,
+                  "%s is %s (%s). The operators that computed it were not seen, so where it began "
+                  "is unknown.",
+                  why_name(walk, gradient), why_bad_word(walk->bad), gradient->note);
+    if (since >= 0) {
+        gd_buf_printf(text, " It has been so since step %lld.", (long long)since);
+    }
+    if (strcmp(walk->session->peer.framework, "mindspore") == 0) {
+        gd_buf_puts(text, " To see them: `agent operators on`, `step`, then `why` on it.");
+    }
+}
+
 static const struct why_tensor *conclude_operator(struct why_walk *walk,
                                                   const struct why_tensor *origin,
                                                   struct why_finding *ret, int64_t *since)
@@ -357,6 +374,10 @@ static const struct why_tensor *conclude_walk(struct why_walk *walk, struct why_
         return NULL;
     }
     bool suspect = why_is_behind(walk, origin);
+    if (origin->is_leaf && why_is_gradient(walk->session->graph, origin->node)) {
+        say_unseen(walk, origin, *since, &ret->text);
+        return NULL;
+    }
     if (!origin->is_leaf) {
         origin = conclude_operator(walk, origin, ret, since);
     } else {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A small network with one mistake: mlp.py MISTAKE [graph]. The line of each mistake has a comment."""
+"""A small network with one mistake: mlp.py MISTAKE [graph] [functional]. The line of each mistake has a comment."""
 import sys
 
 import mindspore as ms
@@ -54,8 +54,21 @@ if mistake == "untrained":
     net.fc1.weight.requires_grad = False  # frozen
     trained = [p for p in net.trainable_params() if "fc2" not in p.name]  # without a layer
 opt = nn.Momentum(trained, 10.0 if mistake == "rate" else 0.01, 0.9)
-step = nn.TrainOneStepCell(nn.WithLossCell(net, loss_fn), opt)
+with_loss = nn.WithLossCell(net, loss_fn)
+step = nn.TrainOneStepCell(with_loss, opt)
 step.set_train()
+gradients_of = ms.value_and_grad(with_loss, None, opt.parameters)
+
+
+def functional(x, y):
+    """A step whose optimizer is called here."""
+    loss, gradients = gradients_of(x, y)
+    opt(gradients)
+    return loss
+
+
+if "functional" in sys.argv[2:]:
+    step = functional
 rng = np.random.RandomState(0)
 for _ in range(8):
     x = rng.randn(8, 16).astype("f4")
