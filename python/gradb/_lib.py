@@ -161,6 +161,7 @@ _ADDED = {
     "gradb_raised": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
     "gradb_set_inputs": (None, [_HANDLE, ctypes.c_uint32, ctypes.POINTER(Input), ctypes.c_size_t]),
     "gradb_set_attr": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_char_p]),
+    "gradb_wants_new": (ctypes.c_bool, [_HANDLE]),
     "gradb_wants_at_end": (ctypes.c_bool, [_HANDLE, ctypes.c_uint32]),
     "gradb_stop_at": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
 }

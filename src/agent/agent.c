@@ -374,6 +374,12 @@ bool gradb_wants_at_end(const gradb *g, gradb_node id)
            PEEK(a->passes[id].marked) & MARK_END;
 }
 
+bool gradb_wants_new(const gradb *g)
+{
+    const struct agent *a = (const struct agent *)(const void *)g;
+    return a && PEEK(a->pid) && PEEK(a->expected.at_end);
+}
+
 /* ---- the graph as it grows ------------------------------------------------------------------- */
 
 /* Publishes, and waits until the debugger has processed it. */

@@ -72,6 +72,7 @@ static void drop_expected(struct agent *a)
     free(a->expected.names);
     a->expected.names = NULL;
     a->expected.not_finite = false;
+    POKE(a->expected.at_end, 0);
 }
 
 static void on_expected(struct agent *a, const Gradb__V1__Expected *m)
@@ -83,6 +84,7 @@ static void on_expected(struct agent *a, const Gradb__V1__Expected *m)
         a->expected.count += a->expected.names[a->expected.count] != NULL;
     }
     a->expected.not_finite = m->not_finite;
+    POKE(a->expected.at_end, m->at_end);
     if (a->expected.count < m->n_parts) {
         agent_set_error(a, "out of memory for the nodes that the debugger waits for");
     }

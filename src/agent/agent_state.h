@@ -262,8 +262,9 @@ struct agent {
     struct {          /* new nodes that the debugger waits for */
         char **names; /* parts of their names */
         size_t count;
-        bool not_finite; /* also any new node with a non-finite value */
-        bool added;      /* one of them was added since gradb_sync */
+        bool not_finite;   /* also any new node with a non-finite value */
+        atomic_int at_end; /* gradb_wants_new */
+        bool added;        /* one of them was added since gradb_sync */
     } expected;
 
     /* Which values are copied */

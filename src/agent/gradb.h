@@ -58,7 +58,7 @@ extern "C" {
  *   1.6  gradb_try_step
  *   1.7  gradb_set_inputs
  *   1.8  GRADB_COMPILED, gradb_set_attr
- *   1.9  gradb_momentary
+ *   1.9  gradb_momentary, gradb_wants_at_end, gradb_wants_new
  */
 #define GRADB_VERSION_MAJOR 1
 #define GRADB_VERSION_MINOR 9
@@ -384,6 +384,10 @@ GRADB_API unsigned gradb_wants(const gradb *g, gradb_node node);
 /* Whether a watchpoint checks the node at the end of each step, where the program must then have
  * its value. `armed` does not tell. */
 GRADB_API bool gradb_wants_at_end(const gradb *g, gradb_node node);
+/* Whether watchpoints that check at the end of a step would cover nodes that are not added yet. A
+ * program that adds nodes only in some steps should do so in the next one. `armed` does not tell.
+ */
+GRADB_API bool gradb_wants_new(const gradb *g);
 /* Publishes, and waits until the debugger has processed everything published and its requests about
  * it are known here, so that even a new node's first run is watched. False: no debugger is
  * connected. */

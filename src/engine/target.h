@@ -143,6 +143,14 @@ enum gd_capability {
     GD_CAN_GOTO = 1 << 16, /* it is a record: BACK, GOTO; ranks do not wait for each other */
 };
 
+/* Nodes that may come, and are waited for. */
+struct gd_expected {
+    char *const *parts; /* a new node whose name contains one of them is sent at once */
+    size_t count;
+    bool not_finite; /* so is one whose first value is not finite */
+    bool at_end;     /* others are watched, too, at the end of steps */
+};
+
 struct gd_target_ops {
     const char *kind; /* "mindspore", "gradb.v1" */
     int (*resume)(struct gd_target *target, const struct gd_run *run, struct gd_err *err);
@@ -159,11 +167,9 @@ struct gd_target_ops {
     /* Replaces the set of nodes whose completion stops the run. */
     int (*set_breakpoints)(struct gd_target *target, const gd_node_id *nodes, size_t count,
                            struct gd_err *err);
-    /* For a graph that grows as the program runs: a new node whose name contains one of these is
-     * sent at once; with not_finite also one whose first value is not finite. Replaces the set;
-     * NULL where graphs do not grow. */
-    int (*expect)(struct gd_target *target, char *const *parts, size_t count, bool not_finite,
-                  struct gd_err *err);
+    /* For a graph that grows as the program runs. Replaces what was expected; NULL where graphs do
+     * not grow. */
+    int (*expect)(struct gd_target *target, const struct gd_expected *expected, struct gd_err *err);
     /* slice NULL or empty: the whole tensor. */
     int (*fetch)(struct gd_target *target, const struct gd_tensor_ref *ref,
                  const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);

@@ -269,10 +269,14 @@ static void what_did_not_run_is_not_missing(void **state)
         at_end += gradb_wants_at_end(b->e.agent, node);
     }
     assert_int_equal(at_end, 2);
+    assert_false(gradb_wants_new(b->e.agent)); /* only these */
     atomic_store(&b->e.odd, EAGER_SANE);
     const struct gd_session *session = world_session(&b->w);
     assert_int_equal(session->hit_count, 1);
     assert_string_equal(session->hits[0].node_name, "net/op1");
+    set_watch(b, "TO", "all", GD_WHEN_STEP_END);
+    world_run(&b->w, GD_RUN_STEP, 1, NULL);
+    assert_true(gradb_wants_new(b->e.agent));
 }
 
 static void without_statistics_values_are_located(void **state)

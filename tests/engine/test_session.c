@@ -368,7 +368,7 @@ static void test_scalars(void **state)
     finish(bench);
 }
 
-static int refuse_stop(struct gd_target *target, char *const *parts, size_t count, bool not_finite,
+static int refuse_stop(struct gd_target *target, const struct gd_expected *expected,
                        struct gd_err *err)
 {
     return gd_fail(err, ((struct fake_target *)target)->watch_rc, "the line is full");

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Mistakes that people make in MindSpore scripts: gradb finds node, line and step, and `why` names the cause."""
+import re
+
 import harness
 import minds
 
@@ -58,6 +60,28 @@ class Mistakes(minds.Case):
     def test_a_gradient_inside_compiled_code_is_not_missing(self):
         for out in self.answers("mlp.py", "stopped", ["trace GM on gradients", "step", "step", "info hits"]):
             self.assertNotIn("age_ge=1 (1)", out)
+
+    def test_a_gradient_that_compiled_code_made(self):
+        """That nothing has computed it is not said before somebody has looked."""
+        done = self.gradb([str(HERE / "mlp.py"), "stopped", "graph", "functional"], "step 2", "why net/fc1/weight.grad",
+                          "agent operators on", "step", "why net/fc1/weight.grad", "kill")
+        out = " ".join(done.stdout.split())
+        self.assertIn("BAD net/fc1/weight.grad (Gradient) all 512 zero net/fc1/weight.grad is all zero (all 512 zero). The "
+                      "operators that computed it were not seen, so where it began is unknown. To see them: `agent "
+                      "operators on`, `step`, then `why` on it. operators on", out)
+        self.assertIn("No gradient reaches net/fc1/weight: net/StopGradient (StopGradient) cuts it off", out)
+
+    def test_watchpoints_at_the_end_of_a_compiled_step(self):
+        """What they cover is inside; the gradients of a functional step are not."""
+        for selector, least, looks in (("activations", 2, True), ("all", 40, True), ("net/", 20, True),
+                                       ("gradients", 6, False), ("net/fc1/weight", 1, False)):
+            with self.subTest(selector=selector):
+                done = self.gradb([str(HERE / "mlp.py"), "none", "graph", "functional"], "step 2",
+                                  f"watch -step TO on {selector}", "step 2", "info watchpoints", "kill")
+                found = re.search(r"^1 +watch +y +step +(\d+) ", done.stdout, re.M)
+                self.assertTrue(found, done.stdout)
+                self.assertGreaterEqual(int(found.group(1)), least)
+                self.assertEqual("step 3 is compiled: its operators were watched" in done.stdout, looks)
 
     def test_rate_too_high(self):
         self.check("mlp.py", "rate", ["step 1", "watch WCL on net/fc1/bias", "continue", "why"],

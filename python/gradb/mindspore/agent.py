@@ -145,10 +145,11 @@ class Agent:
             return True
         if self._wants_gradients():
             return True
+        if not self._recorded:
+            new = getattr(self.library, "gradb_wants_new", None)
+            return bool(self.words.armed) or new is not None and new(self.handle)
         if not self.words.armed:
             return False
-        if not self._recorded:
-            return True
         wants, handle = self.library.gradb_wants, self.handle
         return any(wants(handle, node.id) for node in self.graph.by_id.values()
                    if node.phase != _lib.NO_PHASE and (node.kind != _lib.GRADIENT or node.get is None

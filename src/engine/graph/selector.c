@@ -307,6 +307,16 @@ static int pick_name(struct picked *picked, const struct term *term, struct gd_e
     return scope_only ? gd_fail(err, GD_ENOTFOUND, "there is no scope '%.200s'", term->text) : rc;
 }
 
+bool gd_selector_has_all(const struct gd_selector *selector)
+{
+    const struct term *term = selector->terms;
+
+    while (term && (term->except || term->kind != TERM_ALL)) {
+        term = term->next;
+    }
+    return term != NULL;
+}
+
 /* Of a name or a glob. */
 static void part_of_name(const struct term *term, char *ret, size_t size)
 {

@@ -18,6 +18,8 @@ struct parts {
     bool names_only;      /* of terms that go by name, not by kind or place */
     bool not_finite_only; /* those that go by kind only look for non-finite values */
     bool not_finite;      /* such nodes are waited for */
+    bool late;            /* what is judged at the end of a step covers nodes already */
+    bool at_end;          /* others are watched there */
     bool failed;
 };
 
@@ -30,6 +32,10 @@ static void add_part(void *ctx, const char *part, bool is_name)
 {
     struct parts *parts = ctx;
 
+    if (parts->late) {
+        parts->at_end = parts->at_end || is_name; /* a scope or a pattern */
+        return;
+    }
     if (parts->names_only && !is_name) {
         parts->not_finite = parts->not_finite || parts->not_finite_only;
         return;
@@ -63,7 +69,7 @@ static void add_breakpoints(struct parts *parts)
 /* What is judged at the end of a step can wait for late nodes; what is judged at once must know of
  * each node before it runs on, even if it goes by kind. But new nodes are only reported while
  * something is waited for: otherwise a watchpoint that covers nothing yet would never find its
- * node. */
+ * node. A watchpoint on the gradients has those of the parameters, and waits for no others. */
 static void add_watchpoints(struct parts *parts)
 {
     const struct gd_watching *w = parts->session->watching;
@@ -72,11 +78,15 @@ static void add_watchpoints(struct parts *parts)
         const struct watch_cover *cover = &w->covers[i];
         const struct gd_watchpoint *watch = cover->watch;
         bool exact = cover->wants.exact;
+        if (!watch || !watch->selector) {
+            continue;
+        }
         parts->names_only = !exact || cover->wants.nonfinite;
         parts->not_finite_only = exact && cover->wants.nonfinite;
-        if (watch && watch->selector && (cover->wants.exact || !cover->node_count)) {
-            gd_selector_parts(watch->selector, parts->session->graph, add_part, parts);
-        }
+        parts->late = !exact && cover->node_count;
+        parts->at_end = parts->at_end ||
+                        (!exact && (!cover->node_count || gd_selector_has_all(watch->selector)));
+        gd_selector_parts(watch->selector, parts->session->graph, add_part, parts);
     }
 }
 
@@ -114,8 +124,8 @@ void gd_expected_push(struct gd_session *session)
     if (!parts.part || parts.failed) {
         rc = gd_fail_nomem(&err);
     } else {
-        rc = session->target->ops->expect(session->target, parts.part, parts.count,
-                                          parts.not_finite, &err);
+        struct gd_expected expected = {parts.part, parts.count, parts.not_finite, parts.at_end};
+        rc = session->target->ops->expect(session->target, &expected, &err);
     }
     warn_expected(session, rc, &err);
     while (parts.count > 0) {

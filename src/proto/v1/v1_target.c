@@ -104,14 +104,15 @@ static int set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size
 }
 
 /* Sent only if changed: the engine repeats it for each piece of the graph. */
-static int expect_nodes(struct gd_target *base, char *const *parts, size_t count, bool not_finite,
+static int expect_nodes(struct gd_target *base, const struct gd_expected *expected,
                         struct gd_err *err)
 {
     struct v1_target *t = target_of(base);
     Gradb__V1__Expected m = GRADB__V1__EXPECTED__INIT;
-    m.parts = (char **)parts;
-    m.n_parts = count;
-    m.not_finite = not_finite;
+    m.parts = (char **)expected->parts;
+    m.n_parts = expected->count;
+    m.not_finite = expected->not_finite;
+    m.at_end = expected->at_end;
     size_t size = gradb__v1__expected__get_packed_size(&m);
     uint8_t *packed = malloc(size + 1);
     if (!packed) {
