@@ -56,6 +56,7 @@ class Looking:
         self._cell_of = {}     # unique id of a backward node -> path of the cell in which its operator ran
         self._mode = _mode_of(self) if MODE is not None else None
         self._pushed = False
+        self._rests = False    # during a backward pass, whose operators are reported by hooks
         self._above = []       # modes of the program's that were entered since
         self._unqueued = False  # gradb has turned the queue of operators off
         self.rehearses = False
@@ -81,6 +82,7 @@ class Looking:
 
     def end(self):
         """Watches no longer. The outputs stay until `forget`."""
+        self._rests = False
         if self._pushed:
             self._pushed = False
             for _ in self._above:
@@ -535,13 +537,19 @@ class Looking:
         return leaf is not None and _identity(leaf) in self._reached
 
     def backward_begins(self):
-        """The backward pass begins."""
+        """The backward pass begins. Without our mode it is faster."""
         self._phase = _lib.BACKWARD
+        if self._pushed and not self._above and self.agent.exceptions.mode != "all":
+            self._rests, self._pushed = True, False
+            self._pop()
 
     @guarded
     def backward_ended(self, gradients):
         """It has ended, and returned the gradients."""
         self._phase = _lib.FORWARD
+        if self._rests:
+            self._rests, self._pushed = False, True
+            self._push()
         self._returned.update((_address(gradient), gradient) for gradient in inputs((gradients,)))
 
 
