@@ -449,7 +449,7 @@ class Steps(Control):
 
     def test_a_copy_that_steps_first_ends_no_step(self):
         said = self.said([self.write("copied.py", COPIED)], "step 4")
-        self.assertRegex(said, r"Stopped at the end of step 4\.\nlr = 0\.5, loss = ")
+        self.assertRegex(said, r"Stopped at the end of step 4\.\nlr_SGD_1 = 9, lr = 0\.5, loss = ")
 
     def test_the_optimizer_is_chosen(self):
         script = self.script("gan.py")

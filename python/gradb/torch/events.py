@@ -61,14 +61,15 @@ class Events(native.base("Events")):
         with self.agent.own_moment():
             return _number_of(value)
 
-    def optimizer_begins(self, optimizer):
-        """Before the main optimizer's step: notes the learning rates that it uses."""
+    def optimizer_begins(self, optimizer, name=""):
+        """Before an optimizer's step: notes the learning rates that it uses. name: as in optimizer_ended."""
         self._catch_up()
+        own = "lr_" + name if name else "lr"
         if self.agent.connected():
             for index, group in enumerate(optimizer.param_groups[:MAX_GROUPS]):
                 rate = group.get("lr")
                 if isinstance(rate, (int, float)) or _is_number(rate):
-                    self._numbers["lr_%d" % index if index else "lr"] = self._read(rate)
+                    self._numbers["%s_%d" % (own, index) if index else own] = self._read(rate)
 
     def optimizer_ended(self, name):
         """An optimizer has stepped, or was skipped; the passes since the previous step belong to it. name: "" for the

@@ -277,8 +277,8 @@ class Steps(native.base("Steps")):
         self.agent.watch_if_asked()
         self.agent.timing.turn(timing.OPTIMIZER)
         self.enter(_lib.OPTIMIZER)
-        if optimizer is self.main():
-            self.agent.events.optimizer_begins(optimizer)
+        is_main = optimizer is self.main()
+        self.agent.events.optimizer_begins(optimizer, "" if is_main else self.agent.optimizers.name_of(optimizer))
         self.agent.pause()
 
     def closure(self, function):

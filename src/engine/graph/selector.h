@@ -35,7 +35,7 @@ void gd_selector_destroy(struct gd_selector *selector);
 bool gd_selector_has_except(const struct gd_selector *selector);
 bool gd_selector_ends_in_except(const struct gd_selector *selector);
 
-/* Whether it selects all nodes, but for exceptions. */
+/* Whether it selects all nodes, whatever it excludes. */
 bool gd_selector_has_all(const struct gd_selector *selector);
 /* Whether it selects by a plain name: of a node, or of a scope. */
 bool gd_selector_has_name(const struct gd_selector *selector);

@@ -165,14 +165,48 @@ static const struct gd_scalar *scalar_of(const struct why_walk *walk, const char
     return NULL;
 }
 
-const struct gd_scalar *why_learning_rate(const struct why_walk *walk)
+/* The rate that is `value`, of those that the program reports: "lr", "lr_1", "lr_Adam". NULL: none.
+ */
+static const struct gd_scalar *rate_of_value(const struct gd_session *session, double value)
+{
+    for (int i = 0; i < session->scalar_count; i++) {
+        const struct gd_scalar *scalar = &session->scalar[i];
+
+        if (strncmp(scalar->name, "lr", 2) == 0 && strchr("_", scalar->name[2]) &&
+            fabs(scalar->value - value) <= 1e-6 * fabs(value)) {
+            return scalar;
+        }
+    }
+    return NULL;
+}
+
+static bool are_rates_equal(const struct gd_session *session, double value)
+{
+    for (int i = 0; i < session->scalar_count; i++) {
+        const struct gd_scalar *scalar = &session->scalar[i];
+
+        if (strncmp(scalar->name, "lr_", 3) == 0 && scalar->value != value) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const struct gd_scalar *why_learning_rate(const struct why_walk *walk,
+                                          const struct why_tensor *weight)
 {
     static const char *const names[] = {
-        "lr",   "why_learning_rate", "learning-rate", "learningrate",
-        "lr-0", "train/lr",          "lr/0",          "train/why_learning_rate",
+        "lr",   "learning_rate", "learning-rate", "learningrate",
+        "lr-0", "train/lr",      "lr/0",          "train/learning_rate",
         NULL};
+    const struct gd_why_facts *facts = &walk->facts;
+    const struct gd_scalar *rate = scalar_of(walk, names);
 
-    return scalar_of(walk, names);
+    if (rate && weight && facts->has_rate &&
+        strcmp(facts->parameter, gd_graph_name(walk->session->graph, weight->node)) == 0) {
+        return rate_of_value(walk->session, facts->rate);
+    }
+    return rate && are_rates_equal(walk->session, rate->value) ? rate : NULL;
 }
 
 /* An optimizer that moves every element by about the learning rate, whatever the gradient's
@@ -192,7 +226,7 @@ static bool is_adaptive(const struct why_walk *walk, gd_node_id parameter, const
 bool why_odd_weight(const struct why_walk *walk, const struct why_tensor *weight, double *ratio)
 {
     const struct gd_stats *s = &weight->stats;
-    const struct gd_scalar *rate = why_learning_rate(walk);
+    const struct gd_scalar *rate = why_learning_rate(walk, weight);
     const char *type = "";
 
     *ratio = 0;
@@ -238,7 +272,7 @@ static void say_clipping(const struct why_walk *walk, gd_node_id writer, struct 
 
 bool why_odd_rate(const struct why_walk *walk, const struct why_tensor *weight, struct gd_buf *say)
 {
-    const struct gd_scalar *rate = why_learning_rate(walk);
+    const struct gd_scalar *rate = why_learning_rate(walk, weight);
     double ratio = 0, grown;
     bool odd = weight && why_odd_weight(walk, weight, &ratio);
     const char *type = "";
@@ -361,6 +395,13 @@ void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, in
         written ||
         (known && (info.kind == GD_NODE_WEIGHT || why_type_in(info.type, "Parameter State")));
 
+    if (known && why_type_in(info.type, "Buffer")) {
+        why_say(ret, "bad-buffer",
+                "%s is %s (%s). It is a buffer: an operator updated it in this step or an earlier "
+                "one, and gradb does not know in which.",
+                why_name(walk, leaf), why_bad_word(walk->bad), leaf->note);
+        return;
+    }
     if (!weight && !leaf->is_constant) {
         why_say(ret, "bad-batch",
                 known && why_type_in(info.type, "Input")

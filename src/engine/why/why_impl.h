@@ -122,6 +122,8 @@ void why_move(struct why_walk *walk, int64_t step);
 /* The value that `tensor` takes at input number `i`; NULL when it is not in the walk. */
 const struct why_tensor *why_input(const struct why_walk *walk, const struct why_tensor *tensor,
                                    uint32_t i);
+/* Whether the node's output depends on that input. */
+bool why_reads(const struct gd_node_info *info, uint32_t i);
 /* The step of the value that a node of *step reads there; false: there is no such value. */
 bool why_input_step(const struct why_walk *walk, const struct gd_edge *input, int64_t *step);
 
@@ -170,8 +172,10 @@ void why_explain_turn(const struct why_walk *walk, const struct why_tensor *orig
 bool why_is_batch(const struct why_walk *walk, const struct why_tensor *leaf);
 /* Whether a graph input has an unusual value; if so, says how. */
 bool why_odd_input(const struct why_walk *walk, const struct why_tensor *input, struct gd_buf *say);
-/* The learning rate that the program reported; NULL. */
-const struct gd_scalar *why_learning_rate(const struct why_walk *walk);
+/* The learning rate that the program reported: of the optimizer that updates the weight, NULL for
+ * that of all. NULL: there is none, or several, and it is unknown which is the weight's. */
+const struct gd_scalar *why_learning_rate(const struct why_walk *walk,
+                                          const struct why_tensor *weight);
 /* Whether an update of that parameter is far too large; if so, says by how much, and since when. */
 bool why_odd_weight(const struct why_walk *walk, const struct why_tensor *weight, double *ratio);
 /* Whether the learning rate explains large weights; if so, says it. */

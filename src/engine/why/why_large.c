@@ -251,7 +251,7 @@ static const struct why_tensor *conclude_rest(struct why_walk *walk, struct why_
 /* The loss grew out of all proportion, and no value shows why. */
 static bool blame_growth(struct why_walk *walk, struct why_finding *ret)
 {
-    const struct gd_scalar *rate = why_learning_rate(walk);
+    const struct gd_scalar *rate = why_learning_rate(walk, NULL);
 
     if (!why_is_loss(walk) || !why_add_growth(walk, &ret->text)) {
         return false;
@@ -284,7 +284,7 @@ static bool is_wrong(const struct why_walk *walk)
 static const struct why_tensor *blame_rate(struct why_walk *walk, const struct why_tensor *weight,
                                            struct why_finding *ret, int64_t *since)
 {
-    const struct gd_scalar *rate = why_learning_rate(walk);
+    const struct gd_scalar *rate = why_learning_rate(walk, weight);
     bool grown = rate && rate->first > 0 && rate->value >= WHY_RATE_GROWN * rate->first;
 
     bool asked = weight == walk->tensors && (weight->stats.has_prev || is_matrix(weight));

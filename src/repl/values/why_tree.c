@@ -327,8 +327,9 @@ static void print_tree(struct picture *p)
         print_all(p);
     }
     if (p->left_out > 0) {
-        out_printf(p->call->out, "(%s: why -a)\n",
-                   inspect_plural(p->call, p->left_out, "more value"));
+        const char *asked = p->call->line;
+        out_printf(p->call->out, "(%s: why %s%s-a)\n",
+                   inspect_plural(p->call, p->left_out, "more value"), asked, asked[0] ? " " : "");
     }
     if (p->why->cut) {
         out_printf(p->call->out,

@@ -149,6 +149,24 @@ static int find_hit(struct command_call *call, const char *text, const struct gd
     return rc == GD_OK ? hits_find(call->session, (uint64_t)number, ret, err) : rc;
 }
 
+/* `why loss` without a node that computes it. */
+static int no_loss(struct command_call *call, const struct why_question *q, struct gd_err *err)
+{
+    bool mindspore = strcmp(call->session->peer.framework, "mindspore") == 0;
+
+    if (!q->scalar && call->session->stop.step <= 1) {
+        return gd_fail(
+            err, GD_ENOTFOUND,
+            "the loss is unknown before the end of the first step: `step`, or name a node");
+    }
+    if (!q->scalar) {
+        return gd_fail(err, GD_ENOTFOUND, "the program has reported no loss: name a node");
+    }
+    return gd_fail(err, GD_ENODATA,
+                   "the operators that computed the loss (%.6g) were not seen: %s, then `why loss`",
+                   q->scalar->value, mindspore ? "`agent operators on`, `step`" : "`next`, `step`");
+}
+
 int why_question_parse(struct command_call *call, struct why_question *ret, struct gd_err *err)
 {
     const struct gd_hit *hit = NULL;
@@ -175,11 +193,8 @@ int why_question_parse(struct command_call *call, struct why_question *ret, stru
         return GD_OK;
     }
     rc = arg_tensor(call, text, &arg, err);
-    if (rc == GD_ENOTFOUND && strcmp(text, "loss") == 0 && !ret->scalar &&
-        call->session->stop.step <= 1) {
-        return gd_fail(
-            err, rc,
-            "the loss is unknown before the end of the first step: `step`, or name a node");
+    if (rc == GD_ENOTFOUND && strcmp(text, "loss") == 0) {
+        return no_loss(call, ret, err);
     }
     if (rc != GD_OK) {
         return rc;
