@@ -45,7 +45,7 @@ class Looked(Styles):
             said = self.check(style, mode, LOOKED_AT) or ""
             self.assertIn("Stopped at the end of step 2.\nloss = ", said)
             self.assertRegex(said, r"\nstep 3, \S+ \(\w+\)\n")
-            self.assertRegex(said, r"\nTemporary breakpoint 2, step 3, \S+/MatMul \(MatMul\)\n")
+            self.assertRegex(said, r"\nTemporary breakpoint 2, step 3, \S+/MatMul(_1)? \(MatMul\)\n")
             self.assertIn("\nStopped at the end of the forward phase, step 3, ", said)
             self.assertIn("\nStopped at the end of step 3.\n", said)
 

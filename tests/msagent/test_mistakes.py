@@ -94,6 +94,21 @@ class Mistakes(minds.Case):
                     "takes the logarithm of a probability that float32 rounds to 0: the scores net/fc3/BiasAdd range from "
                     "-97.3"])
 
+    def test_two_optimizers(self):
+        """Each weight has the rate of its own optimizer, and each call of a network its own line."""
+        for out in self.answers("two.py", ["watch WCL abs_mean_update_ratio_gt=0.01 on maker/2/bias", "step 2", "why",
+                                           "delete", "next", "bt", "run-to maker/0/MatMul", "bt"]):
+            self.assertRegex(out, r"The learning rate is 0\.02\. The last update changed maker/2/bias by [\d.]+ %")
+            at = [out.index(f"in {name} fake = maker(noise) # for the {who}")
+                  for name, who in (("maker_loss", "maker"), ("judge_loss", "judge"))]
+            self.assertEqual(at, sorted(at))
+
+    def test_the_loss_of_a_compiled_step(self):
+        done = self.gradb([str(HERE / "mlp.py"), "none", "graph"], "set on-error continue", "step 2", "why loss", "agent operators on", "step",
+                          "why loss", "kill")
+        self.assertRegex(done.stderr, r"^error: the operators that computed the loss \([\d.]+\) were not seen: `agent "
+                                      r"operators on`, `step`, then `why loss`\n$")
+
     def test_layers_that_nobody_trains(self):
         self.check("mlp.py", "untrained", ["step 1", "watch WNC on weights", "continue", "why net/fc1/weight",
                                            "why net/fc2/weight"],

@@ -44,10 +44,10 @@ class Overflow(minds.Case):
                 "takes the logarithm of 0",
                 "step 3, Mul (Mul) overflow 3: Mul made 16 inf of 16 elements, " + line_of("float16 ends"),
                 "step 4, backward/Sqrt (SqrtBackward) overflow 4: ", "of 16 elements, " + line_of("its slope"),
-                "in step 5 AddExt was given NaN that no operator made: a tensor from outside",
+                "in step 5 AddExt_2 was given NaN that no operator made: a tensor from outside",
                 "step 6, optimizer/SGD/", "inf of ", line_of("optimizer(tuple"),
                 "The training stops at every overflow.", "forward Log", "0 ... 0 16 -inf of 16", "backward backward/Sqrt",
-                "hidden: intended", "In step 5, AddExt received NaN that no operator produced: a tensor from outside",
+                "hidden: intended", "In step 5, AddExt_2 received NaN that no operator produced: a tensor from outside",
                 "Overflow detection is off.", "MaskedFill", "4 -inf of 16 intended")
             self.assertEqual(out.count("error: a call of MindSpore's cannot be repeated, so it is not written"), 3, out)
 

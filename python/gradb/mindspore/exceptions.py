@@ -14,7 +14,7 @@ class Exceptions(exceptions.Exceptions):
 
     def __init__(self, agent):
         super().__init__(agent)
-        self._raised = (None, None)  # the last error that an operator raised, and its node
+        self._raised = (None, None, 0)  # the last error that an operator raised, its node, and the step
         self._stopped = None         # the last error that stopped the run
 
     @guarded
@@ -22,7 +22,7 @@ class Exceptions(exceptions.Exceptions):
         """An operator that is watched has raised; node: None, when it cannot be made."""
         if error is self._raised[0]:
             return  # a cell around it
-        self._raised = (error, node)
+        self._raised = (error, node, self.agent.steps.step)
         if self.mode == "all":
             self._stop(error, node)
 
@@ -32,21 +32,27 @@ class Exceptions(exceptions.Exceptions):
         if error is not self._stopped:
             self._stop(error, self._raised[1] if self._raised[0] is error else None)
 
+    def raised_now(self):
+        """For `why`: {"node", "error"} of the operator that raised in this step; None: none did."""
+        error, node, step = self._raised
+        if node is None or step != self.agent.steps.step:
+            return None
+        return {"node": node.name, "error": _words(error)}
+
     def _stop(self, error, node):
         agent = self.agent
         if not agent.connected() or not agent.steps.begun():
             return
         self._stopped = error
         place = stack.raised_at(error.__traceback__)
-        text = "%s: %s%s" % (type(error).__name__, _first_line(error),
-                             " (%s)" % place if place and node is None else "")
+        text = _words(error) + (" (%s)" % place if place and node is None else "")
         agent.graph.publish()
         agent.library.gradb_raised(agent.handle, node.id if node is not None else 0, _lib.text(text))
 
 
-def _first_line(error):
-    """MindSpore appends a part of its own after the first line."""
-    return str(error).strip().split("\n", 1)[0]
+def _words(error):
+    """Its type and first line; MindSpore appends a part of its own after that."""
+    return "%s: %s" % (type(error).__name__, str(error).strip().split("\n", 1)[0])
 
 
 commands.register("exceptions", exceptions.command, "which exceptions stop the run", "[all | uncaught | off]")

@@ -38,6 +38,8 @@ class Graph:
         self._handle = handle
         self.nodes = {}
         self.by_id = {}
+        self._names = {}    # (scope, operator, site) -> names of those that run there in a step, in order
+        self._counts = {}   # (scope, operator) -> how many names there are
         self.grown = False  # nodes were added since the last publishing
 
     def add(self, name, kind, operator, *, phase=_lib.NO_PHASE, inputs=(), outputs=(), attrs=(), stack=()):
@@ -70,6 +72,15 @@ class Graph:
             node.shape = outputs[0].dtype, tuple(outputs[0].shape[:outputs[0].rank])
         self.grown = True
         return node
+
+    def name_of(self, scope, operator, site, ordinal):
+        """The name of the operator that runs in its scope, at that site of the user's code, for the ordinal-th time in
+        a step."""
+        names = self._names.setdefault((scope, operator, site), [])
+        while len(names) <= ordinal:
+            number = self._counts[(scope, operator)] = self._counts.get((scope, operator), -1) + 1
+            names.append((scope + "/" if scope else "") + operator + ("_%d" % number if number else ""))
+        return names[ordinal]
 
     def set_inputs(self, node, inputs):
         """Updates what a node reads."""

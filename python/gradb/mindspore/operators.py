@@ -37,8 +37,10 @@ class Looking:
         self.agent = agent
         self.outputs = {}      # node number -> tuple of tensors, None for what is not a tensor
         self._path = ""        # of the cell that runs
+        self._site = None      # where the outermost such cell was called, see stack.site
+        self.called_at = 0     # where the outermost call of all was made
         self._phase = _lib.FORWARD
-        self._counts = {}      # (scope, operator) -> how many ran in this step
+        self._counts = {}      # (scope, operator, site) -> how many ran in this step
         self._returned = {}    # address -> gradient that a backward pass has returned
         self._made = {}        # address -> {operator: (Node, slot)}, the latest last; views share an address
         self._parameters = None  # address -> (Node, 0), once it is needed
@@ -49,7 +51,7 @@ class Looking:
         self._passes = 0
         self._unknown = False  # a backward pass whose beginning is unknown
         self.exits = {}        # name of a Node -> (function that took its result out of the graph, "FILE:LINE")
-        self.loss = None       # Node of the operator that the first backward pass begins at
+        self.loss = None       # Node of the operator that the last backward pass begins at
         self._ran = []         # forward nodes in order: (operator, Node)
         self._held = 0
         self.cells = cells.Cells(agent)
@@ -70,6 +72,8 @@ class Looking:
     def begin(self, called):
         """An outermost call begins. From here on operators are dispatched to us, unless calls are compiled."""
         self._path = self._scope_of(called) or ""
+        self.called_at = stack.site(2)
+        self._site = self.called_at if self._path else None
         self.rehearsed = ()
         if not self._pushed and not hooks.is_graph_mode():
             self._pushed = True
@@ -78,7 +82,7 @@ class Looking:
 
     def left(self):
         """An outermost call has returned."""
-        self._path = ""
+        self._path, self._site = "", None
 
     def end(self):
         """Watches no longer. The outputs stay until `forget`."""
@@ -202,9 +206,10 @@ class Looking:
     def run_cell(self, original, cell, args, kwargs):
         """Runs a cell: its path is the scope of what runs inside."""
         path = self._scope_of(cell)
-        before = self._path
+        before, site = self._path, self._site
         if path is not None:
             self._path = path
+            self._site = stack.site(2) if site is None else site
         try:
             result = original(cell, *args, **kwargs)
             if MODE is None and path is not None and not self.off:
@@ -214,7 +219,7 @@ class Looking:
                 self._raised_now(type(cell).__name__, (), error)
             raise
         finally:
-            self._path = before
+            self._path, self._site = before, site
         if MODE is None and path is not None and not self.off and addresses:
             with self.own_moment():
                 self._cell_ran(cell, path, (*args, *kwargs.values()), _tensors(result), addresses)
@@ -294,10 +299,13 @@ class Looking:
             node = self._named(name, operator, (None,), _lib.FORWARD, self._edges(inputs(args), name))
         self.agent.exceptions.raised(error, node)
 
-    def next_name(self, scope, operator):
-        """The name of the next such operator in its scope: how many ran in this step makes it unique."""
-        count = self._counts[(scope, operator)] = self._counts.get((scope, operator), -1) + 1
-        return (scope + "/" if scope else "") + operator + ("_%d" % count if count else "")
+    def next_name(self, scope, operator, site=None):
+        """The name of the next such operator in its scope. site: 0 where the user's code does not call it."""
+        if site is None:
+            site = self._site if self._site is not None else stack.site(2)
+        key = scope, operator, site
+        ordinal = self._counts[key] = self._counts.get(key, -1) + 1
+        return self.agent.graph.name_of(scope, operator, site, ordinal)
 
     def _named(self, name, operator, outputs, phase, edges, attrs=(), lines=None):
         graph = self.agent.graph
@@ -339,7 +347,7 @@ class Looking:
             if made is not None:
                 return made, 0
         if address in self._returned:
-            name = self.next_name("backward", "Gradient")
+            name = self.next_name("backward", "Gradient", 0)
             node = self._named(name, "Gradient", (tensor,), _lib.BACKWARD, (), lines=())
         elif back is None or back.is_leaf():
             node = self.agent.outside.node_of(tensor, address, place)
@@ -448,7 +456,7 @@ class Looking:
             self._unknown = True
             return
         made = self.maker_of(tensor)
-        self.loss = self.loss or (made[0] if made is not None else None)
+        self.loss = made[0] if made is not None else self.loss
         self._passes += 1
         nodes, leaves = _walk(root)
         self._reached |= leaves
@@ -482,7 +490,7 @@ class Looking:
                 names[_identity(node)] = "backward/" + of.name
                 continue
             place = self._cell_of.get(_identity(node), "")
-            names[_identity(node)] = self.next_name("backward" + ("/" + place if place else ""), node.name())
+            names[_identity(node)] = self.next_name("backward" + ("/" + place if place else ""), node.name(), 0)
         return names
 
     def _hook(self, node, name, begins):
@@ -597,13 +605,16 @@ def _walk(root, known=()):
 
 
 def _attrs(operator, args):
-    """The arguments that explain a value, as `why` reads them: the axes that an operator works over, a factor."""
+    """The arguments that explain a value, as `why` reads them: the axes that an operator works over, a factor, whether
+    a normalization is in training."""
     if operator == "Muls":
         return (("value", "%r" % args[1]),) if len(args) > 1 and isinstance(args[1], (int, float)) else ()
-    if operator not in _OVER_AXES:
+    if operator not in _OVER_AXES and operator != "BatchNorm":
         return ()
     if len(args) == 3 and isinstance(args[2], tuple):
         args = args[2]  # of a Primitive
+    if operator == "BatchNorm":
+        return (("training", "%r" % args[5]),) if len(args) > 5 and isinstance(args[5], bool) else ()
     given = args[1] if len(args) > 1 else None
     axes = given if isinstance(given, (tuple, list)) else (given,)
     if not axes or not all(isinstance(axis, int) and not isinstance(axis, bool) for axis in axes):

@@ -17,10 +17,12 @@ from ..frames import INSTALLED, MAX_FRAMES, OWN, STANDARD
 from . import values
 
 _LOOKED_AT = 256  # attributes of the user's object that are searched
+_MAX_SITES = 4096
 
 _library_roots = STANDARD + (os.path.dirname(os.path.abspath(mindspore.__file__)) + os.sep,)
 _USER, _LIBRARY, _OURS = range(3)
 _kinds = {}  # file name -> kind
+_sites = {}  # (number of a code object, place in it)... -> (number, these code objects)
 
 
 def _kind(code):
@@ -57,6 +59,22 @@ def frames(depth=1):
             found.append((frame.f_code, frame.f_lineno, kind == _LIBRARY))
         frame = frame.f_back
     return tuple(found)
+
+
+def site(depth=1):
+    """The number of the frames of the user's code on the stack, which is another where the same code is reached in
+    another way. 0: there are none, or too many."""
+    places, codes = [], []
+    frame = sys._getframe(depth)
+    while frame is not None:
+        if _kind(frame.f_code) == _USER:
+            codes.append(frame.f_code)
+            places.append((id(frame.f_code), frame.f_lasti))
+        frame = frame.f_back
+    key = tuple(places)
+    if key not in _sites and (not places or len(_sites) >= _MAX_SITES):
+        return 0
+    return _sites.setdefault(key, (len(_sites) + 1, codes))[0]
 
 
 def spot(stack):

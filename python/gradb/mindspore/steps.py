@@ -222,6 +222,7 @@ class Steps:
         found = agent.overflows.skipped()
         agent.library.gradb_event(agent.handle, b"skipped-step", _lib.text("the loss scaler skipped step %d%s" % (
             self.step, " (%s)" % found if found else "")), 0)
+        self._numbers["skipped"] = 1
         self.end()
 
     # ---- metrics ----

@@ -241,7 +241,9 @@ class Taps:
         path, own = of_cell.path, _identity(first)
         runs = self._runs.setdefault(of_cell, {})
         if own not in runs:
-            runs[own] = _Run(self.agent.looking.next_name(path, of_cell.kind), self._read.pop((of_cell, own), {}))
+            looking = self.agent.looking
+            runs[own] = _Run(looking.next_name(path, of_cell.kind, looking.called_at),
+                             self._read.pop((of_cell, own), {}))
         run = runs[own]
         if slot in run.made:
             return  # the compiler runs it a second time

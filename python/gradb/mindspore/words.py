@@ -100,6 +100,9 @@ def _training(agent, args, node):
     reply = {"exits": [{"node": name, "by": by, "line": line} for name, (by, line) in exits.items()]}
     if agent.loss is not None:
         reply["loss"] = agent.loss.name
+    raised = agent.exceptions.raised_now()
+    if raised is not None:
+        reply["raised"] = raised
     if agent.scaler.skipped is not None:
         reply["skipped"] = dict(zip(("step", "optimizer", "scaler"), agent.scaler.skipped))
     sees = agent.looking and operators.MODE is not None and agent.taps.step != agent.steps.step
