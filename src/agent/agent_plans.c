@@ -95,9 +95,8 @@ static unsigned link_node_item(struct agent *a, struct agent_watch_item *item)
     item->next_of_node = node->watch;
     node->watch = item;
     find_leader(item);
-    node->flags |= item->plan->exact ? 0 : NODE_WATCH_END;
+    node->flags |= item->plan->exact ? NODE_WATCH_EXACT : NODE_WATCH_END;
     if (item->plan->exact) {
-        node->flags |= NODE_WATCH_EXACT;
         counts = COUNT_EXACT;
     } else if (node->phase != 0) {
         /* Values that do not outlive their node are copied until the end of the step. */

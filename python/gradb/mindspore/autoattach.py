@@ -9,6 +9,7 @@ import sys
 import mindspore
 
 from .. import _lib
+from ..wrappers import Wrappers
 
 _WAIT_SECONDS = 10.0
 _ENOUGH = 3  # gradients, before it is said that there is no optimizer
@@ -83,36 +84,25 @@ def missing():
     return ""
 
 
-class _Watch:
+class _Watch(Wrappers):
     """Wrappers of Optimizer.__init__, and of what computes gradients, until an optimizer is made."""
 
     def __init__(self, attach):
+        super().__init__()
         self._attach = attach
-        self._wrapped = []  # (class, name, original, wrapper)
         self._gradients = 0
 
     def install(self):
         """Installs the wrappers."""
         from . import hooks
         for kind in hooks.KINDS:
-            self._wrap(kind, "__init__", self._optimizer)
-        self._wrap(hooks.api._PyNativeExecutor, "grad", self._gradient(lambda called: True))
-        self._wrap(hooks.api._JitExecutor, "__call__", self._gradient(hooks.takes_gradients))
-
-    def remove(self):
-        """Removes the wrappers. One that was itself wrapped stays and only passes calls on."""
-        for kind, name, original, wrapper in self._wrapped:
-            if vars(kind).get(name) is wrapper:
-                setattr(kind, name, original)
-        self._wrapped = []
-
-    def _wrap(self, kind, name, make):
-        original = getattr(kind, name)
-        wrapper = functools.wraps(original)(make(original))
-        self._wrapped.append((kind, name, original, wrapper))
-        setattr(kind, name, wrapper)
+            self._wrap(kind, "__init__", self._optimizer(kind.__init__))
+        native, jit = hooks.api._PyNativeExecutor, hooks.api._JitExecutor
+        self._wrap(native, "grad", self._gradient(native.grad, lambda called: True))
+        self._wrap(jit, "__call__", self._gradient(jit.__call__, hooks.takes_gradients))
 
     def _optimizer(self, original):
+        @functools.wraps(original)
         def __init__(optimizer, *args, **kwargs):
             original(optimizer, *args, **kwargs)
             if self._wrapped:
@@ -120,13 +110,12 @@ class _Watch:
                 self._attach(optimizer, float(os.environ.get("GRADB_WAIT", _WAIT_SECONDS)))
         return __init__
 
-    def _gradient(self, counts):
-        def make(original):
-            def call(executor, *args, **kwargs):
-                if self._gradients < _ENOUGH and self._wrapped and counts(executor):
-                    self._gradients += 1
-                    if self._gradients == _ENOUGH:
-                        say(_NO_OPTIMIZER)
-                return original(executor, *args, **kwargs)
-            return call
-        return make
+    def _gradient(self, original, counts):
+        @functools.wraps(original)
+        def call(executor, *args, **kwargs):
+            if self._gradients < _ENOUGH and self._wrapped and counts(executor):
+                self._gradients += 1
+                if self._gradients == _ENOUGH:
+                    say(_NO_OPTIMIZER)
+            return original(executor, *args, **kwargs)
+        return call

@@ -19,6 +19,8 @@ try:
 except ImportError:  # before 2.9
     from mindspore.common import api
 
+from ..wrappers import Wrappers
+
 KINDS = (nn.Optimizer, experimental.Optimizer)
 JIT = "MS_JIT"  # "0" in the environment: nothing is compiled
 _GRAPH_MODE = mindspore.GRAPH_MODE
@@ -27,18 +29,18 @@ _EXITS = ("asnumpy", "item", "tolist", "__float__", "__array__")
 _mode = getattr(context, "_get_mode", functools.partial(mindspore.get_context, "mode"))
 
 
-class Hooks:
+class Hooks(Wrappers):
     """Installs and removes the wrappers of one agent. inside: an outermost call runs; compiled: it runs compiled code;
     optimizing: an optimizer that Python called runs."""
 
     def __init__(self, agent):
+        super().__init__()
         self.agent = agent
         self.inside = False
         self.compiled = False
         self.optimizing = False
         self._phase = ""    # MindSpore's name of what the last function with @jit was compiled to
         self._thread = threading.get_ident()
-        self._wrapped = []  # (class, name, original or None, wrapper)
 
     def install(self):
         """Installs the wrappers."""
@@ -59,20 +61,6 @@ class Hooks:
             self._wrap(mode, name, self._mode(getattr(mode, name), name == "__enter__"))
         for name in _EXITS:
             self._wrap(mindspore.Tensor, name, self._exit(name, getattr(mindspore.Tensor, name)))
-
-    def remove(self):
-        """Removes the wrappers. One that was itself wrapped stays and only passes calls on."""
-        for kind, name, original, wrapper in self._wrapped:
-            if vars(kind).get(name) is wrapper:
-                if original is None:
-                    delattr(kind, name)
-                else:
-                    setattr(kind, name, original)
-        self._wrapped = []
-
-    def _wrap(self, kind, name, wrapper):
-        self._wrapped.append((kind, name, vars(kind).get(name), wrapper))
-        setattr(kind, name, wrapper)
 
     def _is_outermost(self):
         return not self.inside and not self.agent.dead and threading.get_ident() == self._thread

@@ -362,10 +362,12 @@ class Looking:
         """The node of the operator that a node of the backward pass belongs to: where no later operator has shown which
         one that is, the last one that has read the same. None: unknown."""
         of = self._of_gradient.get(_identity(back))
+        if of is not None:
+            return of
         read = {self._of_gradient.get(_identity(maker)) for maker, _ in back.next_functions if maker is not None}
         read.discard(None)
-        if of is not None or not read:
-            return of
+        if not read:
+            return None
         names = back.name(), back.name() + "Ext"
         return next((node for operator, node in reversed(self._ran)
                      if operator in names and read <= {maker for maker, _ in node.edges}), None)

@@ -28,7 +28,7 @@ from .guard import guarded
 
 _MOST = 8           # inputs or outputs of a cell that are tapped
 _OURS = "gradb"     # key of our hook among those of an optimizer
-SUFFIX = ".gradb_taps"   # in the phase of our compilation
+SUFFIX = ".gradb_taps"  # in the phase of our compilation
 _FLOATS = tuple(values.FLOATS)
 # Operators that draw random numbers: a second compilation takes some of those of the first.
 _RANDOM = re.compile(r"Dropout|Rand|Normal(?!iz)|Uniform|Multinomial|Bernoulli|Gamma$|Poisson|Exponential|Geometric"

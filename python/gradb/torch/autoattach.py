@@ -12,6 +12,8 @@ import sys
 
 import torch
 
+from ..wrappers import Wrappers
+
 _WAIT_SECONDS = 10.0
 _watch = None
 
@@ -39,31 +41,19 @@ def _is_loading():
     return getattr(multiprocessing.current_process(), "_inheriting", False)
 
 
-class _Watch:
+class _Watch(Wrappers):
     """Wrappers of Optimizer.__init__, Module.__call__ and Tensor.backward, until one of them is used to train."""
 
     def __init__(self, attach):
+        super().__init__()
         self._attach = attach
-        self._wrapped = []  # (class, name, original, wrapper)
 
     def install(self):
         """Installs the wrappers."""
-        self._wrap(torch.nn.Module, "__call__", self._module_wrapper)
-        self._wrap(torch.optim.Optimizer, "__init__", self._optimizer_wrapper)
-        self._wrap(torch.Tensor, "backward", self._backward_wrapper)
-
-    def remove(self):
-        """Removes the wrappers. One that was itself wrapped stays and only passes calls on."""
-        for kind, name, original, wrapper in self._wrapped:
-            if getattr(kind, name) is wrapper:
-                setattr(kind, name, original)
-        self._wrapped = []
-
-    def _wrap(self, kind, name, make):
-        original = getattr(kind, name)
-        wrapper = make(original)
-        self._wrapped.append((kind, name, original, wrapper))
-        setattr(kind, name, wrapper)
+        module, optimizer, tensor = torch.nn.Module, torch.optim.Optimizer, torch.Tensor
+        self._wrap(module, "__call__", self._module_wrapper(module.__call__))
+        self._wrap(optimizer, "__init__", self._optimizer_wrapper(optimizer.__init__))
+        self._wrap(tensor, "backward", self._backward_wrapper(tensor.backward))
 
     def _module_wrapper(self, original):
         def __call__(module, *args, **kwargs):

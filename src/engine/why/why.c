@@ -78,7 +78,7 @@ static void expand_inputs(struct why_walk *walk, uint32_t number)
     for (uint32_t i = 0; i < info.input_count; i++) {
         int64_t of = step;
 
-        if (why_reads(&info, i) && why_input_step(walk, &info.inputs[i], &of)) {
+        if (why_input_step(walk, &info, i, &of)) {
             why_add(walk, info.inputs[i].node, info.inputs[i].slot, of, number);
         }
     }

@@ -165,15 +165,19 @@ static const struct gd_scalar *scalar_of(const struct why_walk *walk, const char
     return NULL;
 }
 
-/* The rate that is `value`, of those that the program reports: "lr", "lr_1", "lr_Adam". NULL: none.
- */
+/* "lr", "lr_1", "lr_Adam": of the main optimizer, of another group, of another optimizer. */
+static bool is_rate(const struct gd_scalar *scalar)
+{
+    return strcmp(scalar->name, "lr") == 0 || strncmp(scalar->name, "lr_", 3) == 0;
+}
+
+/* NULL: the program reports no such rate. */
 static const struct gd_scalar *rate_of_value(const struct gd_session *session, double value)
 {
     for (int i = 0; i < session->scalar_count; i++) {
         const struct gd_scalar *scalar = &session->scalar[i];
 
-        if (strncmp(scalar->name, "lr", 2) == 0 && strchr("_", scalar->name[2]) &&
-            fabs(scalar->value - value) <= 1e-6 * fabs(value)) {
+        if (is_rate(scalar) && fabs(scalar->value - value) <= 1e-6 * fabs(value)) {
             return scalar;
         }
     }
@@ -185,7 +189,7 @@ static bool are_rates_equal(const struct gd_session *session, double value)
     for (int i = 0; i < session->scalar_count; i++) {
         const struct gd_scalar *scalar = &session->scalar[i];
 
-        if (strncmp(scalar->name, "lr_", 3) == 0 && scalar->value != value) {
+        if (is_rate(scalar) && scalar->value != value) {
             return false;
         }
     }
@@ -397,8 +401,8 @@ void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, in
 
     if (known && why_type_in(info.type, "Buffer")) {
         why_say(ret, "bad-buffer",
-                "%s is %s (%s). It is a buffer: an operator updated it in this step or an earlier "
-                "one, and gradb does not know in which.",
+                "%s is %s (%s). It is a buffer, which operators and the script can write at any "
+                "time; gradb does not know when this was written.",
                 why_name(walk, leaf), why_bad_word(walk->bad), leaf->note);
         return;
     }

@@ -97,20 +97,22 @@ static bool is_scalar(const struct gd_graph *graph, gd_node_id node)
     return gd_graph_output(graph, node, 0, &output) && gd_shape_count(&output.shape) == 1;
 }
 
-/* The forward operator of the first backward node after that one of which it is known. */
-static gd_node_id first_known_after(const struct gd_graph *graph, gd_node_id node)
+/* The forward operator of a backward node, or of the first one after it of which it is known: the
+ * last operator of a loss may be compiled, as that of a loss scale is. */
+static gd_node_id forward_from(const struct gd_graph *graph, gd_node_id node)
 {
     uint32_t count = 0;
     const gd_node_id *order = gd_graph_execution(graph, &count);
     gd_node_id found = GD_NO_NODE;
-    bool behind = false;
+    bool begun = false;
 
     for (uint32_t i = 0; i < count && found == GD_NO_NODE; i++) {
         struct gd_node_info info;
 
-        found = behind && gd_graph_node(graph, order[i], &info) ? why_forward_of(graph, &info)
-                                                                : GD_NO_NODE;
-        behind = behind || order[i] == node;
+        begun = begun || order[i] == node;
+        if (begun && gd_graph_node(graph, order[i], &info)) {
+            found = why_forward_of(graph, &info);
+        }
     }
     return found;
 }
@@ -119,7 +121,6 @@ gd_node_id gd_why_loss(const struct gd_graph *graph, const struct gd_why_facts *
 {
     gd_node_id told = facts ? gd_graph_lookup(graph, facts->loss, strlen(facts->loss)) : GD_NO_NODE;
     gd_node_id first = first_of_backward(graph, true);
-    struct gd_node_info info;
 
     if (is_scalar(graph, told)) {
         return told;
@@ -127,11 +128,7 @@ gd_node_id gd_why_loss(const struct gd_graph *graph, const struct gd_why_facts *
     if (first == GD_NO_NODE) {
         first = first_of_backward(graph, false); /* no node was reported */
     }
-    gd_node_id forward =
-        gd_graph_node(graph, first, &info) ? why_forward_of(graph, &info) : GD_NO_NODE;
-    if (first != GD_NO_NODE && forward == GD_NO_NODE) {
-        forward = first_known_after(graph, first); /* its last operator is compiled: a loss scale */
-    }
+    gd_node_id forward = forward_from(graph, first);
     return is_scalar(graph, forward) ? forward : GD_NO_NODE;
 }
 
@@ -151,18 +148,12 @@ bool why_is_writer(const char *type)
                              "FusedScale* ScatterUpdate ScatterAdd ScatterSub");
 }
 
-/* A normalization in training computes the statistics of its input, and only updates these. */
-static bool is_only_updated(const struct gd_node_info *info, uint32_t i)
+bool why_only_updates(const struct gd_node_info *info, uint32_t i)
 {
     bool own = why_type_in(info->type, "batch_norm")
                    ? i == 1 || i == 2
                    : why_type_in(info->type, "BatchNorm") && (i == 3 || i == 4);
     return own && why_attr_is(info, "training", "True");
-}
-
-bool why_reads(const struct gd_node_info *info, uint32_t i)
-{
-    return !info->inputs[i].control && !is_only_updated(info, i);
 }
 
 /* An optimizer's moments follow their weight, and have its shape; a learning rate is only read. */

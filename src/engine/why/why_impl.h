@@ -82,6 +82,9 @@ bool why_attr_is(const struct gd_node_info *info, const char *name, const char *
 /* Whether a node runs in that pass: "forward", "backward", "optimizer". */
 bool why_in_phase(const struct gd_node_info *info, const char *phase);
 bool why_is_gradient(const struct gd_graph *graph, gd_node_id node);
+/* Whether input number `i` does not affect the output: a normalization in training computes the
+ * statistics of its input, and only updates the running ones. */
+bool why_only_updates(const struct gd_node_info *info, uint32_t i);
 /* The operator of the forward pass whose gradient a node computes; GD_NO_NODE. */
 gd_node_id why_forward(const struct gd_graph *graph, const struct gd_node_info *info);
 /* The same, of a node of the backward pass alone. */
@@ -122,10 +125,9 @@ void why_move(struct why_walk *walk, int64_t step);
 /* The value that `tensor` takes at input number `i`; NULL when it is not in the walk. */
 const struct why_tensor *why_input(const struct why_walk *walk, const struct why_tensor *tensor,
                                    uint32_t i);
-/* Whether the node's output depends on that input. */
-bool why_reads(const struct gd_node_info *info, uint32_t i);
-/* The step of the value that a node of *step reads there; false: there is no such value. */
-bool why_input_step(const struct why_walk *walk, const struct gd_edge *input, int64_t *step);
+/* The step of the value that a node of *step reads at input number `i`; false: it reads none. */
+bool why_input_step(const struct why_walk *walk, const struct gd_node_info *info, uint32_t i,
+                    int64_t *step);
 
 /* Whether the value is bad in that sense, by its statistics alone; and that sense in words. */
 bool why_is_bad(enum gd_bad bad, const struct gd_stats *stats);

@@ -104,12 +104,14 @@ void why_also_factor(struct why_walk *walk, gd_node_id node, uint32_t slot)
     }
 }
 
-bool why_input_step(const struct why_walk *walk, const struct gd_edge *input, int64_t *step)
+bool why_input_step(const struct why_walk *walk, const struct gd_node_info *info, uint32_t i,
+                    int64_t *step)
 {
     const struct gd_graph *graph = walk->session->graph;
+    const struct gd_edge *input = &info->inputs[i];
     struct gd_node_info from;
 
-    if (input->control || !gd_graph_node(graph, input->node, &from)) {
+    if (input->control || why_only_updates(info, i) || !gd_graph_node(graph, input->node, &from)) {
         return false;
     }
     /* A step reads of a parameter what the previous step left there. */
@@ -125,7 +127,7 @@ const struct why_tensor *why_input(const struct why_walk *walk, const struct why
     int64_t step = tensor->step;
 
     if (!gd_graph_node(walk->session->graph, tensor->node, &info) || i >= info.input_count ||
-        !why_input_step(walk, &info.inputs[i], &step)) {
+        !why_input_step(walk, &info, i, &step)) {
         return NULL;
     }
     uint32_t number = find_value(walk, info.inputs[i].node, info.inputs[i].slot, step);

@@ -394,8 +394,9 @@ static bool is_in_optimizer(const struct gd_session *session)
     return strncmp(session->stop.node_name, "optimizer/", 10) == 0;
 }
 
-/* A compiled step is looked into when a node is asked for. */
-static int whole_step(struct lockstep *l, struct gd_session *session, struct gd_err *err)
+/* To the end of the step; by a node first, because a compiled step is only looked into when a node
+ * is asked for. */
+static int run_looked_into(struct lockstep *l, struct gd_session *session, struct gd_err *err)
 {
     struct gd_run step = {.kind = GD_RUN_STEP, .count = 1, .node = GD_NO_NODE};
     struct gd_run next = {.kind = GD_RUN_NEXT, .count = 1, .node = GD_NO_NODE};
@@ -415,7 +416,7 @@ static int step_apart(struct lockstep *l, struct gd_err *err)
 
     l->held.session = side;
     l->step = l->b->stop.step + 1;
-    int rc = whole_step(l, side == l->a ? l->b : l->a, err);
+    int rc = run_looked_into(l, side == l->a ? l->b : l->a, err);
     while (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON) {
         rc = move_sides(l, &next, side == l->a, side == l->b, err);
         if (rc != GD_OK || l->ended != LOCKSTEP_GOES_ON || is_behind(l, side)) {
