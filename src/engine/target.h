@@ -18,6 +18,7 @@
 
 struct gd_target; /* created and embedded by the implementation */
 struct gd_session;
+struct gd_memory; /* engine/memory.h */
 
 enum gd_run_kind {
     GD_RUN_CONTINUE, /* until something stops it */
@@ -199,6 +200,9 @@ struct gd_target_ops {
      * false. GD_ENODATA: there are none. */
     int (*recall)(struct gd_target *target, const struct gd_tensor_ref *ref, gd_recall_fn fn,
                   void *ctx, struct gd_err *err);
+    /* Who holds the memory, as a record says; the report is initialised, the caller sorts it. NULL:
+     * ask the training process, or judge by the graph. */
+    int (*memory)(struct gd_target *target, struct gd_memory *report, struct gd_err *err);
     /* Does long work for about that many seconds while the session runs; called repeatedly by the
      * owner of the loop. NULL: not needed. */
     void (*work)(struct gd_target *target, double seconds);

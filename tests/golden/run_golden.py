@@ -60,6 +60,9 @@ def normalise(text):
         (r"(?m)^(Dumped .*?), [\d.]+ (?:bytes|[KM]iB)", r"\1, SIZE"),
         (r'("earlier":\d+,"bytes":)\d+', r"\g<1>0"),
         (r'"total_bytes":\d+', '"total_bytes":0'),
+        (r"(?m)^Process: RSS .*\nRAM: .*$", "PROCESS"),
+        (r'"(rss|rss_peak|machine|machine_free)":\d+', r'"\1":0'),
+        (r"(model\.c):\d+", r"\1:LINE"),
         (r'"(cost_ns|cost_bytes|compute_ns|wait_ns|report_bytes)":\d+', r'"\1":0'),
     )
     for pattern, word in rules:

@@ -183,6 +183,26 @@ static const struct command info_subs[] = {
              "measured after \"agent timing on\", from the next step on.",
      .flags = CMD_NEEDS_SESSION,
      .run = info_timing},
+    {.name = "memory",
+     .aliases = "mem",
+     .usage = "info memory [-a]",
+     .summary = "Show who holds the memory: by kind, module and node; peak, growth, limits",
+     .help =
+         "Bytes of weights, gradients, optimizer state, activations that are kept for the "
+         "backward\n"
+         "pass, and other tensors; each storage is counted once, views share it. The line is "
+         "where\n"
+         "the program made it. Growth compares the tensors that outlived the last steps: what "
+         "grew\n"
+         "in each of them is a leak, with the line that made it and the variable that holds it.\n"
+         "The peak within a step is known when operators are observed; \"catch oom\" observes "
+         "them.\n"
+         "Of a C program or a dump, the shapes of the graph are counted. -a shows all rows.",
+     .examples = "info memory\n"
+                 "info memory -a",
+     .args = {ARG_WORD},
+     .flags = CMD_NEEDS_SESSION,
+     .run = info_memory},
     {.name = "dump",
      .usage = "info dump",
      .summary = "Show which steps will be dumped and what was written",

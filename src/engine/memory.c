@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+#define MAX_ARENA ((size_t)256 << 20)
+
+static const char *const kind_names[GD_MEMORY_KINDS] = {
+    [GD_MEMORY_WEIGHTS] = "weights",     [GD_MEMORY_GRADIENTS] = "gradients",
+    [GD_MEMORY_OPTIMIZER] = "optimizer", [GD_MEMORY_BUFFERS] = "buffers",
+    [GD_MEMORY_INPUTS] = "inputs",       [GD_MEMORY_ACTIVATIONS] = "activations",
+    [GD_MEMORY_OTHER] = "other",
+};
+
+const char *gd_memory_kind_name(enum gd_memory_kind kind)
+{
+    return kind < GD_MEMORY_KINDS ? kind_names[kind] : "other";
+}
+
+enum gd_memory_kind gd_memory_kind_of(const char *name)
+{
+    for (int kind = 0; kind < GD_MEMORY_KINDS; kind++) {
+        if (strcmp(name, kind_names[kind]) == 0) {
+            return (enum gd_memory_kind)kind;
+        }
+    }
+    return GD_MEMORY_OTHER;
+}
+
+void gd_memory_init(struct gd_memory *report)
+{
+    *report = (struct gd_memory){.source = "",
+                                 .unit = "tensor",
+                                 .limit_name = "",
+                                 .step = -1,
+                                 .rss = -1,
+                                 .rss_peak = -1,
+                                 .limit = -1,
+                                 .limit_used = -1,
+                                 .machine = -1,
+                                 .machine_free = -1,
+                                 .growth_from = -1,
+                                 .growth_to = -1,
+                                 .peak = {-1, -1, "", "", "", ""}};
+    gd_arena_init(&report->arena, MAX_ARENA);
+}
+
+void gd_memory_deinit(struct gd_memory *report)
+{
+    free(report->nodes);
+    free(report->modules);
+    free(report->growth);
+    free(report->devices);
+    free(report->processes);
+    free(report->notes);
+    gd_arena_deinit(&report->arena);
+}
+
+const char *gd_memory_text(struct gd_memory *report, const char *text)
+{
+    const char *copy = text && text[0] != '\0' ? gd_arena_strdup(&report->arena, text) : NULL;
+    return copy ? copy : "";
+}
+
+/* Whether the list at `list` takes one more row; *rc otherwise. */
+static bool take_row(struct gd_memory *report, void *list, size_t count, size_t *cap, size_t size,
+                     int *rc)
+{
+    *rc = GD_OK;
+    if (count >= GD_MEMORY_MAX_ROWS) {
+        report->left_out++;
+        return false;
+    }
+    if (!gd_grow_list(list, count, cap, size)) {
+        *rc = GD_ENOMEM;
+    }
+    return *rc == GD_OK;
+}
+
+static struct gd_memory_row copy_row(struct gd_memory *report, const struct gd_memory_row *row)
+{
+    struct gd_memory_row copy = *row;
+    copy.name = gd_memory_text(report, row->name);
+    copy.where = gd_memory_text(report, row->where);
+    copy.detail = gd_memory_text(report, row->detail);
+    return copy;
+}
+
+int gd_memory_add_node(struct gd_memory *report, const struct gd_memory_row *row)
+{
+    int rc;
+    if (take_row(report, &report->nodes, report->node_count, &report->node_cap, sizeof(*row),
+                 &rc)) {
+        report->nodes[report->node_count++] = copy_row(report, row);
+    }
+    return rc;
+}
+
+int gd_memory_add_module(struct gd_memory *report, const struct gd_memory_row *row)
+{
+    int rc;
+    if (take_row(report, &report->modules, report->module_count, &report->module_cap, sizeof(*row),
+                 &rc)) {
+        report->modules[report->module_count++] = copy_row(report, row);
+    }
+    return rc;
+}
+
+int gd_memory_add_growth(struct gd_memory *report, const struct gd_memory_growth *growth)
+{
+    int rc;
+    if (take_row(report, &report->growth, report->growth_count, &report->growth_cap,
+                 sizeof(*growth), &rc)) {
+        struct gd_memory_growth *copy = &report->growth[report->growth_count++];
+        *copy = *growth;
+        copy->name = gd_memory_text(report, growth->name);
+        copy->where = gd_memory_text(report, growth->where);
+        copy->holder = gd_memory_text(report, growth->holder);
+    }
+    return rc;
+}
+
+int gd_memory_add_device(struct gd_memory *report, const struct gd_memory_device *device)
+{
+    int rc;
+    if (take_row(report, &report->devices, report->device_count, &report->device_cap,
+                 sizeof(*device), &rc)) {
+        struct gd_memory_device *copy = &report->devices[report->device_count++];
+        *copy = *device;
+        copy->name = gd_memory_text(report, device->name);
+    }
+    return rc;
+}
+
+int gd_memory_add_process(struct gd_memory *report, const struct gd_memory_process *process)
+{
+    int rc;
+    if (take_row(report, &report->processes, report->process_count, &report->process_cap,
+                 sizeof(*process), &rc)) {
+        struct gd_memory_process *copy = &report->processes[report->process_count++];
+        *copy = *process;
+        copy->name = gd_memory_text(report, process->name);
+        copy->device = gd_memory_text(report, process->device);
+    }
+    return rc;
+}
+
+int gd_memory_add_note(struct gd_memory *report, const char *note)
+{
+    int rc;
+    if (take_row(report, &report->notes, report->note_count, &report->note_cap, sizeof(note),
+                 &rc)) {
+        report->notes[report->note_count++] = gd_memory_text(report, note);
+    }
+    return rc;
+}
+
+static int compare_sizes(int64_t a, int64_t b)
+{
+    return a < b ? 1 : a > b ? -1 : 0;
+}
+
+static int compare_rows(const void *first, const void *second)
+{
+    const struct gd_memory_row *a = first, *b = second;
+    int order = compare_sizes(a->bytes, b->bytes);
+    return order ? order : strcmp(a->name, b->name);
+}
+
+static int compare_growth(const void *first, const void *second)
+{
+    const struct gd_memory_growth *a = first, *b = second;
+    int order = (a->per_step < b->per_step) - (a->per_step > b->per_step);
+    return order ? order : strcmp(a->name, b->name);
+}
+
+static int compare_processes(const void *first, const void *second)
+{
+    const struct gd_memory_process *a = first, *b = second;
+    int order = compare_sizes(a->bytes, b->bytes);
+    return order ? order : (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static void sort_list(void *list, size_t count, size_t size,
+                      int (*compare)(const void *, const void *))
+{
+    if (count > 1) {
+        qsort(list, count, size, compare);
+    }
+}
+
+void gd_memory_sort(struct gd_memory *report)
+{
+    sort_list(report->nodes, report->node_count, sizeof(*report->nodes), compare_rows);
+    sort_list(report->modules, report->module_count, sizeof(*report->modules), compare_rows);
+    sort_list(report->growth, report->growth_count, sizeof(*report->growth), compare_growth);
+    sort_list(report->processes, report->process_count, sizeof(*report->processes),
+              compare_processes);
+}
+
+struct gd_memory_total gd_memory_sum(const struct gd_memory *report)
+{
+    struct gd_memory_total sum = {0, 0};
+    for (int kind = 0; kind < GD_MEMORY_KINDS; kind++) {
+        sum.bytes += report->kind[kind].bytes > 0 ? report->kind[kind].bytes : 0;
+        sum.count += report->kind[kind].count > 0 ? report->kind[kind].count : 0;
+    }
+    return sum;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Reports of memory (engine/memory.h): read from a training process's reply, and shown. */
+#ifndef GD_REPL_MEMORY_H
+#define GD_REPL_MEMORY_H
+
+#include "engine/memory.h"
+#include "repl/core/command.h"
+
+/* Asks the training process, or reads what its target knows. The caller deinitialises *ret, which
+ * is initialised here, whatever is returned. */
+int memory_ask(struct command_call *call, struct gd_memory *ret, struct gd_err *err);
+
+/* From the reply of the process's command "memory-report". GD_EPROTO. */
+int memory_read(const cJSON *reply, struct gd_memory *report, struct gd_err *err);
+
+/* Fills the record and prints it; all: all rows, else the largest. The report is sorted. */
+void memory_show(struct command_call *call, const struct gd_memory *report, bool all);
+
+/* The members of a report. */
+void memory_record(cJSON *record, const struct gd_memory *report);
+
+#endif

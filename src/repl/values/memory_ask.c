@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Where a report of memory comes from: the target, the training process, or the graph. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/memory_graph.h"
+#include "repl/values/memory.h"
+
+#define REPORT_COMMAND "memory-report" /* of the training process */
+
+static int ask_process(struct command_call *call, struct gd_memory *ret, struct gd_err *err)
+{
+    const char *text = NULL;
+    int rc = repl_command(call, REPORT_COMMAND, "", GD_NO_NODE, &text, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    cJSON *reply = cJSON_Parse(text);
+    rc = memory_read(reply, ret, err);
+    cJSON_Delete(reply);
+    return rc;
+}
+
+/* Bytes of a line "VmRSS:   1234 kB"; -1: there is none. */
+static int64_t kib_line(const char *path, const char *key)
+{
+    char line[256];
+    int64_t kib = -1;
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file)) {
+        size_t len = strlen(key);
+        if (strncmp(line, key, len) == 0 && sscanf(line + len, "%" SCNd64, &kib) == 1) {
+            break;
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+    return kib >= 0 && kib < INT64_MAX / 1024 ? kib * 1024 : -1;
+}
+
+static bool is_here(const struct gd_peer *peer)
+{
+    char host[sizeof(peer->host)] = "";
+    return gethostname(host, sizeof(host) - 1) == 0 && strcmp(host, peer->host) == 0;
+}
+
+/* The process of a training on this host that cannot tell itself. */
+static void read_process(const struct gd_session *session, struct gd_memory *ret)
+{
+    char path[64];
+    if (!gd_session_is_live(session) || session->peer.pid <= 0) {
+        return;
+    }
+    if (!is_here(&session->peer)) {
+        gd_memory_add_note(ret, "the process, which runs on another host");
+        return;
+    }
+    snprintf(path, sizeof(path), "/proc/%" PRId64 "/status", session->peer.pid);
+    ret->rss = kib_line(path, "VmRSS:");
+    ret->rss_peak = kib_line(path, "VmHWM:");
+    ret->machine = kib_line("/proc/meminfo", "MemTotal:");
+    ret->machine_free = kib_line("/proc/meminfo", "MemAvailable:");
+}
+
+int memory_ask(struct command_call *call, struct gd_memory *ret, struct gd_err *err)
+{
+    const struct gd_session *session = call->session;
+    struct gd_target *target = session->target;
+    struct gd_graph_counts counts;
+    gd_memory_init(ret);
+    if (target && target->ops->memory) {
+        int rc = target->ops->memory(target, ret, err);
+        gd_memory_sort(ret);
+        return rc;
+    }
+    if (target && gd_session_is_live(session) && target->capabilities & GD_CAN_COMMAND) {
+        return ask_process(call, ret, err);
+    }
+    gd_graph_counts(session->graph, &counts);
+    if (counts.nodes == 0) {
+        return gd_fail(err, GD_ENODATA,
+                       "the memory is unknown: the training process has sent no graph");
+    }
+    ret->step = session->stop.step;
+    read_process(session, ret);
+    return gd_memory_of_graph(ret, session->graph) == GD_OK ? GD_OK : gd_fail_nomem(err);
+}

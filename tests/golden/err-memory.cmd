@@ -1,0 +1,2 @@
+info memory -x
+info memory weights

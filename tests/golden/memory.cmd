@@ -1,0 +1,2 @@
+step
+info memory
