@@ -18,7 +18,7 @@
 
 struct gd_target; /* created and embedded by the implementation */
 struct gd_session;
-struct gd_memory; /* engine/memory.h */
+struct gd_memory; /* engine/memory/memory.h */
 
 enum gd_run_kind {
     GD_RUN_CONTINUE, /* until something stops it */

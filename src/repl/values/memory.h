@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Reports of memory (engine/memory.h): read from a training process's reply, and shown. */
+/* Reports of memory (engine/memory/memory.h): read from a training process's reply, and shown. */
 #ifndef GD_REPL_MEMORY_H
 #define GD_REPL_MEMORY_H
 
-#include "engine/memory.h"
+#include "engine/memory/memory.h"
 #include "repl/core/command.h"
 
 /* Asks the training process, or reads what its target knows. The caller deinitialises *ret, which

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/memory_graph.h"
+#include "engine/memory/memory_graph.h"
 #include "repl/values/memory.h"
 
 #define REPORT_COMMAND "memory-report" /* of the training process */

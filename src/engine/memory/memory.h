@@ -7,8 +7,8 @@
  * are copied into the report. Each gd_memory_add function returns GD_OK, or GD_ENOMEM; rows after
  * the first GD_MEMORY_MAX_ROWS of a list are counted as left out. One thread.
  */
-#ifndef GD_ENGINE_MEMORY_H
-#define GD_ENGINE_MEMORY_H
+#ifndef GD_MEMORY_H
+#define GD_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,7 +55,7 @@ struct gd_memory_growth {
     int64_t first_step, last_step; /* of the steps that were compared */
 };
 
-/* What an allocator says of one device. */
+/* One device, as its allocator reports it. */
 struct gd_memory_device {
     const char *name; /* "cuda:0" */
     int64_t allocated, reserved;

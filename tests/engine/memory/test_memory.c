@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "../unit.h"
+#include "../../unit.h"
 #include "engine/graph/graph.h"
-#include "engine/memory_graph.h"
+#include "engine/memory/memory_graph.h"
 
 static void test_empty_report_knows_nothing(void **state)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Memory by the shapes of a graph. */
-#ifndef GD_ENGINE_MEMORY_GRAPH_H
-#define GD_ENGINE_MEMORY_GRAPH_H
+#ifndef GD_MEMORY_GRAPH_H
+#define GD_MEMORY_GRAPH_H
 
-#include "engine/memory.h"
+#include "engine/memory/memory.h"
 
 struct gd_graph;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "engine/memory.h"
+#include "engine/memory/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/graph/graph.h"
-#include "engine/memory_graph.h"
+#include "engine/memory/memory_graph.h"
 
 static enum gd_memory_kind kind_of(const struct gd_node_info *info)
 {
