@@ -188,6 +188,10 @@ int native_begin_forward(struct native_context *context, PyObject *module)
     if (status > 0) {
         status = is_usual_module(context, module);
     }
+    if (status > 0) { /* Python notices that an evaluation begins */
+        int evaluation = is_evaluating(context);
+        status = evaluation < 0 ? -1 : !evaluation;
+    }
     if (status > 0) {
         native_set(context->steps, STEPS_FORWARD, Py_True);
         native_turn(context->clock, SECTION_FORWARD);

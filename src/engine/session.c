@@ -49,6 +49,7 @@ void session_destroy(struct gd_session *session)
     }
     gd_graph_destroy(session->graph);
     gd_history_close(session->history);
+    gd_event_log_free(&session->events);
     free(session->hits);
     free(session);
 }
@@ -226,26 +227,4 @@ void gd_session_on_graph(struct gd_session *session)
     breakpoints_grow(session);
     keep_previous_grow(session);
     session_emit(session, GD_EV_GRAPH, NULL, NULL);
-}
-
-#define MAX_KIND 63  /* bytes of an event's kind */
-#define MAX_NOTE 400 /* and of its text */
-
-void gd_session_on_event(struct gd_session *session, const char *kind, const char *text,
-                         int64_t step, gd_node_id node)
-{
-    char kept_kind[MAX_KIND + 1], kept_text[MAX_NOTE + 1], line[MAX_KIND + MAX_NOTE + 64];
-    struct gd_note note = {.kind = kept_kind, .text = kept_text, .step = step, .node = node};
-    struct gd_event event = {.type = GD_EV_EVENT, .session = session, .note = &note};
-
-    if (session_has_ended(session)) {
-        return;
-    }
-    session_reach(session, step);
-    copy_text(kept_kind, sizeof(kept_kind), kind && kind[0] ? kind : "event");
-    copy_text(kept_text, sizeof(kept_text), text);
-    snprintf(line, sizeof(line), "%s at step %lld%s%s", kept_kind, (long long)step,
-             kept_text[0] ? ": " : "", kept_text);
-    gd_session_on_log(session, line);
-    gd_debugger_emit(session->debugger, &event);
 }

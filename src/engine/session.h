@@ -9,6 +9,7 @@
 #ifndef GD_ENGINE_SESSION_H
 #define GD_ENGINE_SESSION_H
 
+#include "engine/event/event_log.h"
 #include "engine/step_times.h"
 #include "engine/target.h"
 
@@ -91,7 +92,7 @@ struct gd_scalar { /* the last value of a metric: loss, lr, epoch, ... */
         int64_t rose_at; /* the step before the first of them */
     } past;
 };
-#define GD_MAX_SCALARS 64
+#define GD_MAX_SCALARS 256
 
 struct gd_timing {       /* seconds; of this session, by the debugger's clock */
     double connected_at; /* seconds since the epoch */
@@ -170,9 +171,10 @@ struct gd_session {
     struct gd_hit *hits; /* all hits of the session so far, oldest first; at most max-hits */
     size_t hit_count;
     size_t hits_dropped;
-    uint64_t hits_generation;  /* grows when hits other than the oldest were removed */
-    gd_node_id current;        /* the node for commands without an argument */
-    uint64_t graph_generation; /* grows with every commit */
+    struct gd_event_log events; /* of gd_session_on_event */
+    uint64_t hits_generation;   /* grows when hits other than the oldest were removed */
+    gd_node_id current;         /* the node for commands without an argument */
+    uint64_t graph_generation;  /* grows with every commit */
     bool interrupt_asked;
     char end_text[256]; /* why it is LOST or FINISHED */
     bool failed;        /* LOST, or FINISHED because the training failed */
@@ -215,8 +217,8 @@ void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit);
  * from the cache. */
 void gd_session_keep(struct gd_session *session, const struct gd_tensor_ref *ref,
                      struct gd_tensor *tensor, int64_t step);
-/* Something worth reporting: "skipped-step", "loss-scale", "graph-changed", "warning". Observers
- * receive it, and a `catch` of that kind stops the run. */
+/* Something worth reporting: "skipped-step", "loss-scale", "graph-changed", "warning". It is kept
+ * in session->events, for `info events`, and observers receive it. */
 void gd_session_on_event(struct gd_session *session, const char *kind, const char *text,
                          int64_t step, gd_node_id node);
 void gd_session_on_step_times(struct gd_session *session, const struct gd_step_times *times);

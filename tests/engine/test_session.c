@@ -354,7 +354,7 @@ static void test_scalars(void **state)
     gd_session_on_scalar(session, "loss", 2.25, 2);
     assert_int_equal(session->scalar_count, 1);
     assert_true(session->scalar[0].value == 2.25);
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 2 * GD_MAX_SCALARS; i++) {
         snprintf(name, sizeof(name), "%d%0150d", i, i);
         gd_session_on_scalar(session, name, 1, 1);
         gd_session_on_scalar(session, name, 2, 1);
@@ -365,6 +365,32 @@ static void test_scalars(void **state)
     gd_session_on_log(session, "a line");
     gd_session_on_warning(session, "a warning");
     expect_log(bench, "lW");
+    finish(bench);
+}
+
+static void test_events_are_kept(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_session *session = bench->session;
+    char kind[200], text[1000];
+
+    memset(kind, 'k', sizeof(kind) - 1);
+    memset(text, 't', sizeof(text) - 1);
+    kind[sizeof(kind) - 1] = text[sizeof(text) - 1] = '\0';
+    gd_session_on_event(session, kind, text, 1, GD_NO_NODE);
+    const struct gd_logged_event *event = gd_event_log_at(&session->events, 0);
+    assert_int_equal(strlen(event->kind), GD_EVENT_KIND_SIZE - 1);
+    assert_int_equal(strlen(event->text), GD_EVENT_TEXT_SIZE - 1);
+    for (int i = 2; i < GD_MAX_EVENTS + 5; i++) {
+        gd_session_on_event(session, "skipped-step", "", i, 0);
+    }
+    assert_int_equal(session->events.count, GD_MAX_EVENTS);
+    assert_int_equal(session->events.dropped, 4);
+    assert_int_equal(gd_event_log_at(&session->events, 0)->step, 5);
+    assert_int_equal(gd_event_log_at(&session->events, GD_MAX_EVENTS - 1)->step, GD_MAX_EVENTS + 4);
+    gd_session_on_lost(session, "gone");
+    gd_session_on_event(session, "late", "", 9, 0);
+    assert_int_equal(session->events.dropped, 4);
     finish(bench);
 }
 
@@ -494,6 +520,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_cache_limits),
     cmocka_unit_test(test_hits),
     cmocka_unit_test(test_scalars),
+    cmocka_unit_test(test_events_are_kept),
     cmocka_unit_test(test_nobody_is_told_what_is_waited_for),
     cmocka_unit_test(test_several_sessions),
     cmocka_unit_test(test_held_session),

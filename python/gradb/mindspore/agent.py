@@ -10,9 +10,11 @@ import weakref
 
 import mindspore
 
-from .. import _lib
-from . import compiled, exceptions, hooks, operators, ranks, taps, values, words  # noqa: F401: words registers commands
+from .. import _lib, happenings
+from . import (compiled, data, exceptions, hooks, operators, ranks, saving, taps, values,
+               words)  # noqa: F401: words registers commands
 from .graph import Graph
+from .guard import guarded
 from .outside import INPUT, Outside
 from .overflow import Overflows
 from .parameters import Parameters
@@ -54,6 +56,9 @@ class Agent:
         self.graph = Graph(library, self.handle)
         self.parameters = Parameters(self)
         self.outside = Outside(self)
+        self.happenings = happenings.Happenings(self)
+        self.data = data.Data(self)
+        self.saving = saving.Saving(self)
         self.steps = Steps(self)
         self.scaler = Scaler(self)
         self.compiled = compiled.Compiled(self)
@@ -76,6 +81,8 @@ class Agent:
     def install(self):
         """Installs the hooks."""
         self.hooks.install()
+        self.data.install()
+        self.saving.install()
         self.exceptions.install()
         os.register_at_fork(after_in_child=_forked_of(weakref.ref(self)))
         atexit.register(self._exits)
@@ -85,6 +92,7 @@ class Agent:
         self.graph.publish()
         self.library.gradb_publish(self.handle)
         self.library.gradb_wait(self.handle, seconds)
+        self.happenings.begins()
         self.steps.begin()
 
     def connected(self):
@@ -96,6 +104,8 @@ class Agent:
         atexit.unregister(self._exits)
         self.dead = True
         self.hooks.remove()
+        self.data.remove()
+        self.saving.remove()
         self.exceptions.remove()
         handle, self.handle = self.handle, None
         self.words = _lib.Words()  # the handle's words are freed with it
@@ -120,7 +130,22 @@ class Agent:
     def _exits(self):
         error = sys.exc_info()[1] or getattr(sys, "last_value", None)
         error = None if isinstance(error, SystemExit) else error  # the exit status says enough
+        self._training_ends()
         self.close("%s: %s" % (type(error).__name__, str(error).split("\n", 1)[0]) if error is not None else "")
+
+    @guarded
+    def tell(self, name, *args):
+        """Something happened: calls that method of the happenings."""
+        getattr(self.happenings, name)(*args)
+
+    def _training_ends(self):
+        if self.handle and os.getpid() == self._pid and not self.library.gradb_wants_stop(self.handle):
+            self.tell("ends")
+
+    @property
+    def agent(self):
+        """Itself, for `guarded`."""
+        return self
 
     def forked(self):
         """This is a forked child: the agent belongs to its parent."""

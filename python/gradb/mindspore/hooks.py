@@ -53,7 +53,7 @@ class Hooks(Wrappers):
         self._wrap(api._JitExecutor, "compile", self._compile(api._JitExecutor.compile))
         self._wrap(api._PyNativeExecutor, "end_graph", self._end_graph(api._PyNativeExecutor.end_graph))
         self._wrap(api._PyNativeExecutor, "grad", self._grad(api._PyNativeExecutor.grad))
-        for name in ("train", "fit"):
+        for name in ("train", "fit", "eval"):
             self._wrap(mindspore.Model, name, self._model(getattr(mindspore.Model, name)))
         self.agent.scaler.wrap(self._wrap)
         mode = getattr(mindspore, "MsDispatchMode", None)
@@ -229,8 +229,8 @@ class Hooks(Wrappers):
         return leave
 
     def _model(self, original):
-        """Model.train and Model.fit: a callback of ours comes first, which learns the epoch and the batch."""
-        hooks, signature = self, inspect.signature(original)
+        """Model.train, fit and eval: a callback of ours comes first, which learns the epoch and the batch."""
+        hooks, signature, data = self, inspect.signature(original), self.agent.data
 
         @functools.wraps(original)
         def run(*args, **kwargs):
@@ -243,13 +243,17 @@ class Hooks(Wrappers):
                 bound.arguments["callbacks"] = [_Epochs(hooks.agent)] + given
             except TypeError:  # the script's mistake, which the original reports
                 return original(*args, **kwargs)
-            return original(*bound.args, **bound.kwargs)
+            before, data.told = data.told, True
+            try:
+                return original(*bound.args, **bound.kwargs)
+            finally:
+                data.told = before
         return run
 
 
 def takes_gradients(executor):
     """Whether compiled code is what value_and_grad, grad or GradOperation made."""
-    return getattr(executor.fn, "__qualname__", "").startswith(("_Grad.", "GradOperation."))
+    return getattr(getattr(executor, "fn", None), "__qualname__", "").startswith(("_Grad.", "GradOperation."))
 
 
 def _uncompiled(called, original):
@@ -268,6 +272,14 @@ class _Epochs(mindspore.Callback):
         super().__init__()
         self._agent = agent
 
+    def on_train_epoch_begin(self, run_context):
+        """Called by MindSpore before each epoch."""
+        self._happens("epoch_begins", int(run_context.original_args().cur_epoch_num))
+
+    def on_train_epoch_end(self, run_context):
+        """Called by MindSpore."""
+        self._happens("epoch_ends")
+
     def on_train_step_begin(self, run_context):
         """Called by MindSpore before each step."""
         told = run_context.original_args()
@@ -277,10 +289,16 @@ class _Epochs(mindspore.Callback):
     def on_eval_begin(self, run_context):
         """Called by MindSpore."""
         self._agent.steps.evaluating = True
+        self._happens("evaluation_begins")
 
     def on_eval_end(self, run_context):
         """Called by MindSpore."""
+        self._happens("evaluation_ends")
         self._agent.steps.evaluating = False
+
+    def _happens(self, name, *args):
+        if not self._agent.dead and self._agent.steps.begun():
+            self._agent.tell(name, *args)
 
 
 def is_graph_mode():

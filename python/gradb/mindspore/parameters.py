@@ -86,6 +86,10 @@ class Parameters:
         held = [(reference(), path) for reference, path in self._paths.values()]
         return [(cell, path) for cell, path in held if cell is not None and not isinstance(cell, nn.Optimizer)]
 
+    def roots(self):
+        """The known networks."""
+        return [cell for cell in (reference() for reference in self._roots.values()) if cell is not None]
+
     def cell_at(self, path):
         """The cell of that path, or None."""
         return next((reference() for reference, place in self._paths.values() if place == path), None)

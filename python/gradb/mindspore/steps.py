@@ -38,16 +38,20 @@ class Steps:
         self._rates = {}        # name -> number
         self._numbers = {}      # name -> number, by the script
         self._by_hand = False
+        self._computes = False  # an outermost call that trains has begun in this step
+        self._trainers = weakref.WeakSet()  # what was called when the main optimizer stepped
+        self._trained = weakref.WeakSet()   # cells that were called in training mode, and those in them
 
     # ---- begin and end ----
 
     def begin(self):
         """A step begins."""
-        self._begun = True
+        self._begun, self._computes = True, False
         self.phase = _lib.NO_PHASE
         if self.step <= 2:  # later it cannot change
             values.ask_where()
         agent = self.agent
+        agent.happenings.fire("step-begin")
         agent.library.gradb_step_begin(agent.handle, self.step)
         agent.step_begins()
 
@@ -57,13 +61,17 @@ class Steps:
         agent.stop_looking()
         agent.compiled.tell()
         agent.graph.publish()
+        self._feeds()
+        agent.happenings.fire("step-end", *(self.place or (0, 0)))
         if agent.connected():
             self._tell()
         agent.library.gradb_step_end(agent.handle)
         agent.source.step_ended(self.step)
         agent.step_ended()
         if agent.library.gradb_wants_checkpoint(agent.handle):
+            agent.happenings.quiet = True
             checkpoint.save(agent, agent.parameters.save)
+            agent.happenings.quiet = False
         agent.parameters.gradients.clear()
         agent.scaler.step_ended()
         self._loss, self._rates, self._numbers = None, {}, {}
@@ -71,6 +79,10 @@ class Steps:
         self.begin()
         if agent.library.gradb_wants_stop(agent.handle):
             raise Ended("the debugger ended the training")
+
+    def is_between(self):
+        """Whether no part of the running step is known to have been computed."""
+        return not self._computes
 
     def enter(self, phase):
         """The training enters another phase; it may stop here."""
@@ -101,8 +113,34 @@ class Steps:
     def call_begins(self, called):
         """An outermost call begins."""
         self._stepped = []
+        if self._begun:
+            self._notice(called)
         if self.agent.looking:
             self.agent.looking.begin(called)
+
+    def _notice(self, called):
+        """An outermost call begins: whether it trains, or evaluates a cell that has trained."""
+        cell = called if isinstance(called, nn.Cell) and not isinstance(called, nn.Optimizer) else None
+        if self.evaluating:
+            return
+        if called in self._trainers or self._is_trained(cell) or hooks.takes_gradients(called):
+            self._feeds()
+            self._computes = True
+        elif cell is not None and cell in self._trained:
+            self.agent.happenings.evaluation_begins()
+
+    def _is_trained(self, cell):
+        """Whether a cell in training mode has parameters; then an evaluation of its parts is one of a trained model."""
+        if cell is None or not cell.training:
+            return False
+        if cell not in self._trained and cell.trainable_params():
+            self._trained.update(child for _, child in cell.cells_and_names() if child.trainable_params())
+        return cell in self._trained
+
+    def _feeds(self):
+        """The training uses the last batch of a dataset."""
+        self.agent.happenings.evaluation_ends()
+        self.place = self.agent.data.feeds() or self.place
 
     def begun(self):
         """Whether steps are counted: the debugger has let the training begin."""
@@ -127,6 +165,9 @@ class Steps:
         if stepped and not self._by_hand:
             self._elect(stepped[0])
             if self._main() in stepped:
+                self._trainers.add(called)
+                for cell in self.agent.parameters.roots():
+                    self._is_trained(cell)
                 self.end()
         if not stepped and self.agent.scaler.skips(compiled):
             self.skipped()

@@ -15,10 +15,11 @@ import weakref
 
 import torch
 
-from .. import _lib, native
+from .. import _lib, happenings, native
 from . import (  # some only to register their commands
     aten, backward, clearing, digest, exceptions, live, modules, ops, optim, overflow_store, regions, source_text,
-    training, values, warning_lines)
+    saving, training, values, warning_lines)
+from .evaluation import Evaluation
 from .events import Events
 from .guard import apart, contained
 from .scaler import Scaler
@@ -63,8 +64,11 @@ class Agent(native.base("Agent")):
         self.regions = regions.Regions(self)
         self.reporter = Reporter(self)
         self.timing = Timing(self)
+        self.happenings = happenings.Happenings(self, self.timing.call_waiting)
         self.scaler = Scaler(self)
         self.events = Events(self)
+        self.saving = saving.Saving(self)
+        self.evaluation = Evaluation(self)
         self.overflows = overflow_store.Overflows(self)
         self.clearing = clearing.Clearings(self)
         self.steps = Steps(self)
@@ -106,6 +110,7 @@ class Agent(native.base("Agent")):
         self.warnings.install()
         self.scaler.install()
         self.events.loader.install()
+        self.saving.install()
         os.register_at_fork(after_in_child=_forked_of(weakref.ref(self)))
         atexit.register(self._exits)
         self._ending = _at_end_of_child(self._exits)
@@ -115,6 +120,7 @@ class Agent(native.base("Agent")):
         debugger."""
         self.library.gradb_publish(self.handle)
         self.library.gradb_wait(self.handle, seconds)
+        self.happenings.begins()
         self.steps.begin()
 
     def is_training_thread(self):
@@ -135,6 +141,7 @@ class Agent(native.base("Agent")):
         self.dead = True
         self.regions.remove()
         self.events.loader.remove()
+        self.saving.remove()
         self.scaler.remove()
         self.exceptions.remove()
         self.warnings.remove()
@@ -167,7 +174,13 @@ class Agent(native.base("Agent")):
     def _exits(self):
         error = sys.exc_info()[1] or getattr(sys, "last_value", None)
         error = None if isinstance(error, SystemExit) else error  # the exit status says enough
+        self._training_ends()
         self.close("%s: %s" % (type(error).__name__, error) if error is not None else "")
+
+    @contained
+    def _training_ends(self):
+        if not self.dead and os.getpid() == self._pid and not self.library.gradb_wants_stop(self.handle):
+            self.happenings.ends()
 
     def _forked(self):
         self.dead = True
@@ -193,7 +206,8 @@ class Agent(native.base("Agent")):
 
     def _go_idle(self, connected):
         """Nobody watches: lets the native module run the next steps alone, until something is asked for."""
-        quiet = self.source.kept.is_empty() and self.reporter.graph.is_quiet() and not self.regions.closed
+        quiet = (self.source.kept.is_empty() and self.reporter.graph.is_quiet() and not self.regions.closed
+                 and not self.happenings.each_step)
         recording = torch.cuda.is_current_stream_capturing if torch.cuda.is_initialized() else None
         self.native.idle(_IDLE if quiet else 0, connected, recording)
         if quiet and self._may_hand_over():
@@ -217,6 +231,11 @@ class Agent(native.base("Agent")):
         """An idle step runs backward, but no module has announced the forward pass."""
         self.take_back()
         self.modules.missed()
+
+    def heed_next_pass(self):
+        """The next forward pass must not begin without Python, which learns there that an evaluation is over."""
+        if self.native is not None:
+            self.native.idle(0, False, None)
 
     def end_idle(self):
         """Something was asked for: the next step decides again what is watched."""

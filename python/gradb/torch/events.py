@@ -84,6 +84,11 @@ class Events(native.base("Events")):
             if self._several:
                 self._numbers["micro_batch"] = passes
 
+    def has_passes(self):
+        """Whether there was a backward pass since an optimizer stepped."""
+        self._catch_up()
+        return self._passes > 0
+
     # ---- reporting ----
 
     def note(self, name, value):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Counts the epochs and batches of DataLoaders, and measures the time spent waiting for batches."""
+"""Counts the epochs and batches of DataLoaders, and measures the time spent waiting for batches.
+
+The epochs of the training are those of the loader whose batches its steps use. Which one that is becomes known with
+its first batch; from then on its epochs begin where the script begins to iterate over it."""
 import weakref
 
 from torch.utils.data import DataLoader
@@ -19,6 +22,11 @@ class Loader(native.base("Loader")):
         self._wrapped = []   # (class, name, original, wrapper)
         self._loaders = weakref.WeakKeyDictionary()    # iterator -> [epoch, batch] of its loader
         self._counts = weakref.WeakKeyDictionary()     # loader -> [epoch, batch]
+        self._trains = weakref.WeakSet()   # loaders that have fed a training step
+        self._owner = weakref.WeakKeyDictionary()      # iterator -> weak reference to its loader
+        self._seen = weakref.WeakSet()     # all loaders
+        self._current = None  # the iterator that returned a batch last; its loader, where an epoch has begun:
+        self._running = None
         self._last = None    # [epoch, batch] of the loader that returned a batch last
         self._used = None    # (epoch, batch) of the step's last pass
 
@@ -43,6 +51,9 @@ class Loader(native.base("Loader")):
             section = loader._fetch()
             try:
                 batch = following(iterator)
+            except StopIteration:
+                loader._exhausted(iterator)
+                raise
             finally:
                 loader._fetched(section)
             loader._got(iterator)
@@ -66,6 +77,42 @@ class Loader(native.base("Loader")):
         counts[0] += 1
         counts[1] = 0
         self._loaders[iterator] = counts
+        self._owner[iterator] = weakref.ref(data_loader)
+        if data_loader not in self._seen:
+            self._seen.add(data_loader)
+            self.agent.heed_next_pass()  # which shows whether it feeds the training
+        if data_loader in self._trains and self.agent.is_training_thread() and self.agent.evaluation.may_train():
+            self._epoch_begins(data_loader, counts[0])
+
+    def _epoch_begins(self, data_loader, epoch):
+        self._running = weakref.ref(data_loader)
+        self.agent.happenings.epoch_begins(epoch)
+
+    @guarded
+    def _exhausted(self, iterator):
+        owner = self._owner.get(iterator)
+        if owner is not None and self._running is not None and owner() is self._running():
+            self._running = None
+            self.agent.happenings.epoch_ends()
+        elif self.is_current(iterator):
+            self.agent.happenings.evaluation_ends()
+
+    def is_current(self, iterator):
+        """Whether it has returned the last batch."""
+        return self._current is not None and self._current() is iterator
+
+    def feeds(self):
+        """A training step uses the last batch: its loader feeds the training."""
+        owner = self._owner.get(self._current()) if self._current is not None else None
+        data_loader = owner() if owner is not None else None
+        if data_loader is not None and data_loader not in self._trains:
+            self._trains.add(data_loader)
+            self._epoch_begins(data_loader, self._counts[data_loader][0])
+
+    def is_apart(self):
+        """Whether the last batch is of a loader that has never fed a training step, while another one has."""
+        owner = self._owner.get(self._current()) if self._current is not None else None
+        return owner is not None and len(self._trains) > 0 and owner() not in self._trains
 
     @guarded
     def _fetch(self):
@@ -84,13 +131,19 @@ class Loader(native.base("Loader")):
     @guarded
     def _got(self, iterator):
         self._last = self._loaders.get(iterator)
+        self._current = weakref.ref(iterator)
         if self._last is not None:
             self._last[1] += 1
 
     def used(self):
         """A backward pass begins: it is of the batch that was fetched last."""
+        self.feeds()
         if self._last is not None:
             self._used = tuple(self._last)
+
+    def place(self):
+        """(epoch, batch) of the running step, 0 where they are unknown."""
+        return self._used or (0, 0)
 
     def numbers(self):
         """{"epoch": ..., "batch": ...}, or nothing when no DataLoader is used."""

@@ -291,6 +291,7 @@ class Modules:
             if module.training:
                 known.trains = True
             self.local.evaluates = not module.training and (known.trains or not torch.is_grad_enabled())
+            self._agent.evaluation.called(module, known, begins)
             if begins and module.training and self._agent.native is not None:
                 self._agent.native.outermost(known.ref, known.path, EVALUATION + "/" + known.path)
                 if type(module) is not torch.nn.Module and len(self._first) < _MAX_FIRST:

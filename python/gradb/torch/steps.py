@@ -51,6 +51,10 @@ class Steps(native.base("Steps")):
         """Whether steps are counted: a debugger was there, or nobody waited for one."""
         return self._begun
 
+    def is_between(self):
+        """Whether nothing of the running step has been computed yet."""
+        return self.phase == _lib.NO_PHASE and not self.forward and not self.agent.events.has_passes()
+
     # ---- which optimizer ----
 
     def use(self, optimizer):
@@ -100,6 +104,7 @@ class Steps(native.base("Steps")):
         self._due = False
         self.forward = False
         self.phase = _lib.NO_PHASE
+        agent.happenings.fire("step-begin")
         agent.timing.call_waiting(agent.library.gradb_step_begin, agent.handle, self.step)
         agent.step_began()
 
@@ -112,6 +117,7 @@ class Steps(native.base("Steps")):
         agent.timing.step_ended(told)
         if agent.watching:
             agent.reporter.flush()
+        agent.happenings.fire("step-end", *agent.events.loader.place())
         agent.events.step_ended(told)
         agent.step_ends()
         self._save_if_asked()
@@ -134,7 +140,12 @@ class Steps(native.base("Steps")):
 
     def save(self):
         """Saves the checkpoint that was asked for."""
-        checkpoint.save(self.agent)
+        happenings = self.agent.happenings
+        happenings.quiet = True
+        try:
+            checkpoint.save(self.agent)
+        finally:
+            happenings.quiet = False
 
     @staticmethod
     def end_training():
@@ -205,6 +216,7 @@ class Steps(native.base("Steps")):
             return False
         if self._passes == 1:
             self._before_a_pass()
+            self.agent.happenings.evaluation_ends()
             if accumulates and not (self._in_closure and self._closures > 1):
                 self.agent.events.backward_begins(tensors, gradients)
             if accumulates:

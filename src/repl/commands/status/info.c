@@ -162,7 +162,11 @@ static const struct command info_subs[] = {
      .run = info_steps},
     {.name = "events",
      .usage = "info events [-a]",
-     .summary = "List the overflows and errors that a dump recorded, by step",
+     .summary = "List what happened: events of the training, or what a dump recorded",
+     .help = "Of a training process: skipped steps, changes of the loss scale, checkpoints, the\n"
+             "beginning and the end of epochs and evaluations, and what commands changed; the\n"
+             "newest 1000 are kept. Of a dump: the overflows and errors that it recorded.\n"
+             "Lists 40; -a lists all.",
      .flags = CMD_NEEDS_SESSION,
      .run = info_events},
     {.name = "formats",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Events: who observes them, and those of a session that only carry a text. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/grow.h"
@@ -58,4 +59,25 @@ void gd_session_on_log(struct gd_session *session, const char *text)
 void gd_session_on_warning(struct gd_session *session, const char *text)
 {
     session_emit(session, GD_EV_WARNING, text, NULL);
+}
+
+void gd_session_on_event(struct gd_session *session, const char *kind, const char *text,
+                         int64_t step, gd_node_id node)
+{
+    char kept_kind[GD_EVENT_KIND_SIZE], kept_text[GD_EVENT_TEXT_SIZE];
+    char line[sizeof(kept_kind) + sizeof(kept_text) + 64];
+    struct gd_note note = {.kind = kept_kind, .text = kept_text, .step = step, .node = node};
+    struct gd_event event = {.type = GD_EV_EVENT, .session = session, .note = &note};
+
+    if (session_has_ended(session)) {
+        return;
+    }
+    session_reach(session, step);
+    snprintf(kept_kind, sizeof(kept_kind), "%s", kind && kind[0] ? kind : "event");
+    snprintf(kept_text, sizeof(kept_text), "%s", text ? text : "");
+    gd_event_log_add(&session->events, step, kept_kind, kept_text, node);
+    snprintf(line, sizeof(line), "%s at step %lld%s%s", kept_kind, (long long)step,
+             kept_text[0] ? ": " : "", kept_text);
+    gd_session_on_log(session, line);
+    gd_debugger_emit(session->debugger, &event);
 }

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""The events of a training, for the agents of all frameworks, and who subscribes to them.
+
+    begin                   the first step is about to begin
+    epoch-begin, epoch-end  of the data that the training reads
+    step-begin, step-end    of a step of the optimizer
+    eval-begin, eval-end    forward passes of the trained model outside its training steps
+    checkpoint              the script has saved a state
+    end                     the training is over: its script ends, or an exception ends it
+
+Functions of gradb's own subscribe with `agent.happenings.on(kind, function)`. They are called on the training thread,
+before the debugger may stop there, in the order in which they subscribed: function(kind, info). info has what is known
+of "step", "epoch", "batch" and "path"; between two steps, "step" is the one that has ended. A fault in one is a fault
+of the agent (see its guard)."""
+
+KINDS = ("begin", "epoch-begin", "epoch-end", "step-begin", "step-end", "eval-begin", "eval-end", "checkpoint", "end")
+_STEPS = ("step-begin", "step-end")
+
+
+class Happenings:
+    """The subscriptions of one agent, and where its training is.
+
+    each_step: there are subscriptions to steps, so none may pass unseen by Python; quiet: what happens now is gradb's
+    own doing, and no event; evaluates: an evaluation has begun and not ended; epoch: the number of the last epoch that
+    has begun, or 0."""
+
+    def __init__(self, agent, call=lambda function, *args: function(*args)):
+        """call(function, *args): calls a function of libgradb that may wait."""
+        self.agent = agent
+        self.each_step = self.quiet = self.evaluates = False
+        self.epoch = 0
+        self._call = call
+        self._begun = False
+        self._in_epoch = False
+        self._functions = {}  # kind -> functions
+
+    def on(self, kind, function):
+        """Calls function(kind, info) at each event of that kind. Returns the function."""
+        if kind not in KINDS:
+            raise ValueError("no event '%s': the events are %s" % (kind, ", ".join(KINDS)))
+        self._functions.setdefault(kind, []).append(function)
+        self._changed()
+        return function
+
+    def off(self, kind, function):
+        """Takes that back."""
+        held = self._functions.get(kind, [])
+        if function in held:
+            held.remove(function)
+        self._changed()
+
+    def _changed(self):
+        self.each_step = any(self._functions.get(kind) for kind in _STEPS)
+        end_idle = getattr(self.agent, "end_idle", None)  # where steps may pass without Python
+        if end_idle is not None:
+            end_idle()
+
+    def wants(self, kind):
+        """Whether anybody listens: a subscription, or a debugger."""
+        return bool(self._functions.get(kind)) or self.agent.connected()
+
+    # ---- what happens ----
+
+    def fire(self, kind, epoch=0, batch=0, path=""):
+        """An event happened in the running step. epoch, batch, path: what is known of them."""
+        agent = self.agent
+        if agent.dead or self.quiet or agent.handle is None:
+            return
+        functions = self._functions.get(kind)
+        if functions:
+            between = kind not in _STEPS and kind != "begin" and agent.steps.is_between()
+            info = {"step": agent.steps.step - between}
+            info.update((name, value) for name, value in (("epoch", epoch), ("batch", batch), ("path", path)) if value)
+            for function in tuple(functions):
+                function(kind, info)
+
+    def begins(self):
+        """The first step is about to begin."""
+        if not self._begun:
+            self._begun = True
+            self.fire("begin")
+
+    def epoch_begins(self, epoch):
+        """The training begins an epoch; the one before is over, however far it came."""
+        self.evaluation_ends()
+        self.epoch_ends()
+        self.epoch, self._in_epoch = epoch, True
+        self.fire("epoch-begin", epoch)
+
+    def epoch_ends(self):
+        """The epoch that has begun is over."""
+        if self._in_epoch:
+            self._in_epoch = False
+            self.fire("epoch-end", self.epoch)
+
+    def evaluation_begins(self):
+        """The trained model runs outside its training steps."""
+        if not self.evaluates and not self.quiet:
+            self.evaluates = True
+            self.fire("eval-begin", self.epoch)
+
+    def evaluation_ends(self):
+        """It does so no more."""
+        if self.evaluates:
+            self.evaluates = False
+            self.fire("eval-end", self.epoch)
+
+    def saved(self, path):
+        """The script has saved a state; path: "" where it is unknown."""
+        self.evaluation_ends()
+        self.fire("checkpoint", self.epoch, path=path)
+
+    def ends(self):
+        """The training is over."""
+        if self._begun:
+            self.evaluation_ends()
+            self.epoch_ends()
+            self.fire("end")
