@@ -13,7 +13,8 @@
 #include "proto/envelope.h"
 
 #define LATE         UINT64_C(1000000000) /* nanoseconds after an interrupt */
-#define MAX_OP_TIMES 1024                 /* per step; the debugger shows fewer */
+#define MAX_OP_TIMES 16384                /* per step */
+#define MAX_FACTS    ((size_t)1 << 20)
 
 /* Makes room in a queue for the I/O thread; if it is full, drops the older half. */
 static void make_room(void *items, size_t *count, size_t most, size_t size)
@@ -203,4 +204,15 @@ void gradb_timing(gradb *g, const gradb_times *times)
     } else {
         keep_times(a, times);
     }
+}
+
+void gradb_timing_facts(gradb *g, const char *json)
+{
+    struct agent *a = agent_of(g);
+    if (!is_heard(a) || !json || strlen(json) > MAX_FACTS) {
+        return;
+    }
+    Gradb__V1__TimingFacts m = GRADB__V1__TIMING_FACTS__INIT;
+    m.json = gd_envelope_text(json);
+    queue_words(a, &m.base);
 }

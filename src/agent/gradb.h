@@ -59,9 +59,10 @@ extern "C" {
  *   1.7  gradb_set_inputs
  *   1.8  GRADB_COMPILED, gradb_set_attr
  *   1.9  gradb_momentary, gradb_wants_at_end, gradb_wants_new
+ *   1.10 gradb_timing_facts
  */
 #define GRADB_VERSION_MAJOR 1
-#define GRADB_VERSION_MINOR 9
+#define GRADB_VERSION_MINOR 10
 #define GRADB_MAX_RANK      32
 
 /* The public words. `armed` is not 0 while the debugger wants reports about nodes. `changes` gets a
@@ -404,10 +405,13 @@ typedef struct gradb_op_time {
 } gradb_op_time;
 typedef struct gradb_times {
     double total, data, forward, backward, optimizer, gap;
-    const gradb_op_time *ops; /* the slowest ones, if measured */
+    const gradb_op_time *ops; /* if measured; 16,384 of them count */
     size_t op_count;
 } gradb_times;
 GRADB_API void gradb_timing(gradb *g, const gradb_times *times);
+/* What the program knows about its times, as a JSON object of at most 1 MiB: docs/protocol.md lists
+ * the members. After gradb_timing of the same step. */
+GRADB_API void gradb_timing_facts(gradb *g, const char *json);
 
 /* Named scalars of the step: "loss", "lr", "epoch", "batch". */
 GRADB_API void gradb_scalar(gradb *g, const char *name, double value);

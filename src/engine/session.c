@@ -50,6 +50,7 @@ void session_destroy(struct gd_session *session)
     gd_graph_destroy(session->graph);
     gd_history_close(session->history);
     gd_event_log_free(&session->events);
+    gd_time_report_destroy(session->times);
     free(session->hits);
     free(session);
 }

@@ -10,8 +10,9 @@
 #define GD_ENGINE_SESSION_H
 
 #include "engine/event/event_log.h"
-#include "engine/step_times.h"
 #include "engine/target.h"
+#include "engine/timing/report.h"
+#include "engine/timing/step_times.h"
 
 struct gd_debugger;
 struct gd_watching;
@@ -167,7 +168,7 @@ struct gd_session {
     int scalar_count;
     struct gd_timing timing;
     struct gd_step_times step_times; /* of the last step that reported them */
-    struct gd_past_times past_times; /* of all steps that reported them */
+    struct gd_time_report *times;    /* of all that did; NULL: none. gd_session_times */
     struct gd_hit *hits; /* all hits of the session so far, oldest first; at most max-hits */
     size_t hit_count;
     size_t hits_dropped;
@@ -221,7 +222,13 @@ void gd_session_keep(struct gd_session *session, const struct gd_tensor_ref *ref
  * in session->events, for `info events`, and observers receive it. */
 void gd_session_on_event(struct gd_session *session, const char *kind, const char *text,
                          int64_t step, gd_node_id node);
+/* A step has ended, with its slowest operators; and each of its operators, before that. */
 void gd_session_on_step_times(struct gd_session *session, const struct gd_step_times *times);
+void gd_session_on_op_time(struct gd_session *session, int64_t step, const struct gd_op_time *op);
+/* What the process knows about its times, as JSON: docs/protocol.md. Bad text is ignored. */
+void gd_session_on_time_facts(struct gd_session *session, const char *json);
+/* The report of the session's times, created if there is none yet. */
+int gd_session_times(struct gd_session *session, struct gd_time_report **ret, struct gd_err *err);
 /* The metric of that name; NULL: never reported. */
 const struct gd_scalar *gd_session_scalar(const struct gd_session *session, const char *name);
 void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step);

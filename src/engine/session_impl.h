@@ -137,6 +137,9 @@ void ranks_on_end(struct gd_session *session);
 void ranks_end(struct gd_debugger *debugger);
 void ranks_free(struct gd_debugger *debugger);
 
+/* A metric has a new value: the epoch or batch of the step whose times came last. */
+void session_note_batch(struct gd_session *session, const struct gd_scalar *scalar);
+
 /* Records a metric in the history, if there is one. */
 void session_history_scalar(struct gd_session *session, const char *name, double value,
                             int64_t step);

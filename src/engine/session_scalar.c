@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The metrics that a training reports, with their past, and the times of its steps. */
+/* The metrics that a training reports, with their past. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,32 +66,6 @@ void gd_session_on_scalar(struct gd_session *session, const char *name, double v
     session_reach(session, step);
     remember_past(&scalar->past, value, step);
     session_history_scalar(session, scalar->name, value, step);
+    session_note_batch(session, scalar);
     session_emit(session, GD_EV_SCALAR, scalar->name, NULL);
-}
-
-static double known_time(double seconds)
-{
-    return isfinite(seconds) && seconds >= 0 ? seconds : -1;
-}
-
-void gd_session_on_step_times(struct gd_session *session, const struct gd_step_times *times)
-{
-    struct gd_step_times *last = &session->step_times;
-    int count = times->op_count < GD_MAX_OP_TIMES ? times->op_count : GD_MAX_OP_TIMES;
-
-    if (session_has_ended(session)) {
-        return;
-    }
-    last->step = times->step > 0 ? times->step : 1; /* 0 means that none came */
-    session_reach(session, last->step);
-    for (int i = 0; i < GD_TIMES; i++) {
-        last->part[i] = known_time(times->part[i]);
-    }
-    last->op_count = 0;
-    for (int i = 0; i < count; i++) {
-        if (known_time(times->op[i].seconds) >= 0) {
-            last->op[last->op_count++] = times->op[i];
-        }
-    }
-    gd_past_times_add(&session->past_times, last);
 }

@@ -387,7 +387,7 @@ static void times_of_a_step(void **state)
     assert_int_equal(session->step_times.step, 0);
     world_run(&b->w, GD_RUN_STEP, 3, NULL);
     const struct gd_step_times *t = &session->step_times;
-    const struct gd_past_times *past = &session->past_times;
+    const struct gd_time_report *past = session->times;
     assert_int_equal(t->step, 3);
     assert_true(t->part[GD_TIME_TOTAL] == 2.0 && t->part[GD_TIME_FORWARD] == 1.0);
     assert_true(t->part[GD_TIME_REST] == 0.25 && t->part[GD_TIME_DATA] == -1.0);

@@ -86,6 +86,7 @@ static void on_timing(struct v1_target *t, const Gradb__V1__Timing *m)
                                 .seconds = m->ops[i]->seconds};
         if (op.node != GD_NO_NODE && isfinite(op.seconds) && op.seconds >= 0) {
             add_op(&times, &op);
+            gd_session_on_op_time(t->base.session, m->step, &op);
         }
     }
     gd_session_on_step_times(t->base.session, &times);
@@ -98,6 +99,9 @@ void v1_words(struct v1_target *t, const v1_from *m)
     case GRADB__V1__FROM_TRAINER__MSG_LOG: on_log(t, m->log); break;
     case GRADB__V1__FROM_TRAINER__MSG_EVENT: on_event(t, m->event); break;
     case GRADB__V1__FROM_TRAINER__MSG_TIMING: on_timing(t, m->timing); break;
+    case GRADB__V1__FROM_TRAINER__MSG_TIMING_FACTS:
+        gd_session_on_time_facts(t->base.session, m->timing_facts->json);
+        break;
     case GRADB__V1__FROM_TRAINER__MSG_CHECKPOINT_DONE: on_checkpoint(t, m->checkpoint_done); break;
     default: break; /* a newer message than we know */
     }

@@ -177,14 +177,20 @@ static const struct command info_subs[] = {
      .args = {ARG_FILE},
      .run = info_formats},
     {.name = "timing",
-     .usage = "info timing",
-     .summary = "Show the time spent running and stopped, and the parts of a step",
-     .help = "The parts of a step are measured by the clock of the training process, without "
-             "the time\n"
-             "that it was stopped: of the last step, the median of the last 256, and the mean "
-             "of all.\n"
-             "A slow first step affects the mean but not the median. The slowest operators are\n"
-             "measured after \"agent timing on\", from the next step on.",
+     .usage = "info timing [operators | types | shapes | modules | steps | advice] [-a]",
+     .summary = "Show where the time goes: parts of a step, operators, and what to change",
+     .help =
+         "The parts of a step are measured by the clock of the training process, without the time\n"
+         "that it was stopped: of the last step, the median of the last 1,024 without the first,\n"
+         "and the mean of all. Operators are measured after \"agent timing on\". Each advice has\n"
+         "its evidence; \"info timing advice\" adds the rules and their thresholds. Bound: "
+         "whether\n"
+         "an operator waits for memory or computes, by its shapes, against the best rates of the\n"
+         "run. -a shows all rows. Of an opened trace, the same report is shown.",
+     .examples = "info timing\n"
+                 "info timing shapes\n"
+                 "info timing advice",
+     .args = {ARG_CHOICE},
      .flags = CMD_NEEDS_SESSION,
      .run = info_timing},
     {.name = "memory",

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* `info timing`. */
-#include "repl/commands/status/info.h"
+/* `info timing`: the summary. info_timing_tables.c has its tables. */
+#include <string.h>
+
+#include "engine/timing/advice.h"
+#include "repl/commands/status/info_timing.h"
 #include "repl/values/inspect.h"
 
-#define OPS_SHOWN 10
+#define SLOWEST_SHOWN 3
 
 /* ---- by our clock -------------------------------------------------------------------------- */
 
@@ -36,6 +39,7 @@ static void show_times(struct command_call *call, const struct times *times)
     const struct gd_timing *timing = &call->session->timing;
     cJSON *record = out_record(call->out, "timing");
     bool any = timing->steps_run > 0 && times->running > 0;
+    bool shown = times->age > 0 || gd_session_is_live(call->session);
     out_set(record, OUT_REAL("connected_seconds", times->age),
             OUT_REAL("running_seconds", times->running),
             OUT_REAL("stopped_seconds", times->stopped),
@@ -44,6 +48,9 @@ static void show_times(struct command_call *call, const struct times *times)
             OUT_IF(times->running > 0,
                    OUT_REAL("steps_per_second", (double)timing->steps_run / times->running)),
             OUT_IF(times->age > 0, OUT_REAL("stopped_share", times->stopped / times->age)));
+    if (!shown) {
+        return; /* a recorded run */
+    }
     out_say(call->out, record,
             "Connected for {connected_seconds:time}: {running_seconds:time} running, "
             "{stopped_seconds:time} stopped[{?age} ({percent:g3} %)]\n"
@@ -59,94 +66,198 @@ static void show_times(struct command_call *call, const struct times *times)
 /* Columns for each part of a step; seconds, negative: unknown. */
 enum column { LAST, MEDIAN, MEAN, COLUMNS };
 
-static double seconds_of(const struct gd_session *session, enum column column, enum gd_time part)
+static double seconds_of(const struct gd_time_report *report, enum column column, enum gd_time part)
 {
-    return column == LAST     ? session->step_times.part[part]
-           : column == MEDIAN ? gd_past_times_median(&session->past_times, part)
-                              : gd_past_times_mean(&session->past_times, part);
+    return column == LAST     ? report->last.part[part]
+           : column == MEDIAN ? gd_time_spread_of(report, GD_SERIES_PART, part).median
+                              : gd_time_mean(report, part);
 }
 
-static const char *share_text(struct command_call *call, double seconds, double total)
+const char *timing_share(struct command_call *call, double seconds, double total)
 {
     return seconds >= 0 && total > 0 ? inspect_printf(call, "%.1f%%", 100 * seconds / total) : "";
 }
 
-static const char *time_text(struct command_call *call, double seconds)
+const char *timing_seconds(struct command_call *call, double seconds)
 {
     return seconds < 0 ? "?" : seconds == 0 ? "0" : inspect_duration(call, seconds);
 }
 
 /* A share is relative to its column's total. Shares of medians need not add up to 100 %. */
-static void part_text(struct command_call *call, enum gd_time part)
+static void part_text(struct command_call *call, const struct gd_time_report *report,
+                      enum gd_time part)
 {
-    const struct gd_session *session = call->session;
     out_printf(call->out, "  %-9s", gd_time_name(part));
     for (enum column column = 0; column < COLUMNS; column++) {
-        double seconds = seconds_of(session, column, part);
-        out_printf(call->out, " %10s %6s%s", time_text(call, seconds),
-                   share_text(call, seconds, seconds_of(session, column, GD_TIME_TOTAL)),
+        double seconds = seconds_of(report, column, part);
+        out_printf(call->out, " %10s %6s%s", timing_seconds(call, seconds),
+                   timing_share(call, seconds, seconds_of(report, column, GD_TIME_TOTAL)),
                    column == MEAN ? "\n" : " ");
     }
 }
 
-static void steps_text(struct command_call *call)
+static void parts_text(struct command_call *call, const struct gd_time_report *report)
 {
-    const struct gd_session *session = call->session;
-    int64_t count = session->past_times.count;
-    const char *median =
-        count > GD_RECENT_STEPS ? inspect_printf(call, "median of %d", GD_RECENT_STEPS) : "median";
-    out_printf(call->out, "\n%-11s %17s  %17s  %17s\n", "Per step",
-               inspect_printf(call, "step %lld", (long long)session->step_times.step), median,
-               inspect_printf(call, "mean of %s", inspect_plural(call, (uint64_t)count, "step")));
+    const char *median = report->count > GD_TIME_STEPS
+                             ? inspect_printf(call, "median of %d", GD_TIME_STEPS)
+                             : "median";
+    out_printf(
+        call->out, "\n%-11s %17s  %17s  %17s\n", "Per step",
+        inspect_printf(call, "step %lld", (long long)report->last.step), median,
+        inspect_printf(call, "mean of %s", inspect_plural(call, (uint64_t)report->count, "step")));
     for (enum gd_time part = 0; part < GD_TIMES; part++) {
-        if (seconds_of(session, LAST, part) >= 0 || seconds_of(session, MEDIAN, part) >= 0) {
-            part_text(call, part);
+        if (seconds_of(report, LAST, part) >= 0 || seconds_of(report, MEDIAN, part) >= 0) {
+            part_text(call, report, part);
         }
     }
 }
 
-static void ops_text(struct command_call *call)
-{
-    const struct gd_step_times *times = &call->session->step_times;
-    static const struct out_column columns[] = {{"seconds", "Time", true},
-                                                {"share", "Share", true},
-                                                {"calls", "Calls", true, ":n"},
-                                                {"type", "Type", false},
-                                                {"node", "Node", false, ":fit44"}};
-    out_printf(call->out, "\nSlowest operators of step %lld\n", (long long)times->step);
-    struct out_table *table = out_table_begin(call->out, "operators", columns, 5);
-    for (int i = 0; i < times->op_count && i < OPS_SHOWN; i++) {
-        const struct gd_op_time *op = &times->op[i];
-        struct gd_node_info info;
-        if (!gd_graph_node(call->session->graph, op->node, &info)) {
-            continue;
-        }
-        out_put(table, OUT_TEXT("seconds", time_text(call, op->seconds)),
-                OUT_TEXT("share", share_text(call, op->seconds, times->part[GD_TIME_TOTAL])),
-                OUT_INT("calls", op->calls), OUT_TEXT("type", info.type),
-                OUT_TEXT("node", info.name));
-    }
-    out_table_end(table);
-}
-
-static cJSON *step_record(const struct gd_session *session, enum column column)
+static cJSON *column_record(const struct gd_time_report *report, enum column column)
 {
     cJSON *object = cJSON_CreateObject();
     for (enum gd_time part = 0; part < GD_TIMES; part++) {
-        double seconds = seconds_of(session, column, part);
+        double seconds = seconds_of(report, column, part);
         out_set(object, OUT_IF(seconds >= 0, OUT_REAL(gd_time_name(part), seconds)));
     }
     return object;
 }
 
-static void steps_record(struct command_call *call, cJSON *record)
+void timing_fill_step(cJSON *object, const struct gd_time_step *step)
 {
-    const struct gd_session *session = call->session;
-    const struct gd_step_times *times = &session->step_times;
-    out_set(record, OUT_INT("step", times->step), OUT_INT("steps_timed", session->past_times.count),
-            OUT_JSON("last", step_record(session, LAST)),
-            OUT_JSON("median", step_record(session, MEDIAN)),
-            OUT_JSON("mean", step_record(session, MEAN)));
+    out_set(object, OUT_INT("step", step->step),
+            OUT_IF(step->epoch > 0, OUT_INT("epoch", step->epoch)),
+            OUT_IF(step->batch > 0, OUT_INT("batch", step->batch)));
+    for (enum gd_time part = 0; part < GD_TIMES; part++) {
+        out_set(object,
+                OUT_IF(step->part[part] >= 0, OUT_REAL(gd_time_name(part), step->part[part])));
+    }
+    out_set(object, OUT_IF(step->tail >= 0, OUT_REAL("tail", step->tail)),
+            OUT_IF(step->communication >= 0, OUT_REAL("communication", step->communication)),
+            OUT_IF(step->exposed >= 0, OUT_REAL("exposed", step->exposed)),
+            OUT_IF(step->cost >= 0, OUT_REAL("cost", step->cost)),
+            OUT_BOOL("measured", step->timed));
+}
+
+/* ---- first, spread, slowest ------------------------------------------------------------------ */
+
+static void fill_spread(cJSON *object, const struct gd_time_spread *spread)
+{
+    out_set(object, OUT_INT("steps", spread->count), OUT_REAL("median", spread->median),
+            OUT_REAL("low", spread->low), OUT_REAL("high", spread->high),
+            OUT_REAL("deviation", spread->deviation));
+}
+
+static void show_first(struct command_call *call, cJSON *record,
+                       const struct gd_time_report *report, const struct gd_time_spread *spread)
+{
+    double first = report->first.part[GD_TIME_TOTAL], compile = report->facts.compile;
+    if (first < 0) {
+        return;
+    }
+    timing_fill_step(out_object(record, "first"), &report->first);
+    out_set(record, OUT_IF(compile >= 0, OUT_REAL("compile_seconds", compile)));
+    out_say(call->out, NULL,
+            "First step (step {step}): {first:time}[, {times:g3} times the median]"
+            "[; compiling took {compile:time}]\n",
+            OUT_INT("step", report->first.step), OUT_REAL("first", first),
+            OUT_REAL("times", spread->median > 0 && report->count > 1 ? first / spread->median : 0),
+            OUT_REAL("compile", compile > 0 ? compile : 0));
+}
+
+static void show_spread(struct command_call *call, cJSON *record,
+                        const struct gd_time_report *report, const struct gd_time_spread *spread)
+{
+    struct gd_time_spread tail = gd_time_spread_of(report, GD_SERIES_TAIL, GD_TIME_TOTAL);
+    if (spread->count > 1) {
+        fill_spread(out_object(record, "spread"), spread);
+        out_say(call->out, NULL,
+                "Spread: quartiles {low:time} and {high:time}, median absolute deviation "
+                "{deviation:time} ({steps|step})\n",
+                OUT_REAL("low", spread->low), OUT_REAL("high", spread->high),
+                OUT_REAL("deviation", spread->deviation), OUT_INT("steps", spread->count));
+    }
+    if (tail.count > 0) {
+        const struct gd_time_facts *facts = &report->facts;
+        double bytes = 0;
+        cJSON *buckets = out_list(record, "buckets");
+        for (int i = 0; i < facts->bucket_count; i++) {
+            out_push_int(buckets, (int64_t)facts->bucket[i]);
+            bytes += (double)facts->bucket[i];
+        }
+        fill_spread(out_object(record, "tail"), &tail);
+        out_say(call->out, NULL,
+                "Tail: {tail:time} after the last gradient[, {share}][; {kind}: "
+                "{buckets|bucket}, {bytes:bytes}, {ranks|rank}]\n",
+                OUT_REAL("tail", tail.median),
+                OUT_TEXT("share", timing_share(call, tail.median, spread->median)),
+                OUT_TEXT("kind", facts->reducer), OUT_INT("buckets", facts->bucket_count),
+                OUT_REAL("bytes", bytes), OUT_INT("ranks", facts->world_size));
+    }
+}
+
+static void show_slowest(struct command_call *call, cJSON *record,
+                         const struct gd_time_report *report)
+{
+    cJSON *list = out_list(record, "slowest");
+    for (int i = 0; i < report->slowest_count; i++) {
+        const struct gd_time_step *step = &report->slowest[i];
+        timing_fill_step(out_push(list), step);
+        if (i < SLOWEST_SHOWN) {
+            out_say(call->out, NULL,
+                    "{before}step {step}[ ([epoch {epoch}, ]batch {batch})] {seconds:time}",
+                    OUT_TEXT("before", i == 0 ? "Slowest: " : ", "), OUT_INT("step", step->step),
+                    OUT_INT("epoch", step->epoch), OUT_INT("batch", step->batch),
+                    OUT_REAL("seconds", step->part[GD_TIME_TOTAL]));
+        }
+    }
+    out_printf(call->out, report->slowest_count > 0 ? "\n" : "");
+}
+
+/* What the measurement costs, and which steps were measured. */
+static void show_cost(struct command_call *call, cJSON *record, const struct gd_time_report *report)
+{
+    const struct gd_time_facts *facts = &report->facts;
+    struct gd_time_spread cost = gd_time_spread_of(report, GD_SERIES_COST, GD_TIME_TOTAL);
+    if (report->timed_steps == 0) {
+        return;
+    }
+    out_set(record, OUT_INT("measured_steps", report->timed_steps),
+            OUT_INT("first_measured", report->first_timed),
+            OUT_INT("last_measured", report->last_timed),
+            OUT_IF(facts->every > 0, OUT_INT("every", facts->every)),
+            OUT_IF(facts->mean_cost >= 0, OUT_REAL("mean_cost", facts->mean_cost)),
+            OUT_IF(cost.count > 0, OUT_REAL("hook_seconds", cost.median)));
+    out_say(call->out, NULL,
+            "Operators were measured in {steps|step} ({first} to {last}[, one in {every}])"
+            "[; {cost:time} in gradb's hooks each][, {percent} % of the run]\n",
+            OUT_INT("steps", report->timed_steps), OUT_INT("first", report->first_timed),
+            OUT_INT("last", report->last_timed), OUT_INT("every", facts->every),
+            OUT_REAL("cost", cost.count > 0 ? cost.median : 0),
+            OUT_TEXT("percent", facts->mean_cost >= 0
+                                    ? inspect_printf(call, "%.2g", 100 * facts->mean_cost)
+                                    : ""));
+}
+
+static void show_summary(struct command_call *call, cJSON *record,
+                         const struct gd_time_report *report)
+{
+    struct gd_time_spread spread = gd_time_spread_of(report, GD_SERIES_PART, GD_TIME_TOTAL);
+    out_set(record, OUT_INT("step", report->last.step), OUT_INT("steps_timed", report->count),
+            OUT_JSON("last", column_record(report, LAST)),
+            OUT_JSON("median", column_record(report, MEDIAN)),
+            OUT_JSON("mean", column_record(report, MEAN)), OUT_SOME("note", report->facts.note));
+    parts_text(call, report);
+    show_first(call, record, report, &spread);
+    show_spread(call, record, report, &spread);
+    show_slowest(call, record, report);
+    show_cost(call, record, report);
+    out_say(call->out, record, "[{note}\n]");
+}
+
+/* The slowest nodes of the last step that reported some. */
+static void add_nodes(struct command_call *call, cJSON *record)
+{
+    const struct gd_step_times *times = &call->session->step_times;
     cJSON *list = out_list(record, "operators");
     for (int i = 0; i < times->op_count; i++) {
         cJSON *object = out_push(list);
@@ -156,18 +267,29 @@ static void steps_record(struct command_call *call, cJSON *record)
     }
 }
 
+static int show_all(struct command_call *call, const struct gd_time_report *report,
+                    struct gd_err *err)
+{
+    cJSON *record = out_record(call->out, "timing");
+    show_summary(call, record, report);
+    add_nodes(call, record);
+    int rc = report->op_count > 0 ? timing_show_types(call, record, report, err) : GD_OK;
+    if (rc == GD_OK && report->count > 1) {
+        timing_show_advice(call, record, report, false);
+    }
+    return rc;
+}
+
 int info_timing(struct command_call *call, struct gd_err *err)
 {
+    const struct gd_time_report *report = call->session->times;
+    if (call->argc > 1) {
+        return gd_fail(err, GD_EUSAGE, "specify one of %s", TIMING_SUBJECTS);
+    }
+    if (call->argc == 1) {
+        return timing_show(call, call->argv[0], report, err);
+    }
     struct times times = times_of(call);
-    bool told = call->session->step_times.step > 0;
-    (void)err;
     show_times(call, &times);
-    if (told) {
-        steps_record(call, out_record(call->out, "timing"));
-        steps_text(call);
-    }
-    if (!out_is_json(call->out) && call->session->step_times.op_count > 0) {
-        ops_text(call);
-    }
-    return GD_OK;
+    return report ? show_all(call, report, err) : GD_OK;
 }

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Each rule speaks where its numbers pass, and is silent just below. */
+
+#include "../../unit.h"
+#include "engine/timing/advice.h"
+#include "engine/timing/facts.h"
+
+static int set_up(void **state)
+{
+    struct gd_time_report *report;
+    assert_int_equal(gd_time_report_create(&report, NULL), GD_OK);
+    snprintf(report->facts.framework, sizeof(report->facts.framework), "PyTorch");
+    snprintf(report->facts.device, sizeof(report->facts.device), "cpu");
+    *state = report;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    gd_time_report_destroy(*state);
+    return 0;
+}
+
+static void add_step(struct gd_time_report *report, int64_t number, double total, double data)
+{
+    struct gd_time_step step = gd_time_unknown_step(number);
+    step.part[GD_TIME_TOTAL] = total;
+    step.part[GD_TIME_DATA] = data;
+    gd_time_add_step(report, &step);
+}
+
+static void add_steps(struct gd_time_report *report, int count, double total, double data)
+{
+    for (int i = 0; i < count; i++) {
+        add_step(report, report->count + 1, total, data);
+    }
+}
+
+static void add_operator(struct gd_time_report *report, const char *type, enum gd_dtype dtype,
+                         int64_t size, uint32_t calls, double seconds)
+{
+    struct gd_time_tensor square = {.dtype = dtype, .rank = 2, .dim = {size, size}};
+    struct gd_time_record record = {.type = type,
+                                    .place = "net.py:3",
+                                    .in = {square, square},
+                                    .in_count = 2,
+                                    .out = square,
+                                    .step = 2,
+                                    .calls = calls,
+                                    .seconds = seconds};
+    record.out.dtype = strcmp(type, "to") == 0 ? GD_FLOAT16 : dtype;
+    assert_int_equal(gd_time_add_operator(report, &record, NULL), GD_OK);
+}
+
+/* The advice by that rule must be the only one; NULL: there is none. Its text has the part. */
+static void expect_advice(const struct gd_time_report *report, const char *rule, const char *part)
+{
+    static struct gd_advice advice[GD_MAX_ADVICE];
+    int count = gd_time_advice(report, advice);
+    if (count != (rule ? 1 : 0)) {
+        fail_msg("%d advices: %s: %s", count, count ? advice[0].rule : "",
+                 count ? advice[0].text : "");
+    }
+    if (rule) {
+        assert_string_equal(advice[0].rule, rule);
+        if (!strstr(advice[0].text, part)) {
+            fail_msg("not in: %s", advice[0].text);
+        }
+    }
+}
+
+static void slow_loader(void **state)
+{
+    struct gd_time_report *report = *state;
+    gd_time_read_facts(report,
+                       "{\"processors\":4,\"loader\":{\"kind\":\"DataLoader\",\"workers\":0}}");
+    add_step(report, 1, 9, 9);
+    add_steps(report, 7, 1, 0.5);
+    expect_advice(report, NULL, NULL); /* too few */
+    add_steps(report, 1, 1, 0.5);
+    expect_advice(report, "slow-loader", "takes 50 % of 8 steps");
+    expect_advice(report, "slow-loader", "num_workers=0");
+    add_steps(report, 100, 1, 0.05);
+    expect_advice(report, NULL, NULL);
+}
+
+static void unknown_data_gives_no_advice(void **state)
+{
+    add_steps(*state, 50, 1, -1);
+    expect_advice(*state, NULL, NULL);
+}
+
+static void advice_on_jitter(void **state)
+{
+    struct gd_time_report *report = *state;
+    gd_time_read_facts(report, "{\"loader\":{\"kind\":\"DataLoader\",\"workers\":8,\"requests\":81,"
+                               "\"empty\":10}}");
+    for (int i = 1; i <= 81; i++) {
+        add_step(report, i, i % 8 == 0 ? 1.7 : 1, i % 8 == 0 ? 0.7 : 0);
+    }
+    expect_advice(report, "jitter", "one in 8: it has as many workers");
+    report->facts.loader.empty = 0;
+    expect_advice(report, NULL, NULL);
+}
+
+static void slow_steps_of_another_cause_are_not_jitter(void **state)
+{
+    struct gd_time_report *report = *state;
+    gd_time_read_facts(report, "{\"loader\":{\"kind\":\"DataLoader\",\"workers\":8}}");
+    for (int i = 1; i <= 81; i++) {
+        add_step(report, i, i % 8 == 0 ? 1.7 : 1, 0.01);
+    }
+    expect_advice(report, NULL, NULL);
+}
+
+static void advice_on_synchronization(void **state)
+{
+    struct gd_time_report *report = *state;
+    add_steps(report, 20, 1, 0);
+    gd_time_read_facts(report,
+                       "{\"waits\":[{\"function\":\"item\",\"place\":\"t.py:7\",\"calls\":2,"
+                       "\"seconds\":0.2,\"steps\":20}]}");
+    expect_advice(report, NULL, NULL); /* once in ten steps */
+    gd_time_read_facts(report,
+                       "{\"waits\":[{\"function\":\"item\",\"place\":\"t.py:7\",\"calls\":40,"
+                       "\"seconds\":0.2,\"steps\":20}]}");
+    expect_advice(report, "synchronization",
+                  "2 times per step the program reads a value with item(), 10 ms "
+                  "per step (1.0 %)");
+}
+
+static void advice_on_shapes(void **state)
+{
+    struct gd_time_report *report = *state;
+    add_steps(report, 20, 1, 0);
+    add_operator(report, "matmul", GD_FLOAT32, 1001, 5, 0.2);
+    add_operator(report, "matmul", GD_FLOAT32, 1024, 5, 0.8);
+    expect_advice(report, NULL, NULL); /* 20 % on a CPU */
+    snprintf(report->facts.device, sizeof(report->facts.device), "cuda:0");
+    expect_advice(report, "shapes", "take 20 % of the operators' time");
+    expect_advice(report, "shapes", "pad 1001, 1001, 1001 to 1008, 1008, 1008");
+    snprintf(report->facts.device, sizeof(report->facts.device), "Ascend");
+    expect_advice(report, "shapes", "multiples of 16");
+}
+
+static void advice_on_dtypes(void **state)
+{
+    struct gd_time_report *report = *state;
+    add_operator(report, "matmul", GD_FLOAT16, 64, 10, 0.14);
+    add_operator(report, "matmul", GD_FLOAT32, 64, 10, 0.1);
+    expect_advice(report, NULL, NULL); /* 1.4 times */
+    add_operator(report, "matmul", GD_FLOAT16, 64, 1, 0.04);
+    expect_advice(report, "dtype", "in float16 and 10 ms in float32");
+}
+
+static void advice_on_casts(void **state)
+{
+    struct gd_time_report *report = *state;
+    add_operator(report, "relu", GD_FLOAT32, 64, 1, 0.8);
+    add_operator(report, "to", GD_FLOAT32, 64, 9, 0.2);
+    expect_advice(report, NULL, NULL);
+    add_operator(report, "to", GD_FLOAT16, 64, 9, 0.1); /* it has that type */
+    expect_advice(report, NULL, NULL);
+    add_operator(report, "to", GD_FLOAT32, 64, 1, 0.02);
+    expect_advice(report, "casts", "10 casts and 0 layout changes per step");
+}
+
+#define GRADIENTS "[[10000000,0.1],[10000000,0.2],[10000000,0.3],[10000000,0.4]]"
+
+static void one_bucket(void **state)
+{
+    struct gd_time_report *report = *state;
+    add_steps(report, 20, 1, 0);
+    for (int i = 0; i < 3; i++) {
+        struct gd_time_step step = gd_time_unknown_step(21 + i);
+        step.part[GD_TIME_TOTAL] = 1;
+        step.tail = 0.4;
+        step.timed = true;
+        gd_time_add_step(report, &step);
+    }
+    gd_time_read_facts(report,
+                       "{\"reducer\":{\"kind\":\"DDP\",\"world_size\":2,\"buckets\":[40000000],"
+                       "\"gradients\":" GRADIENTS "}}");
+    expect_advice(report, "one-bucket", "400 ms of a step (40 %) pass in AllReduce");
+    expect_advice(report, "one-bucket", "bucket_cap_mb=1) makes 4 buckets, predicted tail 100 ms");
+    snprintf(report->facts.reducer, sizeof(report->facts.reducer), "AllReduce");
+    expect_advice(report, "one-bucket", "all_reduce_fusion_config=[1, 2, 3, 4]");
+    gd_time_read_facts(report, "{\"reducer\":{\"buckets\":[10000000,10000000,10000000,10000000]}}");
+    expect_advice(report, NULL, NULL);
+    gd_time_read_facts(report, "{\"reducer\":{\"buckets\":[40000000],\"world_size\":1}}");
+    expect_advice(report, NULL, NULL);
+}
+
+static void graph_mode(void **state)
+{
+    struct gd_time_report *report = *state;
+    struct gd_time_step timed = gd_time_unknown_step(21);
+    add_steps(report, 20, 0.010, 0);
+    timed.timed = true;
+    gd_time_add_step(report, &timed);
+    add_operator(report, "relu", GD_FLOAT32, 64, 100, 0.004);
+    expect_advice(report, NULL, NULL); /* not MindSpore */
+    gd_time_read_facts(report, "{\"mode\":\"pynative\"}");
+    expect_advice(report, "graph-mode",
+                  "the 100 operators of a step compute for 4 ms of 10 ms, 40 us each");
+    add_operator(report, "relu", GD_FLOAT32, 64, 1, 0.002);
+    expect_advice(report, NULL, NULL);
+}
+
+static void sinking_and_compiling(void **state)
+{
+    struct gd_time_report *report = *state;
+    add_steps(report, 20, 1, 0.09);
+    for (int i = 0; i < 20; i++) {
+        struct gd_time_step step = gd_time_unknown_step(21 + i);
+        step.part[GD_TIME_TOTAL] = 1;
+        step.part[GD_TIME_REST] = 0.2;
+        step.part[GD_TIME_DATA] = 0.01;
+        gd_time_add_step(report, &step);
+    }
+    gd_time_read_facts(report, "{\"sink\":\"off\",\"compiles\":4,\"compiles_late\":2}");
+    expect_advice(report, NULL, NULL);
+    gd_time_read_facts(report, "{\"compiles_late\":3,\"compile\":12,\"compiled\":\"step\"}");
+    expect_advice(report, "compiles",
+                  "step was compiled 4 times, 3 of them after step 2 (12 s in all)");
+}
+
+static const struct CMUnitTest tests[] = {TEST(slow_loader),
+                                          TEST(unknown_data_gives_no_advice),
+                                          TEST(advice_on_jitter),
+                                          TEST(slow_steps_of_another_cause_are_not_jitter),
+                                          TEST(advice_on_synchronization),
+                                          TEST(advice_on_shapes),
+                                          TEST(advice_on_dtypes),
+                                          TEST(advice_on_casts),
+                                          TEST(one_bucket),
+                                          TEST(graph_mode),
+                                          TEST(sinking_and_compiling)};
+RUN_TESTS()
