@@ -5,29 +5,8 @@
 
 #include "base/arena.h"
 #include "dump/torch/pickle.h"
+#include "dump/torch/pickle_token.h"
 #include "engine/hash_index.h"
-
-/* ---- the program as bytes (pickle_input.c) --------------------------------------------------- */
-
-struct pickle_input {
-    const unsigned char *at, *end; /* the bytes at hand */
-    uint64_t offset;               /* of `at`, in the file or in memory */
-    uint64_t left;                 /* bytes of the file after `end` */
-    struct gd_disk *disk;          /* NULL: memory; then `left` is 0 */
-    struct gd_arena *arena;        /* holds the parts read from the file */
-    const char *what;
-    uint64_t opcode; /* offset of the current opcode */
-};
-
-/* Fails with `code`, naming the opcode's place: "model.pt: data.pkl: byte 17: ...". */
-int pickle_fail(const struct pickle_input *input, struct gd_err *err, int code, const char *format,
-                ...) __attribute__((format(printf, 4, 5)));
-/* Takes the next `size` bytes in one piece. They live as long as the pickle. */
-int pickle_take(struct pickle_input *input, uint64_t size, const unsigned char **ret,
-                struct gd_err *err);
-/* Takes the bytes up to a newline, which is skipped and not counted. */
-int pickle_take_line(struct pickle_input *input, const char **ret, uint32_t *len,
-                     struct gd_err *err);
 
 /* ---- the values ------------------------------------------------------------------------------ */
 

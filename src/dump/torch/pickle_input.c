@@ -2,12 +2,16 @@
 /* The bytes of a pickle's program: in memory, or parts of a file read on demand. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "dump/torch/pickle_impl.h"
+#include "dump/torch/pickle_token.h"
 
 #define PIECE_BYTES ((uint64_t)64 << 10)
 #define MAX_LINE    ((uint64_t)16 << 20)
+/* without an arena */
+#define BUFFER_BYTES ((uint64_t)1 << 20)
+#define MAX_BUFFER   ((uint64_t)64 << 20)
 
 int pickle_fail(const struct pickle_input *input, struct gd_err *err, int code, const char *format,
                 ...)
@@ -25,21 +29,59 @@ int pickle_fail(const struct pickle_input *input, struct gd_err *err, int code, 
     return code;
 }
 
+/* Room for `size` bytes, the first `have` of which are those at `from`. NULL: the error is set. */
+static unsigned char *new_piece(struct pickle_input *input, const unsigned char *from, size_t have,
+                                size_t size, struct gd_err *err)
+{
+    unsigned char *piece;
+
+    if (input->arena) {
+        piece = gd_arena_alloc(input->arena, size);
+        if (!piece) {
+            pickle_fail(input, err, GD_ELIMIT,
+                        "the pickle takes more memory than its size allows");
+            return NULL;
+        }
+        memcpy(piece, from, have);
+        return piece;
+    }
+    if (size > MAX_BUFFER) {
+        pickle_fail(input, err, GD_ELIMIT, "a string of more than %llu MiB",
+                    (unsigned long long)(MAX_BUFFER >> 20));
+        return NULL;
+    }
+    if (size > input->buffer_size) {
+        piece = malloc(size);
+        if (!piece) {
+            pickle_fail(input, err, GD_ELIMIT, "out of memory");
+            return NULL;
+        }
+        memcpy(piece, from, have);
+        free(input->buffer);
+        input->buffer = piece;
+        input->buffer_size = size;
+    } else {
+        memmove(input->buffer, from, have);
+    }
+    return input->buffer;
+}
+
 /* Reads more until `size` bytes at `at` are in one piece. */
 static int fill_input(struct pickle_input *input, uint64_t size, struct gd_err *err)
 {
     uint64_t have = (uint64_t)(input->end - input->at);
-    uint64_t want = size > PIECE_BYTES ? size : PIECE_BYTES;
+    uint64_t least = input->arena ? PIECE_BYTES : BUFFER_BYTES;
+    uint64_t want = size > least ? size : least;
+    size_t keep = input->keep;
     unsigned char *piece;
     int rc;
 
     want = want < have + input->left ? want : have + input->left;
-    piece = gd_arena_alloc(input->arena, (size_t)want);
+    piece = new_piece(input, input->at - keep, keep + (size_t)have, keep + (size_t)want, err);
     if (!piece) {
-        return pickle_fail(input, err, GD_ELIMIT,
-                           "the pickle takes more memory than its size allows");
+        return GD_ELIMIT;
     }
-    memcpy(piece, input->at, (size_t)have);
+    piece += keep;
     rc = gd_disk_read(input->disk, input->offset + have, piece + have, (size_t)(want - have), err);
     if (rc != GD_OK) {
         return rc;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The opcodes of pickles: a stack machine that builds values and does nothing else. */
-#include <limits.h>
 #include <string.h>
 
 #include "base/grow.h"
-#include "dump/io/little_endian.h"
 #include "dump/torch/pickle_impl.h"
 
 #define MAX_OPCODES UINT64_C(100000000)
@@ -68,34 +66,9 @@ static int take_marked(struct pickle_machine *m, struct gd_pickle_value ***ret, 
 
 /* ---- the stream ------------------------------------------------------------------------------ */
 
-static int op_proto(struct pickle_machine *m, unsigned how)
+static int op_stop(struct pickle_machine *m, const struct pickle_token *token)
 {
-    const unsigned char *version;
-    int rc = pickle_take(&m->input, 1, &version, m->err);
-
-    (void)how;
-    if (rc == GD_OK && *version > 5) {
-        return pickle_fail(&m->input, m->err, GD_EUNSUPPORTED,
-                           "pickle protocol %d: only 0 to 5 are supported", *version);
-    }
-    return rc;
-}
-
-static int op_frame(struct pickle_machine *m, unsigned how)
-{
-    const unsigned char *size;
-    int rc = pickle_take(&m->input, how, &size, m->err);
-
-    if (rc == GD_OK &&
-        gd_little_endian(size, how) > (uint64_t)(m->input.end - m->input.at) + m->input.left) {
-        return fail_broken(m, "a frame that exceeds the pickle");
-    }
-    return rc;
-}
-
-static int op_stop(struct pickle_machine *m, unsigned how)
-{
-    (void)how;
+    (void)token;
     if (m->marks || m->depth != 1) {
         return pickle_fail(&m->input, m->err, GD_EPROTO, "the pickle ends with %s",
                            m->depth ? "more than its result on the stack" : "no result");
@@ -105,9 +78,9 @@ static int op_stop(struct pickle_machine *m, unsigned how)
     return GD_OK;
 }
 
-static int op_mark(struct pickle_machine *m, unsigned how)
+static int op_mark(struct pickle_machine *m, const struct pickle_token *token)
 {
-    (void)how;
+    (void)token;
     if (m->marks >= GD_PICKLE_MAX_STACK) {
         return pickle_fail(&m->input, m->err, GD_ELIMIT, "more than %d open MARKs",
                            GD_PICKLE_MAX_STACK);
@@ -119,9 +92,9 @@ static int op_mark(struct pickle_machine *m, unsigned how)
     return GD_OK;
 }
 
-static int op_pop(struct pickle_machine *m, unsigned how)
+static int op_pop(struct pickle_machine *m, const struct pickle_token *token)
 {
-    (void)how;
+    (void)token;
     if (m->marks && m->depth == stack_bottom(m)) {
         m->marks--;
         return GD_OK;
@@ -133,158 +106,83 @@ static int op_pop(struct pickle_machine *m, unsigned how)
     return GD_OK;
 }
 
-static int op_pop_mark(struct pickle_machine *m, unsigned how)
+static int op_pop_mark(struct pickle_machine *m, const struct pickle_token *token)
 {
     struct gd_pickle_value **value;
     uint32_t count;
 
-    (void)how;
+    (void)token;
     return take_marked(m, &value, &count);
 }
 
-static int op_dup(struct pickle_machine *m, unsigned how)
+static int op_dup(struct pickle_machine *m, const struct pickle_token *token)
 {
-    (void)how;
+    (void)token;
     return need_values(m, 1) != GD_OK ? m->err->code : pickle_push(m, value_below(m, 0));
-}
-
-static int op_refuse(struct pickle_machine *m, unsigned how)
-{
-    (void)how;
-    return fail_broken(m, "this opcode requires a running Python and is refused");
 }
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
-static int op_none(struct pickle_machine *m, unsigned how)
+static int op_none(struct pickle_machine *m, const struct pickle_token *token)
 {
-    (void)how;
+    (void)token;
     return pickle_push(m, pickle_new(m, GD_PICKLE_NONE));
 }
 
-static int op_bool(struct pickle_machine *m, unsigned how)
+static int push_bool(struct pickle_machine *m, bool truth)
 {
     struct gd_pickle_value *value = pickle_new(m, GD_PICKLE_BOOL);
 
     if (value) {
-        value->truth = how != 0;
+        value->truth = truth;
     }
     return pickle_push(m, value);
 }
 
-static int op_int(struct pickle_machine *m, unsigned how)
+static int op_bool(struct pickle_machine *m, const struct pickle_token *token)
 {
-    const unsigned char *bytes;
-    struct gd_pickle_value *value;
-    int rc = pickle_take(&m->input, how, &bytes, m->err);
+    return push_bool(m, token->how != 0);
+}
 
-    if (rc != GD_OK) {
-        return rc;
-    }
-    value = pickle_new(m, GD_PICKLE_INT);
+static int op_int(struct pickle_machine *m, const struct pickle_token *token)
+{
+    struct gd_pickle_value *value = pickle_new(m, GD_PICKLE_INT);
+
     if (value) {
-        uint64_t number = gd_little_endian(bytes, how);
-
-        value->integer = how == 4 ? (int64_t)(int32_t)(uint32_t)number : (int64_t)number;
+        value->integer = token->integer;
     }
     return pickle_push(m, value);
 }
 
-/* The number's length is given in `how` bytes; two's complement. */
-static int op_long(struct pickle_machine *m, unsigned how)
+static int op_float(struct pickle_machine *m, const struct pickle_token *token)
 {
-    const unsigned char *bytes;
-    struct gd_pickle_value *value;
-    uint64_t size, number;
-    int rc = pickle_take(&m->input, how, &bytes, m->err);
+    struct gd_pickle_value *value = pickle_new(m, GD_PICKLE_FLOAT);
 
-    if (rc != GD_OK) {
-        return rc;
-    }
-    size = gd_little_endian(bytes, how);
-    if (how == 4 && size > INT32_MAX) {
-        return fail_broken(m, "an integer with a negative length");
-    }
-    rc = pickle_take(&m->input, size, &bytes, m->err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    while (size > 8 && bytes[size - 1] == (bytes[size - 2] & 0x80 ? 0xff : 0)) {
-        size--; /* redundant: it only repeats the sign */
-    }
-    value = pickle_new(m, size > 8 ? GD_PICKLE_BIG : GD_PICKLE_INT);
-    if (value && size > 8) {
-        value->text = (const char *)bytes;
-        value->count = (uint32_t)size;
-    } else if (value) {
-        number = gd_little_endian(bytes, (unsigned)size);
-        if (size && size < 8 && bytes[size - 1] & 0x80) {
-            number |= UINT64_MAX << (8 * size);
-        }
-        value->integer = (int64_t)number;
-    }
-    return pickle_push(m, value);
-}
-
-static int op_float(struct pickle_machine *m, unsigned how)
-{
-    const unsigned char *bytes;
-    struct gd_pickle_value *value;
-    uint64_t bits = 0;
-    int rc = pickle_take(&m->input, how, &bytes, m->err);
-
-    if (rc != GD_OK) {
-        return rc;
-    }
-    for (unsigned i = 0; i < how; i++) { /* most significant byte first here */
-        bits = bits << 8 | bytes[i];
-    }
-    value = pickle_new(m, GD_PICKLE_FLOAT);
     if (value) {
-        memcpy(&value->real, &bits, sizeof(bits));
+        value->real = token->real;
     }
     return pickle_push(m, value);
 }
 
-/* Strings and bytes: size of the length field, and whether the length is signed. */
-enum { BYTES_LENGTH = 0x0f, IS_BYTES = 0x10, IS_SIGNED = 0x20 };
-
-static int op_string(struct pickle_machine *m, unsigned how)
+/* Strings, bytes and integers beyond 64 bits; `how` is their kind. */
+static int op_string(struct pickle_machine *m, const struct pickle_token *token)
 {
-    const unsigned char *bytes;
-    struct gd_pickle_value *value;
-    uint64_t size;
-    int rc = pickle_take(&m->input, how & BYTES_LENGTH, &bytes, m->err);
+    struct gd_pickle_value *value = pickle_new(m, (enum gd_pickle_kind)token->how);
 
-    if (rc != GD_OK) {
-        return rc;
-    }
-    size = gd_little_endian(bytes, how & BYTES_LENGTH);
-    if (how & IS_SIGNED && size > INT32_MAX) {
-        return fail_broken(m, "a string with a negative length");
-    }
-    rc = pickle_take(&m->input, size, &bytes, m->err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    value = pickle_new(m, how & IS_BYTES ? GD_PICKLE_BYTES : GD_PICKLE_TEXT);
     if (value) {
-        value->text = (const char *)bytes;
-        value->count = (uint32_t)size;
+        value->text = token->text;
+        value->count = token->len;
     }
     return pickle_push(m, value);
 }
 
 /* Newline-terminated operands; the opcode selects the type. */
-static int op_line(struct pickle_machine *m, unsigned how)
+static int op_line(struct pickle_machine *m, const struct pickle_token *token)
 {
-    const char *line;
-    uint32_t len;
-    int rc = pickle_take_line(&m->input, &line, &len, m->err);
+    const char *line = token->text;
+    uint32_t len = token->len;
+    unsigned how = token->how;
 
-    if (rc != GD_OK) {
-        return rc;
-    }
     if (how == 'F') {
         return pickle_push(m, pickle_parse_float(m, line, len));
     }
@@ -292,16 +190,16 @@ static int op_line(struct pickle_machine *m, unsigned how)
         return pickle_push(m, pickle_parse_text(m, line, len, how == 'S'));
     }
     if (how == 'I' && len == 2 && line[0] == '0' && (line[1] == '0' || line[1] == '1')) {
-        return op_bool(m, line[1] == '1');
+        return push_bool(m, line[1] == '1');
     }
     return pickle_push(m, pickle_parse_int(m, line, len));
 }
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-static int op_empty(struct pickle_machine *m, unsigned how)
+static int op_empty(struct pickle_machine *m, const struct pickle_token *token)
 {
-    return pickle_push(m, pickle_new(m, (enum gd_pickle_kind)how));
+    return pickle_push(m, pickle_new(m, (enum gd_pickle_kind)token->how));
 }
 
 /* Creates a container from `count` values taken off the stack. */
@@ -317,8 +215,9 @@ static int make_container(struct pickle_machine *m, enum gd_pickle_kind kind,
     return pickle_push(m, made);
 }
 
-static int op_collect(struct pickle_machine *m, unsigned how)
+static int op_collect(struct pickle_machine *m, const struct pickle_token *token)
 {
+    unsigned how = token->how;
     struct gd_pickle_value **value;
     uint32_t count;
 
@@ -331,8 +230,9 @@ static int op_collect(struct pickle_machine *m, unsigned how)
     return make_container(m, (enum gd_pickle_kind)how, value, count);
 }
 
-static int op_tuple(struct pickle_machine *m, unsigned how)
+static int op_tuple(struct pickle_machine *m, const struct pickle_token *token)
 {
+    unsigned how = token->how;
     if (need_values(m, how) != GD_OK) {
         return m->err->code;
     }
@@ -365,8 +265,9 @@ container_of(struct pickle_machine *m, struct gd_pickle_value *target, enum gd_p
 }
 
 /* APPEND, SETITEM; `how` is the kind of the container. */
-static int op_put_one(struct pickle_machine *m, unsigned how)
+static int op_put_one(struct pickle_machine *m, const struct pickle_token *token)
 {
+    unsigned how = token->how;
     uint32_t count = how == GD_PICKLE_DICT ? 2 : 1;
     struct gd_pickle_value *container;
 
@@ -379,8 +280,9 @@ static int op_put_one(struct pickle_machine *m, unsigned how)
 }
 
 /* APPENDS, SETITEMS, ADDITEMS. */
-static int op_put_many(struct pickle_machine *m, unsigned how)
+static int op_put_many(struct pickle_machine *m, const struct pickle_token *token)
 {
+    unsigned how = token->how;
     struct gd_pickle_value **value, *container;
     uint32_t count;
 
@@ -455,70 +357,35 @@ static int get_memo(struct pickle_machine *m, uint64_t key)
     return pickle_push(m, m->memo[number]);
 }
 
-/* The key of a memo entry, in `how` bytes; 0: a line of text. */
-static int memo_key(struct pickle_machine *m, unsigned how, uint64_t *ret)
+static int op_put(struct pickle_machine *m, const struct pickle_token *token)
 {
-    const unsigned char *bytes;
-    const char *line;
-    uint32_t len;
-    int rc;
-
-    if (how) {
-        rc = pickle_take(&m->input, how, &bytes, m->err);
-        *ret = rc != GD_OK ? 0 : gd_little_endian(bytes, how);
-        return rc;
-    }
-    rc = pickle_take_line(&m->input, &line, &len, m->err);
-    *ret = 0;
-    for (uint32_t i = 0; rc == GD_OK && i < len; i++) {
-        if (line[i] < '0' || line[i] > '9' || len > 18) {
-            return fail_broken(m, "an invalid memo number");
-        }
-        *ret = *ret * 10 + (uint64_t)(line[i] - '0');
-    }
-    return rc;
+    return put_memo(m, token->key);
 }
 
-static int op_put(struct pickle_machine *m, unsigned how)
+static int op_get(struct pickle_machine *m, const struct pickle_token *token)
 {
-    uint64_t key;
-
-    return memo_key(m, how, &key) != GD_OK ? m->err->code : put_memo(m, key);
+    return get_memo(m, token->key);
 }
 
-static int op_get(struct pickle_machine *m, unsigned how)
+static int op_memoize(struct pickle_machine *m, const struct pickle_token *token)
 {
-    uint64_t key;
-
-    return memo_key(m, how, &key) != GD_OK ? m->err->code : get_memo(m, key);
-}
-
-static int op_memoize(struct pickle_machine *m, unsigned how)
-{
-    (void)how;
+    (void)token;
     return put_memo(m, m->memo_count);
 }
 
 /* ---- names and objects ----------------------------------------------------------------------- */
 
-static int op_global(struct pickle_machine *m, unsigned how)
+static int op_global(struct pickle_machine *m, const struct pickle_token *token)
 {
-    const char *module, *name;
-    uint32_t module_len, name_len;
-
-    (void)how;
-    if (pickle_take_line(&m->input, &module, &module_len, m->err) != GD_OK ||
-        pickle_take_line(&m->input, &name, &name_len, m->err) != GD_OK) {
-        return m->err->code;
-    }
-    return pickle_push(m, pickle_new_global(m, module, module_len, name, name_len));
+    return pickle_push(
+        m, pickle_new_global(m, token->text, token->len, token->name, token->name_len));
 }
 
-static int op_stack_global(struct pickle_machine *m, unsigned how)
+static int op_stack_global(struct pickle_machine *m, const struct pickle_token *token)
 {
     struct gd_pickle_value *module, *name;
 
-    (void)how;
+    (void)token;
     if (need_values(m, 2) != GD_OK) {
         return m->err->code;
     }
@@ -588,8 +455,9 @@ static int make_object(struct pickle_machine *m, struct gd_pickle_value *callee,
 }
 
 /* REDUCE, NEWOBJ: 2 values; NEWOBJ_EX: 3. */
-static int op_call(struct pickle_machine *m, unsigned how)
+static int op_call(struct pickle_machine *m, const struct pickle_token *token)
 {
+    unsigned how = token->how;
     struct gd_pickle_value **value;
 
     if (need_values(m, how) != GD_OK) {
@@ -600,11 +468,11 @@ static int op_call(struct pickle_machine *m, unsigned how)
     return make_object(m, value[0], value[1], how > 2 ? value[2] : NULL);
 }
 
-static int op_build(struct pickle_machine *m, unsigned how)
+static int op_build(struct pickle_machine *m, const struct pickle_token *token)
 {
     struct gd_pickle_value *target;
 
-    (void)how;
+    (void)token;
     if (need_values(m, 2) != GD_OK) {
         return m->err->code;
     }
@@ -617,9 +485,9 @@ static int op_build(struct pickle_machine *m, unsigned how)
     return GD_OK;
 }
 
-static int op_binpersid(struct pickle_machine *m, unsigned how)
+static int op_binpersid(struct pickle_machine *m, const struct pickle_token *token)
 {
-    (void)how;
+    (void)token;
     if (need_values(m, 1) != GD_OK) {
         return m->err->code;
     }
@@ -627,126 +495,66 @@ static int op_binpersid(struct pickle_machine *m, unsigned how)
     return pickle_push(m, pickle_new_persistent(m, m->stack[m->depth]));
 }
 
-static int op_persid(struct pickle_machine *m, unsigned how)
+static int op_persid(struct pickle_machine *m, const struct pickle_token *token)
 {
-    struct gd_pickle_value *id;
-    const char *line;
-    uint32_t len;
+    struct gd_pickle_value *id = pickle_new(m, GD_PICKLE_TEXT);
 
-    (void)how;
-    if (pickle_take_line(&m->input, &line, &len, m->err) != GD_OK) {
-        return m->err->code;
-    }
-    id = pickle_new(m, GD_PICKLE_TEXT);
     if (!id) {
         return m->err->code;
     }
-    id->text = line;
-    id->count = len;
+    id->text = token->text;
+    id->count = token->len;
     return pickle_push(m, pickle_new_persistent(m, id));
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static const struct opcode {
-    int (*run)(struct pickle_machine *m, unsigned how);
-    unsigned how;
-} opcodes[256] = {
-    [0x80] = {op_proto, 0},
-    [0x95] = {op_frame, 8},
-    ['.'] = {op_stop, 0},
-    ['('] = {op_mark, 0},
-    ['0'] = {op_pop, 0},
-    ['1'] = {op_pop_mark, 0},
-    ['2'] = {op_dup, 0},
-    ['N'] = {op_none, 0},
-    [0x88] = {op_bool, 1},
-    [0x89] = {op_bool, 0},
-    ['J'] = {op_int, 4},
-    ['K'] = {op_int, 1},
-    ['M'] = {op_int, 2},
-    [0x8a] = {op_long, 1},
-    [0x8b] = {op_long, 4},
-    ['I'] = {op_line, 'I'},
-    ['L'] = {op_line, 'L'},
-    ['F'] = {op_line, 'F'},
-    ['S'] = {op_line, 'S'},
-    ['V'] = {op_line, 'V'},
-    ['G'] = {op_float, 8},
-    ['X'] = {op_string, 4},
-    [0x8c] = {op_string, 1},
-    [0x8d] = {op_string, 8},
-    ['U'] = {op_string, 1},
-    ['T'] = {op_string, 4 | IS_SIGNED},
-    ['C'] = {op_string, 1 | IS_BYTES},
-    ['B'] = {op_string, 4 | IS_BYTES},
-    [0x8e] = {op_string, 8 | IS_BYTES},
-    [0x96] = {op_string, 8 | IS_BYTES},
-    [']'] = {op_empty, GD_PICKLE_LIST},
-    [')'] = {op_empty, GD_PICKLE_TUPLE},
-    ['}'] = {op_empty, GD_PICKLE_DICT},
-    [0x8f] = {op_empty, GD_PICKLE_SET},
-    ['l'] = {op_collect, GD_PICKLE_LIST},
-    ['t'] = {op_collect, GD_PICKLE_TUPLE},
-    ['d'] = {op_collect, GD_PICKLE_DICT},
-    [0x91] = {op_collect, GD_PICKLE_SET},
-    [0x85] = {op_tuple, 1},
-    [0x86] = {op_tuple, 2},
-    [0x87] = {op_tuple, 3},
-    ['a'] = {op_put_one, GD_PICKLE_LIST},
-    ['s'] = {op_put_one, GD_PICKLE_DICT},
-    ['e'] = {op_put_many, GD_PICKLE_LIST},
-    ['u'] = {op_put_many, GD_PICKLE_DICT},
-    [0x90] = {op_put_many, GD_PICKLE_SET},
-    ['q'] = {op_put, 1},
-    ['r'] = {op_put, 4},
-    ['p'] = {op_put, 0},
-    [0x94] = {op_memoize, 0},
-    ['h'] = {op_get, 1},
-    ['j'] = {op_get, 4},
-    ['g'] = {op_get, 0},
-    ['c'] = {op_global, 0},
-    [0x93] = {op_stack_global, 0},
-    ['R'] = {op_call, 2},
-    [0x81] = {op_call, 2},
-    [0x92] = {op_call, 3},
-    ['b'] = {op_build, 0},
-    ['Q'] = {op_binpersid, 0},
-    ['P'] = {op_persid, 0},
-    ['o'] = {op_refuse, 0},  /* OBJ */
-    ['i'] = {op_refuse, 0},  /* INST */
-    [0x82] = {op_refuse, 0}, /* EXT1, EXT2, EXT4 */
-    [0x83] = {op_refuse, 0},
-    [0x84] = {op_refuse, 0},
-    [0x97] = {op_refuse, 0}, /* NEXT_BUFFER, READONLY_BUFFER */
-    [0x98] = {op_refuse, 0},
+typedef int (*op_fn)(struct pickle_machine *m, const struct pickle_token *token);
+static const op_fn operations[] = {
+    [PICKLE_STOP] = op_stop,
+    [PICKLE_MARK] = op_mark,
+    [PICKLE_POP] = op_pop,
+    [PICKLE_POP_MARK] = op_pop_mark,
+    [PICKLE_DUP] = op_dup,
+    [PICKLE_NONE] = op_none,
+    [PICKLE_BOOL] = op_bool,
+    [PICKLE_INT] = op_int,
+    [PICKLE_FLOAT] = op_float,
+    [PICKLE_STRING] = op_string,
+    [PICKLE_LINE] = op_line,
+    [PICKLE_EMPTY] = op_empty,
+    [PICKLE_COLLECT] = op_collect,
+    [PICKLE_TUPLE] = op_tuple,
+    [PICKLE_PUT_ONE] = op_put_one,
+    [PICKLE_PUT_MANY] = op_put_many,
+    [PICKLE_MEMO_PUT] = op_put,
+    [PICKLE_MEMO_GET] = op_get,
+    [PICKLE_MEMOIZE] = op_memoize,
+    [PICKLE_GLOBAL] = op_global,
+    [PICKLE_STACK_GLOBAL] = op_stack_global,
+    [PICKLE_CALL] = op_call,
+    [PICKLE_BUILD] = op_build,
+    [PICKLE_BINPERSID] = op_binpersid,
+    [PICKLE_PERSID] = op_persid,
 };
 
 int pickle_run(struct pickle_machine *m)
 {
-    for (uint64_t count = 0; !m->stopped; count++) {
-        const unsigned char *byte;
-        const struct opcode *opcode;
-        int rc;
+    struct pickle_token token;
 
-        m->input.opcode = m->input.offset;
-        if (m->input.at == m->input.end && !m->input.left) {
-            return fail_broken(m, "the pickle has no STOP");
+    for (uint64_t count = 0; !m->stopped; count++) {
+        int rc = pickle_next(&m->input, &token, m->err);
+
+        if (rc == GD_OK && count == MAX_OPCODES) {
+            rc = pickle_fail(&m->input, m->err, GD_ELIMIT, "more than %llu opcodes",
+                             (unsigned long long)MAX_OPCODES);
         }
-        if (count == MAX_OPCODES) {
-            return pickle_fail(&m->input, m->err, GD_ELIMIT, "more than %llu opcodes",
-                               (unsigned long long)MAX_OPCODES);
+        if (rc == GD_OK && token.op == PICKLE_REFUSED) {
+            rc = fail_broken(m, "this opcode requires a running Python and is refused");
         }
-        rc = pickle_take(&m->input, 1, &byte, m->err);
-        if (rc != GD_OK) {
-            return rc;
+        if (rc == GD_OK && token.op != PICKLE_NOTHING) {
+            rc = operations[token.op](m, &token);
         }
-        opcode = &opcodes[*byte];
-        if (!opcode->run) {
-            return pickle_fail(&m->input, m->err, GD_EPROTO, "0x%02x is not a pickle opcode",
-                               *byte);
-        }
-        rc = opcode->run(m, opcode->how);
         if (rc != GD_OK) {
             return rc;
         }
