@@ -9,6 +9,7 @@
 #include "dump/catalog_impl.h"
 #include "dump/format.h"
 #include "dump/io/file_name.h"
+#include "dump/memory/snapshot.h"
 #include "engine/debugger.h"
 
 #define MAX_FACTS    10000
@@ -114,6 +115,7 @@ static void catalog_free(struct gd_catalog *catalog)
     if (catalog->owns_graph) {
         gd_graph_destroy(catalog->graph);
     }
+    gd_snapshot_free(catalog->snapshot);
     gd_arena_deinit(&catalog->arena);
     gd_hash_index_deinit(&catalog->shape_lookup);
     free(catalog->shapes);
@@ -379,6 +381,17 @@ int gd_catalog_add_fact(struct gd_catalog *catalog, const char *name, const char
 void gd_catalog_keep(struct gd_catalog *catalog)
 {
     catalog->keep = true;
+}
+
+void gd_catalog_set_snapshot(struct gd_catalog *catalog, struct gd_snapshot *snapshot)
+{
+    catalog->snapshot = snapshot;
+    catalog->keep = true;
+}
+
+const struct gd_snapshot *gd_catalog_snapshot(const struct gd_catalog *catalog)
+{
+    return catalog->snapshot;
 }
 
 bool gd_catalog_fact_is_alarm(const struct gd_catalog_fact *fact)

@@ -22,6 +22,7 @@ struct gd_catalog;
 struct gd_dump;         /* the catalogs of all ranks found in what was opened */
 struct gd_findings;     /* detect.h */
 struct gd_open_options; /* engine/debugger.h */
+struct gd_snapshot;     /* memory/snapshot.h */
 
 struct gd_catalog_value {
     gd_node_id node;
@@ -70,6 +71,10 @@ int gd_catalog_add_fact(struct gd_catalog *catalog, const char *name, const char
 #define GD_FACT_JOINED "operators joined"
 /* Keeps the catalog although it has nothing but facts. */
 void gd_catalog_keep(struct gd_catalog *catalog);
+/* Who held the memory; keeps the catalog. Takes over the snapshot; there must be none yet. */
+void gd_catalog_set_snapshot(struct gd_catalog *catalog, struct gd_snapshot *snapshot);
+/* NULL: none */
+const struct gd_snapshot *gd_catalog_snapshot(const struct gd_catalog *catalog);
 /* Records what was seen but not read, and why, for `info formats`. Beyond a few thousand, only
  * counted. */
 int gd_dump_left_out(struct gd_dump *dump, const char *path, const char *why, struct gd_err *err);

@@ -29,6 +29,7 @@ struct gd_catalog {
     const char *where;
     struct gd_graph *graph;
     bool owns_graph, keep;
+    struct gd_snapshot *snapshot;
     struct gd_peer peer;
     struct gd_arena arena;
     struct kept_value *values;

@@ -7,6 +7,7 @@
 
 #include "dump/dump_target_impl.h"
 #include "dump/format.h"
+#include "dump/memory/snapshot.h"
 
 #define MAX_THREADS 16
 
@@ -371,6 +372,17 @@ static int keep_previous(struct gd_target *base, const gd_node_id *nodes, size_t
     return GD_OK;
 }
 
+static int report_memory(struct gd_target *base, struct gd_memory *report, struct gd_err *err)
+{
+    const struct dump_target *target = (const struct dump_target *)base;
+    const struct gd_snapshot *snapshot = gd_catalog_snapshot(target->catalog);
+
+    if (!snapshot) {
+        return gd_fail(err, GD_ENODATA, "the dump has no memory snapshot");
+    }
+    return gd_snapshot_report(snapshot, report) == GD_OK ? GD_OK : gd_fail_nomem(err);
+}
+
 static const struct gd_target_ops dump_ops = {
     .kind = "dump",
     .resume = dump_resume,
@@ -381,6 +393,7 @@ static const struct gd_target_ops dump_ops = {
     .keep_previous = keep_previous,
     .watch_plan = dump_watch_plan,
     .recall = recall_stats,
+    .memory = report_memory,
     .work = dump_work,
     .describe = describe_target,
     .destroy = destroy_target,

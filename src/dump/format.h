@@ -10,9 +10,9 @@
  *
  * To add a format:
  *
- * 1. Write it in a file of the folder of its origin (cann/, mindspore/, msprobe/, torch/, files/),
- *    and list the file in the meson.build there. Small models: atb_table.c for a dump, npz.c for a
- *    file whose values are read in place, atb.c for one whose header is parsed. Never trust the
+ * 1. Write it in a file of the folder of its origin (cann/, mindspore/, msprobe/, torch/, memory/,
+ * files/), and list the file in the meson.build there. Small models: atb_table.c for a dump, npz.c
+ * for a file whose values are read in place, atb.c for one whose header is parsed. Never trust the
  *    input: read files through io/ (disk.h, csv.h, json.h, zip.h), which limits and checks sizes,
  *    and give values as sources (io/source.h), which read on demand.
  * 2. Declare it below and add it to the table of its kind. Order matters: the first file format
@@ -71,7 +71,7 @@ struct gd_dump_format {
 extern const struct gd_dump_format gd_ms_sync_format, gd_ms_bin_format, gd_cann_format,
     gd_tf_ascend_format, gd_overflow_format, gd_ptdbg_format, gd_msprobe_format, gd_api_info_format,
     gd_grad_probe_format, gd_monitor_format, gd_atb_table_format, gd_results_format, gd_rdr_format,
-    gd_ms_ir_format, gd_glog_format, gd_tensor_files_format;
+    gd_ms_ir_format, gd_glog_format, gd_memory_snapshot_format, gd_tensor_files_format;
 
 /* In detection order; ends with NULL. */
 extern const struct gd_dump_format *const gd_dump_formats[];

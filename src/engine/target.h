@@ -200,8 +200,8 @@ struct gd_target_ops {
      * false. GD_ENODATA: there are none. */
     int (*recall)(struct gd_target *target, const struct gd_tensor_ref *ref, gd_recall_fn fn,
                   void *ctx, struct gd_err *err);
-    /* Who holds the memory, as a record says; the report is initialised, the caller sorts it. NULL:
-     * ask the training process, or judge by the graph. */
+    /* Who holds the memory, as a record says; the report is initialised, the caller sorts it. NULL,
+     * GD_ENODATA: ask the training process, or judge by the graph. */
     int (*memory)(struct gd_target *target, struct gd_memory *report, struct gd_err *err);
     /* Does long work for about that many seconds while the session runs; called repeatedly by the
      * owner of the loop. NULL: not needed. */

@@ -7,8 +7,8 @@
 
 #include "dump/torch/pickle_token.h"
 
-#define PIECE_BYTES ((uint64_t)64 << 10)
-#define MAX_LINE    ((uint64_t)16 << 20)
+#define PIECE_BYTES  ((uint64_t)64 << 10)
+#define MAX_LINE     ((uint64_t)16 << 20)
 /* without an arena */
 #define BUFFER_BYTES ((uint64_t)1 << 20)
 #define MAX_BUFFER   ((uint64_t)64 << 20)
@@ -38,8 +38,7 @@ static unsigned char *new_piece(struct pickle_input *input, const unsigned char 
     if (input->arena) {
         piece = gd_arena_alloc(input->arena, size);
         if (!piece) {
-            pickle_fail(input, err, GD_ELIMIT,
-                        "the pickle takes more memory than its size allows");
+            pickle_fail(input, err, GD_ELIMIT, "the pickle takes more memory than its size allows");
             return NULL;
         }
         memcpy(piece, from, have);
@@ -92,28 +91,16 @@ static int fill_input(struct pickle_input *input, uint64_t size, struct gd_err *
     return GD_OK;
 }
 
-int pickle_take(struct pickle_input *input, uint64_t size, const unsigned char **ret,
-                struct gd_err *err)
+int pickle_fill(struct pickle_input *input, uint64_t size, struct gd_err *err)
 {
     uint64_t have = (uint64_t)(input->end - input->at);
 
-    if (size > have) {
-        int rc;
-
-        if (size - have > input->left) {
-            return pickle_fail(input, err, GD_EPROTO,
-                               "%llu bytes announced, but only %llu left of the pickle",
-                               (unsigned long long)size, (unsigned long long)(have + input->left));
-        }
-        rc = fill_input(input, size, err);
-        if (rc != GD_OK) {
-            return rc;
-        }
+    if (size - have > input->left) {
+        return pickle_fail(input, err, GD_EPROTO,
+                           "%llu bytes announced, but only %llu left of the pickle",
+                           (unsigned long long)size, (unsigned long long)(have + input->left));
     }
-    *ret = input->at;
-    input->at += size;
-    input->offset += size;
-    return GD_OK;
+    return fill_input(input, size, err);
 }
 
 int pickle_take_line(struct pickle_input *input, const char **ret, uint32_t *len,

@@ -377,8 +377,8 @@ static int op_memoize(struct pickle_machine *m, const struct pickle_token *token
 
 static int op_global(struct pickle_machine *m, const struct pickle_token *token)
 {
-    return pickle_push(
-        m, pickle_new_global(m, token->text, token->len, token->name, token->name_len));
+    return pickle_push(m,
+                       pickle_new_global(m, token->text, token->len, token->name, token->name_len));
 }
 
 static int op_stack_global(struct pickle_machine *m, const struct pickle_token *token)

@@ -39,8 +39,8 @@ static int read_frame(struct pickle_input *input, unsigned size, struct pickle_t
     int rc = pickle_take(input, size, &bytes, err);
 
     (void)token;
-    if (rc == GD_OK && gd_little_endian(bytes, size) >
-                           (uint64_t)(input->end - input->at) + input->left) {
+    if (rc == GD_OK &&
+        gd_little_endian(bytes, size) > (uint64_t)(input->end - input->at) + input->left) {
         return fail_broken(input, err, "a frame that exceeds the pickle");
     }
     return rc;
@@ -246,9 +246,9 @@ static const struct opcode {
     ['b'] = {PICKLE_BUILD, 0, NULL, 0},
     ['Q'] = {PICKLE_BINPERSID, 0, NULL, 0},
     ['P'] = {PICKLE_PERSID, 0, read_line, 0},
-    ['o'] = {PICKLE_REFUSED, 0, NULL, 0},  /* OBJ */
-    ['i'] = {PICKLE_REFUSED, 0, NULL, 0},  /* INST */
-    [0x82] = {PICKLE_REFUSED, 0, NULL, 0}, /* EXT1, EXT2, EXT4 */
+    ['o'] = {PICKLE_REFUSED, 0, NULL, 0},           /* OBJ */
+    ['i'] = {PICKLE_REFUSED, 0, read_two_lines, 0}, /* INST */
+    [0x82] = {PICKLE_REFUSED, 0, NULL, 0},          /* EXT1, EXT2, EXT4 */
     [0x83] = {PICKLE_REFUSED, 0, NULL, 0},
     [0x84] = {PICKLE_REFUSED, 0, NULL, 0},
     [0x97] = {PICKLE_REFUSED, 0, NULL, 0}, /* NEXT_BUFFER, READONLY_BUFFER */

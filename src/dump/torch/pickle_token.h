@@ -31,14 +31,14 @@ enum pickle_op {
     PICKLE_POP_MARK,
     PICKLE_DUP,
     PICKLE_NONE,
-    PICKLE_BOOL,     /* how: its truth */
+    PICKLE_BOOL,     /* how: 0 or 1 */
     PICKLE_INT,      /* integer */
     PICKLE_FLOAT,    /* real */
     PICKLE_STRING,   /* text; how: TEXT, BYTES or BIG (enum gd_pickle_kind) */
     PICKLE_LINE,     /* text; how: the opcode, one of IFLSV of protocol 0 */
     PICKLE_EMPTY,    /* how: the kind of the container, here and below */
     PICKLE_COLLECT,  /* all values above the MARK */
-    PICKLE_TUPLE,    /* how: of so many values */
+    PICKLE_TUPLE,    /* how: the number of values */
     PICKLE_PUT_ONE,  /* APPEND, SETITEM */
     PICKLE_PUT_MANY, /* APPENDS, SETITEMS, ADDITEMS */
     PICKLE_MEMO_PUT, /* key */
@@ -46,7 +46,7 @@ enum pickle_op {
     PICKLE_MEMOIZE,
     PICKLE_GLOBAL, /* text: the module; name */
     PICKLE_STACK_GLOBAL,
-    PICKLE_CALL, /* how: of so many values */
+    PICKLE_CALL, /* how: the number of values */
     PICKLE_BUILD,
     PICKLE_BINPERSID,
     PICKLE_PERSID,  /* text */
@@ -75,10 +75,25 @@ const char *pickle_opcode_name(unsigned char opcode);
 /* Fails with `code`, naming the opcode's place: "model.pt: data.pkl: byte 17: ...". */
 int pickle_fail(const struct pickle_input *input, struct gd_err *err, int code, const char *format,
                 ...) __attribute__((format(printf, 4, 5)));
+/* Makes the next `size` bytes, more than are at hand, one piece. */
+int pickle_fill(struct pickle_input *input, uint64_t size, struct gd_err *err);
 /* Takes the next `size` bytes in one piece. They live as long as the arena, else until the next
  * call. */
-int pickle_take(struct pickle_input *input, uint64_t size, const unsigned char **ret,
-                struct gd_err *err);
+static inline int pickle_take(struct pickle_input *input, uint64_t size, const unsigned char **ret,
+                              struct gd_err *err)
+{
+    if (size > (uint64_t)(input->end - input->at)) {
+        int rc = pickle_fill(input, size, err);
+
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
+    *ret = input->at;
+    input->at += size;
+    input->offset += size;
+    return GD_OK;
+}
 /* Takes the bytes up to a newline, which is skipped and not counted. */
 int pickle_take_line(struct pickle_input *input, const char **ret, uint32_t *len,
                      struct gd_err *err);

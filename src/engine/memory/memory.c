@@ -44,7 +44,8 @@ void gd_memory_init(struct gd_memory *report)
                                  .machine_free = -1,
                                  .growth_from = -1,
                                  .growth_to = -1,
-                                 .peak = {-1, -1, "", "", "", ""}};
+                                 .peak = {-1, -1, "", "", "", ""},
+                                 .oom = {-1, -1, -1, -1, "", "", "", ""}};
     gd_arena_init(&report->arena, MAX_ARENA);
 }
 
@@ -52,6 +53,8 @@ void gd_memory_deinit(struct gd_memory *report)
 {
     free(report->nodes);
     free(report->modules);
+    free(report->peak_nodes);
+    free(report->oom_nodes);
     free(report->growth);
     free(report->devices);
     free(report->processes);
@@ -89,24 +92,35 @@ static struct gd_memory_row copy_row(struct gd_memory *report, const struct gd_m
     return copy;
 }
 
-int gd_memory_add_node(struct gd_memory *report, const struct gd_memory_row *row)
+static int add_row(struct gd_memory *report, struct gd_memory_row **rows, size_t *count,
+                   size_t *cap, const struct gd_memory_row *row)
 {
     int rc;
-    if (take_row(report, &report->nodes, report->node_count, &report->node_cap, sizeof(*row),
-                 &rc)) {
-        report->nodes[report->node_count++] = copy_row(report, row);
+    if (take_row(report, rows, *count, cap, sizeof(*row), &rc)) {
+        (*rows)[(*count)++] = copy_row(report, row);
     }
     return rc;
 }
 
+int gd_memory_add_node(struct gd_memory *report, const struct gd_memory_row *row)
+{
+    return add_row(report, &report->nodes, &report->node_count, &report->node_cap, row);
+}
+
 int gd_memory_add_module(struct gd_memory *report, const struct gd_memory_row *row)
 {
-    int rc;
-    if (take_row(report, &report->modules, report->module_count, &report->module_cap, sizeof(*row),
-                 &rc)) {
-        report->modules[report->module_count++] = copy_row(report, row);
-    }
-    return rc;
+    return add_row(report, &report->modules, &report->module_count, &report->module_cap, row);
+}
+
+int gd_memory_add_peak_node(struct gd_memory *report, const struct gd_memory_row *row)
+{
+    return add_row(report, &report->peak_nodes, &report->peak_node_count, &report->peak_node_cap,
+                   row);
+}
+
+int gd_memory_add_oom_node(struct gd_memory *report, const struct gd_memory_row *row)
+{
+    return add_row(report, &report->oom_nodes, &report->oom_node_count, &report->oom_node_cap, row);
 }
 
 int gd_memory_add_growth(struct gd_memory *report, const struct gd_memory_growth *growth)
@@ -196,6 +210,9 @@ void gd_memory_sort(struct gd_memory *report)
 {
     sort_list(report->nodes, report->node_count, sizeof(*report->nodes), compare_rows);
     sort_list(report->modules, report->module_count, sizeof(*report->modules), compare_rows);
+    sort_list(report->peak_nodes, report->peak_node_count, sizeof(*report->peak_nodes),
+              compare_rows);
+    sort_list(report->oom_nodes, report->oom_node_count, sizeof(*report->oom_nodes), compare_rows);
     sort_list(report->growth, report->growth_count, sizeof(*report->growth), compare_growth);
     sort_list(report->processes, report->process_count, sizeof(*report->processes),
               compare_processes);

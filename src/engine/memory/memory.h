@@ -59,10 +59,12 @@ struct gd_memory_growth {
 struct gd_memory_device {
     const char *name; /* "cuda:0" */
     int64_t allocated, reserved;
+    int64_t requested; /* by the program: of `allocated`, before rounding */
     int64_t peak, peak_reserved;
     int64_t unused; /* reserved, but in no allocated block: the allocator's cache */
     int64_t
         largest_free; /* block of them, the largest that can be given without asking the device */
+    int64_t split;    /* of `unused`, in segments that other blocks keep */
     int64_t segments, blocks;
     int64_t free, total; /* of the device, all processes together */
 };
@@ -83,6 +85,16 @@ struct gd_memory_peak {
     const char *note; /* why it is unknown, and what to do */
 };
 
+/* The last time that memory ran out. */
+struct gd_memory_oom {
+    int64_t asked;          /* -1: it did not run out */
+    int64_t free;           /* on the device, as the device reported it */
+    int64_t held, reserved; /* by the process */
+    const char *device;
+    const char *name, *where; /* the function that asked, FILE:LINE */
+    const char *note;         /* when */
+};
+
 #define GD_MEMORY_MAX_ROWS 65536
 
 struct gd_memory {
@@ -94,6 +106,8 @@ struct gd_memory {
     struct gd_memory_total kind[GD_MEMORY_KINDS]; /* zero when there is none of a kind */
     struct gd_memory_row *nodes, *modules;        /* sorted by gd_memory_sort */
     size_t node_count, module_count;
+    struct gd_memory_row *peak_nodes, *oom_nodes; /* that held it then */
+    size_t peak_node_count, oom_node_count;
     struct gd_memory_growth *growth;
     size_t growth_count;
     struct gd_memory_device *devices;
@@ -104,13 +118,15 @@ struct gd_memory {
     size_t note_count;
     size_t left_out; /* rows over the limit */
     struct gd_memory_peak peak;
+    struct gd_memory_oom oom;
     int64_t rss, rss_peak;          /* of the process */
     int64_t limit;                  /* the lowest that applies to the process */
     const char *limit_name;         /* "cgroup", "RLIMIT_AS", "RAM" */
     int64_t limit_used;             /* of the limit */
     int64_t machine, machine_free;  /* RAM */
     int64_t growth_from, growth_to; /* steps that were compared; -1: growth is unknown */
-    size_t node_cap, module_cap, growth_cap, device_cap, process_cap, note_cap;
+    size_t node_cap, module_cap, peak_node_cap, oom_node_cap, growth_cap, device_cap, process_cap,
+        note_cap;
 };
 
 void gd_memory_init(struct gd_memory *report); /* everything is unknown */
@@ -121,6 +137,8 @@ const char *gd_memory_text(struct gd_memory *report, const char *text);
 
 int gd_memory_add_node(struct gd_memory *report, const struct gd_memory_row *row);
 int gd_memory_add_module(struct gd_memory *report, const struct gd_memory_row *row);
+int gd_memory_add_peak_node(struct gd_memory *report, const struct gd_memory_row *row);
+int gd_memory_add_oom_node(struct gd_memory *report, const struct gd_memory_row *row);
 int gd_memory_add_growth(struct gd_memory *report, const struct gd_memory_growth *growth);
 int gd_memory_add_device(struct gd_memory *report, const struct gd_memory_device *device);
 int gd_memory_add_process(struct gd_memory *report, const struct gd_memory_process *process);

@@ -44,6 +44,7 @@ static void record_devices(cJSON *record, const struct gd_memory *report)
                 KNOWN("allocated", device->allocated), KNOWN("reserved", device->reserved),
                 KNOWN("peak", device->peak), KNOWN("peak_reserved", device->peak_reserved),
                 KNOWN("unused", device->unused), KNOWN("largest_free", device->largest_free),
+                KNOWN("split", device->split), KNOWN("requested", device->requested),
                 KNOWN("segments", device->segments), KNOWN("blocks", device->blocks),
                 KNOWN("free", device->free), KNOWN("total", device->total));
     }
@@ -64,6 +65,19 @@ static void record_peak(cJSON *record, const struct gd_memory_peak *peak)
     }
 }
 
+static void record_oom(cJSON *record, const struct gd_memory *report)
+{
+    const struct gd_memory_oom *oom = &report->oom;
+    if (oom->asked >= 0) {
+        cJSON *object = out_object(record, "oom");
+        out_set(object, OUT_INT("asked", oom->asked), KNOWN("free", oom->free),
+                KNOWN("held", oom->held), KNOWN("reserved", oom->reserved),
+                OUT_SOME("device", oom->device), OUT_SOME("name", oom->name),
+                OUT_SOME("where", oom->where), OUT_SOME("note", oom->note));
+        record_rows(out_list(object, "nodes"), report->oom_nodes, report->oom_node_count);
+    }
+}
+
 void memory_record(cJSON *record, const struct gd_memory *report)
 {
     struct gd_memory_total sum = gd_memory_sum(report);
@@ -77,6 +91,10 @@ void memory_record(cJSON *record, const struct gd_memory *report)
                 OUT_INT("count", report->kind[kind].count));
     }
     record_peak(record, &report->peak);
+    if (report->peak_node_count > 0) {
+        record_rows(out_list(record, "peak_nodes"), report->peak_nodes, report->peak_node_count);
+    }
+    record_oom(record, report);
     record_rows(out_list(record, "modules"), report->modules, report->module_count);
     record_rows(out_list(record, "nodes"), report->nodes, report->node_count);
     record_growth(record, report);
@@ -138,6 +156,19 @@ static void show_rows(struct command_call *call, const cJSON *record, const char
     }
 }
 
+void memory_show_oom(struct command_call *call, const cJSON *record, bool all)
+{
+    const cJSON *oom = cJSON_GetObjectItem(record, "oom");
+    if (!oom) {
+        return;
+    }
+    out_say(call->out, oom,
+            "\nOut of memory[ on {device}]: {asked:bytes} asked for[ by {name}][ ({where})]"
+            "[, {free:bytes} free on the device]\n"
+            "[  the process held {held:bytes}[, of {reserved:bytes} reserved]\n][  {note}\n]");
+    show_rows(call, oom, "nodes", "Held when memory ran out", all);
+}
+
 static void show_growth(struct command_call *call, const cJSON *record)
 {
     static const struct out_column columns[] = {
@@ -167,9 +198,11 @@ static void show_devices(struct command_call *call, const cJSON *record)
     cJSON_ArrayForEach(device, cJSON_GetObjectItem(record, "devices"))
     {
         out_say(call->out, device,
-                "\n{name}:[ {allocated:bytes} allocated][ (peak {peak:bytes})]"
+                "\n{name}:[ {allocated:bytes} allocated][ ({requested:bytes} requested)]"
+                "[ (peak {peak:bytes})]"
                 "[, {reserved:bytes} reserved[ (peak {peak_reserved:bytes})]]\n"
-                "[  reserved but free: {unused:bytes}[, the largest block {largest_free:bytes}]\n]"
+                "[  reserved but free: {unused:bytes}[, the largest block {largest_free:bytes}]"
+                "[, {split:bytes} in segments that other blocks keep]\n]"
                 "[  {segments|segment}[, {blocks|block}]\n]"
                 "[  free on the device: {free:bytes}[ of {total:bytes}]\n]");
     }
@@ -205,6 +238,8 @@ void memory_show(struct command_call *call, const struct gd_memory *report, bool
             OUT_TEXT("size", inspect_plural(call, (uint64_t)sum.count, report->unit)));
     show_kinds(call, report, sum.bytes);
     show_peak(call, record);
+    show_rows(call, record, "peak_nodes", "Held at the peak", all);
+    memory_show_oom(call, record, all);
     show_rows(call, record, "modules", "Largest modules", all);
     show_rows(call, record, "nodes", "Largest nodes", all);
     show_growth(call, record);

@@ -19,4 +19,7 @@ void memory_show(struct command_call *call, const struct gd_memory *report, bool
 /* The members of a report. */
 void memory_record(cJSON *record, const struct gd_memory *report);
 
+/* What the record says about memory that ran out; nothing if it did not. */
+void memory_show_oom(struct command_call *call, const cJSON *record, bool all);
+
 #endif

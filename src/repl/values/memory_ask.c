@@ -74,7 +74,9 @@ int memory_ask(struct command_call *call, struct gd_memory *ret, struct gd_err *
     if (target && target->ops->memory) {
         int rc = target->ops->memory(target, ret, err);
         gd_memory_sort(ret);
-        return rc;
+        if (rc != GD_ENODATA) {
+            return rc;
+        }
     }
     if (target && gd_session_is_live(session) && target->capabilities & GD_CAN_COMMAND) {
         return ask_process(call, ret, err);

@@ -58,6 +58,8 @@ static int read_device(struct gd_memory *report, const cJSON *item)
                                       .peak_reserved = whole_of(item, "peak_reserved"),
                                       .unused = whole_of(item, "unused"),
                                       .largest_free = whole_of(item, "largest_free"),
+                                      .requested = whole_of(item, "requested"),
+                                      .split = whole_of(item, "split"),
                                       .segments = whole_of(item, "segments"),
                                       .blocks = whole_of(item, "blocks"),
                                       .free = whole_of(item, "free"),

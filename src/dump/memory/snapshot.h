@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Snapshots of a device's memory as torch.cuda.memory._dump_snapshot writes them: a pickle of the
+ * allocator's segments, and of the last allocations and frees. Read in one pass: what is complete
+ * is added up and forgotten, so the memory needed depends on the number of different stacks and
+ * live blocks, plus 8 bytes per object that the pickle numbers. Nothing is executed: a pickle that
+ * names a class or function is refused.
+ *
+ * Supports what PyTorch 1.13 to 2.13 write, also torch.cuda.memory_snapshot()'s list, pickled with
+ * protocol 2 or later.
+ */
+#ifndef GD_DUMP_SNAPSHOT_H
+#define GD_DUMP_SNAPSHOT_H
+
+#include "dump/io/disk.h"
+#include "engine/memory/memory.h"
+
+struct gd_snapshot;
+
+/* Whether a pickle begins as a snapshot does; start: its first bytes, 4096 are enough. */
+bool gd_snapshot_is(const unsigned char *start, size_t size);
+
+/* go_on (may be NULL) is called now and then with the bytes read. GD_EPROTO: broken or refused:
+ * names the byte and the reason; GD_ELIMIT, GD_EIO, GD_EINTR, GD_ENOMEM. */
+int gd_snapshot_read(struct gd_disk *disk, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
+                     struct gd_snapshot **ret, struct gd_err *err);
+void gd_snapshot_free(struct gd_snapshot *snapshot); /* NULL is fine */
+
+/* Fills an initialised report. GD_ENOMEM. */
+int gd_snapshot_report(const struct gd_snapshot *snapshot, struct gd_memory *report);
+
+/* One line: "PyTorch's allocator: 2 devices, 14 segments, 120 blocks, 4000 events". */
+void gd_snapshot_say(const struct gd_snapshot *snapshot, char *ret, size_t size);
+
+#endif

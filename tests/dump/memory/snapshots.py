@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Opening snapshots in tests, and the numbers of a snapshot computed once more, the slow way."""
+import collections
+import json
+import pickle
+import unittest
+
+import harness
+
+INTERNAL = ("/site-packages/torch/", "/usr/lib/python3")
+
+
+def place(frames):
+    """The user's innermost frame; of no user's, the innermost: (name, FILE:LINE)."""
+    for frame in frames:
+        if not any(part in frame["filename"] for part in INTERNAL):
+            return frame["name"], f"{frame['filename']}:{frame['line']}"
+    return (frames[0]["name"], f"{frames[0]['filename']}:{frames[0]['line']}") if frames else ("(no stack recorded)", "")
+
+
+def replay(trace, blocks):
+    """The most bytes that were requested at a time, the event (0: the start), and what held them by place. `blocks`:
+    those in use at the end, by address: bytes and frames."""
+    live = {}
+    for event in trace:  # what was there before: freed without an allocation, or still there
+        if event["action"] == "alloc":
+            live[event["addr"]] = None
+        elif event["action"] == "free_completed" and live.pop(event["addr"], 1):
+            live.setdefault("before", []).append((event["addr"], event["size"]))
+    old = {address: (size, [{"name": "(allocated before the trace)", "filename": "", "line": 0}])
+           for address, size in live.pop("before", [])}
+    old.update({address: block for address, block in blocks.items() if address not in live})
+    held, best = dict(old), (-1, 0, {})
+    for number, event in enumerate([{"action": ""}] + trace):
+        if event["action"] == "alloc":
+            held[event["addr"]] = (event["size"], event.get("frames", []))
+        elif event["action"] == "free_completed":
+            del held[event["addr"]]
+        total = sum(size for size, _ in held.values())
+        if total > best[0]:
+            best = (total, number, dict(held))
+    return best
+
+
+def sums(held):
+    """Bytes and blocks by place."""
+    found = collections.defaultdict(lambda: [0, 0])
+    for size, frames in held.values():
+        name, where = place(frames)
+        where = "" if name == "(allocated before the trace)" else where
+        found[name, where][0] += size
+        found[name, where][1] += 1
+    return {key: tuple(value) for key, value in found.items()}
+
+
+class Snapshots(unittest.TestCase):
+    """A folder for snapshots."""
+
+    def setUp(self):
+        self.folder = harness.folder_of(self)
+
+    def put(self, snapshot, name="snapshot.pickle", protocol=4):
+        """A snapshot, or bytes, as a file."""
+        path = self.folder / name
+        path.write_bytes(snapshot if isinstance(snapshot, bytes) else pickle.dumps(snapshot, protocol=protocol))
+        return path
+
+    def run_on(self, path, *commands, json=False):
+        """gradb with the file open."""
+        words = [word for command in commands for word in ("-ex", command)]
+        return harness.run_gradb("--batch", "-nx", *(["--json"] if json else []), *words, "open", str(path))
+
+    def report(self, path):
+        """The record of `info memory`."""
+        done = self.run_on(path, "info memory", json=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return next(record for line in done.stdout.splitlines() if line
+                    for record in [json.loads(line)] if record["type"] == "memory")
+
+    @staticmethod
+    def rows(rows):
+        """Bytes and count by place, of all kinds."""
+        found = collections.defaultdict(lambda: [0, 0])
+        for row in rows:
+            found[row["name"], row.get("where", "")][0] += row["bytes"]
+            found[row["name"], row.get("where", "")][1] += row["count"]
+        return {key: tuple(value) for key, value in found.items()}
