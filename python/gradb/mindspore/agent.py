@@ -11,8 +11,8 @@ import weakref
 import mindspore
 
 from .. import _lib, happenings
-from . import (compiled, data, exceptions, hooks, operators, ranks, saving, taps, values,
-               words)  # noqa: F401: words registers commands
+from . import (  # noqa: F401: some only to register their commands
+    checkpoint, compiled, data, exceptions, hooks, operators, ranks, rates, saving, taps, values, words)
 from .graph import Graph
 from .guard import guarded
 from .outside import INPUT, Outside
@@ -62,6 +62,7 @@ class Agent:
         self.steps = Steps(self)
         self.scaler = Scaler(self)
         self.compiled = compiled.Compiled(self)
+        self.rates = rates.Rates(self)
         self.hooks = hooks.Hooks(self)
         self.exceptions = exceptions.Exceptions(self)
         self.taps = taps.Taps(self)
@@ -84,6 +85,7 @@ class Agent:
         self.data.install()
         self.saving.install()
         self.exceptions.install()
+        self.rates.hook()
         os.register_at_fork(after_in_child=_forked_of(weakref.ref(self)))
         atexit.register(self._exits)
 
@@ -107,6 +109,7 @@ class Agent:
         self.data.remove()
         self.saving.remove()
         self.exceptions.remove()
+        self.rates.remove()
         handle, self.handle = self.handle, None
         self.words = _lib.Words()  # the handle's words are freed with it
         if handle and os.getpid() == self._pid:

@@ -4,14 +4,12 @@ cells that use them.
 
 A network is found when an optimizer is made that trains it: it is the user's variable whose cell has most of the
 optimizer's parameters. A parameter that no variable reaches has the name that MindSpore gives it."""
-import os
 import weakref
 
-import mindspore
 from mindspore import Parameter, ParameterTuple, Tensor, nn
 
-from .. import _lib, checkpoint
-from . import ranks, stack, values
+from .. import _lib
+from . import stack, values
 from .guard import guarded
 
 _STATISTICS = ("moving_mean", "moving_variance")  # of normalizations: they are not trained
@@ -155,9 +153,8 @@ class Parameters:
             self._nodes[id(parameter)] = (reference, node)
         return node
 
-    def save(self, _agent):
-        """Saves the networks and optimizers, under the names that their parameters have in MindSpore. Returns the path.
-        """
+    def to_save(self):
+        """name -> parameter of the networks and optimizers, under the names that they have in MindSpore."""
         held = {}
         for parameter in [parameter for parameter, _ in self.all()] + [
                 parameter for _, optimizer in self.living() for parameter in optimizer.get_parameters()]:
@@ -165,13 +162,7 @@ class Parameters:
                 node = self.node_of(parameter)
                 name = parameter.name if parameter.name not in held or node is None else node.name
                 held.setdefault(name, parameter)
-        rank, count = ranks.rank_and_size()
-
-        def write_to(path):
-            part = "%s.%d.part.ckpt" % (path, os.getpid())
-            mindspore.save_checkpoint([{"name": name, "data": data} for name, data in held.items()], part)
-            os.replace(part, path)
-        return checkpoint.write(self.agent.steps.step, rank if count > 1 else None, "ckpt", write_to)
+        return held
 
     # ---- optimizers ----
 

@@ -4,17 +4,13 @@
 A step is over when the outermost call of a cell or a compiled function returns and the main optimizer has stepped in
 it. An optimizer that Python called is seen; one inside compiled code has increased its counter. A step that the loss
 scaler skips ends, too."""
-import ctypes
 import weakref
 
-import mindspore
 from mindspore import nn
 
-from .. import _lib, checkpoint
-from . import hooks, values
+from .. import _lib
+from . import checkpoint, hooks, rates, values
 from .guard import guarded
-
-_MAX_RATES = 64  # of an optimizer's groups, which are read
 
 
 class Ended(KeyboardInterrupt):
@@ -69,9 +65,7 @@ class Steps:
         agent.source.step_ended(self.step)
         agent.step_ended()
         if agent.library.gradb_wants_checkpoint(agent.handle):
-            agent.happenings.quiet = True
-            checkpoint.save(agent, agent.parameters.save)
-            agent.happenings.quiet = False
+            checkpoint.save(agent)
         agent.parameters.gradients.clear()
         agent.scaler.step_ended()
         self._loss, self._rates, self._numbers = None, {}, {}
@@ -176,14 +170,14 @@ class Steps:
     def compiled_begins(self):
         """Compiled code is about to run, which may call optimizers: notes their counters."""
         for known, optimizer in self.agent.parameters.living():
-            known.count = _counter(optimizer)
+            known.count = rates.counter_of(optimizer)
         self.agent.scaler.compiled_begins()
 
     def _count(self):
         """Finds the optimizers that stepped inside compiled code."""
         for known, optimizer in self.agent.parameters.living():
             before, known.count = known.count, None
-            if before is None or optimizer in self._stepped or _counter(optimizer) == before:
+            if before is None or optimizer in self._stepped or rates.counter_of(optimizer) == before:
                 continue
             self._stepped.append(optimizer)
             known.stepped = self.step
@@ -195,7 +189,7 @@ class Steps:
     def report_updates(self):
         """Compiled code that was watched has ended: the optimizers in it have updated their parameters."""
         for known, optimizer in self.agent.parameters.living():
-            if known.count is not None and _counter(optimizer) != known.count:
+            if known.count is not None and rates.counter_of(optimizer) != known.count:
                 self.enter(_lib.OPTIMIZER)
                 self.agent.report(node for _, _, _, node in known.updates if node is not None)
 
@@ -273,16 +267,16 @@ class Steps:
             return
         prefix = "lr" if self._main is None or self._main() is optimizer else "lr_" + known.name
         with self.agent.own_moment():
-            rates = _rates(optimizer, count)
-        for index, rate in enumerate(rates):
+            found = rates.rates_at(optimizer, count)
+        for index, rate in enumerate(found):
             if rate is not None:
                 self._rates["%s_%d" % (prefix, index) if index else prefix] = rate
 
     def rate_of(self, known):
         """The learning rate that an optimizer used last, or None."""
         optimizer = known.reference()
-        rates = _rates(optimizer, None) if optimizer is not None else []
-        return rates[0] if rates else None
+        found = rates.rates_at(optimizer) if optimizer is not None else []
+        return found[0] if found else None
 
     def _tell(self):
         numbers = {}
@@ -315,44 +309,3 @@ def _take_gradients(agent, optimizer, gradients):
     for parameter, gradient in zip(optimizer.parameters, gradients):
         if gradient is not None:
             held[id(parameter)] = gradient
-
-
-def _counter(optimizer):
-    """How often an optimizer has stepped, by its own count; None: it has none."""
-    counter = getattr(optimizer, "global_step", None)
-    if counter is None:
-        counter = getattr(optimizer, "state_step", None)
-    try:
-        address = values.address_of(counter)
-        if address:
-            return ctypes.c_int32.from_address(address).value
-        return int(counter.asnumpy().reshape(-1)[0])
-    except (AttributeError, RuntimeError, TypeError, ValueError):
-        return None
-
-
-def _rates(optimizer, count):
-    """The learning rates that an optimizer uses, one per group or one for all; None: unknown. count: its counter before
-    the step, None: what it is now."""
-    groups = vars(optimizer).get("param_groups")
-    if groups:
-        return [values.number_of(group.get("lr")) for group in groups]
-    rate = getattr(optimizer, "learning_rate", None)
-    rates = list(rate) if isinstance(rate, (tuple, list, nn.CellList)) else [rate]
-    if count is None:
-        count = _counter(optimizer) or 0
-    found = []
-    for item in rates[:_MAX_RATES]:
-        number = _rate(item, count)
-        if number not in found:  # MindSpore has one for each parameter of a group
-            found.append(number)
-    return found
-
-
-def _rate(rate, count):
-    if isinstance(rate, nn.Cell):
-        listed = getattr(rate, "learning_rate", None)
-        if listed is not None and hasattr(listed, "asnumpy") and listed.size > 0 and len(listed.shape) == 1:
-            return float(listed.asnumpy()[min(count, listed.size - 1)])
-        return values.number_of(rate.construct(mindspore.Tensor(count, mindspore.int32)))
-    return values.number_of(rate)

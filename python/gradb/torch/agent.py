@@ -17,8 +17,8 @@ import torch
 
 from .. import _lib, happenings, native
 from . import (  # some only to register their commands
-    aten, backward, clearing, digest, exceptions, live, modules, ops, optim, overflow_store, regions, source_text,
-    saving, training, values, warning_lines)
+    aten, backward, clearing, digest, exceptions, live, modules, ops, optim, overflow_store, rates, regions, saving,
+    source_text, training, values, warning_lines)
 from .evaluation import Evaluation
 from .events import Events
 from .guard import apart, contained
@@ -75,6 +75,7 @@ class Agent(native.base("Agent")):
         self.modules = modules.Modules(self)
         self._backward = backward.Backward(self)
         self.optimizers = optim.Optimizers(self)
+        self.rates = rates.Rates(self)
         self.exceptions = exceptions.Exceptions(self)
         self.warnings = warning_lines.Warnings()
         self.native = _native_context(self)
@@ -89,9 +90,14 @@ class Agent(native.base("Agent")):
         options.framework_version = _lib.text(torch.__version__)
         options.device = _lib.text(_device_name())
         options.program = _lib.text(program or " ".join(sys.argv))
-        options.rank, options.world_size = _rank_and_size()
+        options.rank, options.world_size = self.rank_and_size()
         options.source = self.source.pointer()
         return options
+
+    @staticmethod
+    def rank_and_size():
+        """(rank, number of ranks) of this process."""
+        return _rank_and_size()
 
     @property
     def graph(self):
@@ -106,6 +112,7 @@ class Agent(native.base("Agent")):
         self.modules.install()
         self._backward.install()
         self.optimizers.install()
+        self.rates.hook()
         self.exceptions.install()
         self.warnings.install()
         self.scaler.install()
@@ -145,6 +152,7 @@ class Agent(native.base("Agent")):
         self.scaler.remove()
         self.exceptions.remove()
         self.warnings.remove()
+        self.rates.remove()
         self.optimizers.remove()
         self._backward.remove()
         self.modules.remove()

@@ -1,63 +1,59 @@
 # SPDX-License-Identifier: MIT
-"""Checkpoints that the debugger asks for: by the script's own function, or a file with the full training state."""
-import os
+"""Checkpoints that the debugger asks for: what PyTorch's files hold. See ../checkpoint.py."""
 import random
 import sys
 
 import torch
 
 from .. import checkpoint
+from . import commands
 from .guard import of_program
 
-_MAX_NAMES = 1000  # tried for a new file
+
+class State:
+    """Models, optimizers, their schedulers, the gradient scaler and the states of the random generators: only
+    tensors, numbers and texts where the script's own classes do not add others, so that torch.load needs no trust."""
+    framework = "PyTorch"
+    endings = ("pt",)
+    is_strict = False  # any other ending is fine
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.rank_part = checkpoint.rank_part(*agent.rank_and_size())
+        self._models = agent.modules.roots()
+        self._optimizers = {name: agent.optimizers.by_name(name) for name in agent.optimizers.names()}
+        self._schedulers = agent.rates.named_schedulers()
+        self._scaler = agent.scaler.current()
+
+    def record(self):
+        """What is in the file."""
+        return {"models": list(self._models), "optimizers": list(self._optimizers),
+                "schedulers": list(self._schedulers), "scaler": self._scaler is not None}
+
+    def write(self, path):
+        """Writes the file."""
+        with self.agent.own_moment():
+            torch.save(self._state(), path)
+
+    def _state(self):
+        state = {"step": self.agent.steps.step}
+        state.update(self.agent.events.loader.numbers())
+        for name, held in (("models", self._models), ("optimizers", self._optimizers),
+                           ("schedulers", self._schedulers)):
+            state[name] = {key: thing.state_dict() for key, thing in held.items()}
+        if self._scaler is not None:
+            state["scaler"] = self._scaler.state_dict()
+        state["rng"] = _random_states()
+        return state
 
 
 def save(agent):
     """Saves a checkpoint at the end of a step; see checkpoint.save."""
-    checkpoint.save(agent, _save_all, of_program)
+    checkpoint.save(agent, State, of_program)
 
 
-def _save_all(agent):
-    """Saves models, optimizers and the states of the random generators, in the current directory if possible. Returns
-    the path."""
-    state = {"step": agent.steps.step,
-             "models": {name: module.state_dict() for name, module in agent.modules.roots().items()},
-             "optimizers": {name: agent.optimizers.by_name(name).state_dict()
-                            for name in agent.optimizers.names()},
-             "rng": _random_states()}
-    rank = os.environ.get("RANK", "")
-    rank = int(rank) if rank.isdigit() and int(os.environ.get("WORLD_SIZE", "1") or 1) > 1 else None
-
-    def write(path):
-        with agent.own_moment():
-            _write(state, path)
-    return checkpoint.write(agent.steps.step, rank, "pt", write)
-
-
-def _write(state, path):
-    """Writes the file completely or not at all; an existing file is only replaced by a complete one."""
-    part, opened = _new_file(path)
-    with opened as file:
-        try:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(part, path)
-        except BaseException:
-            os.unlink(part)
-            raise
-
-
-def _new_file(path):
-    """(name, file) of a new file next to `path`, under an unused name: a process that was killed while it wrote a
-    checkpoint has left one, and the next may have its process id."""
-    for count in range(_MAX_NAMES):
-        part = "%s.%d-%d.part" % (path, os.getpid(), count)
-        try:
-            return part, open(part, "xb")
-        except FileExistsError:
-            pass
-    raise FileExistsError("%s: all names for temporary files are used" % part)
+def _checkpoint(agent, args, _node):
+    return checkpoint.command(agent, args, State, of_program)
 
 
 def _random_states():
@@ -66,5 +62,9 @@ def _random_states():
         states["cuda"] = torch.cuda.get_rng_state_all()
     numpy = sys.modules.get("numpy")
     if numpy is not None:
-        states["numpy"] = numpy.random.get_state()
+        kind, keys, *rest = numpy.random.get_state()
+        states["numpy"] = (kind, [int(key) for key in keys], *rest)  # no array, which torch.load would not trust
     return states
+
+
+commands.register("checkpoint", _checkpoint, "save a checkpoint (the command checkpoint)", "[FILE]")

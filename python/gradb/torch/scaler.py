@@ -114,6 +114,10 @@ class Scaler(native.base("Scaler")):
         """What the loss of the running step is multiplied by; 1.0: nothing."""
         return next(iter(self._scaling.values()), 1.0)
 
+    def current(self):
+        """A GradScaler that is in use; None: there is none, or it has not been used under a debugger."""
+        return next(iter(self._scales), None)
+
     def _known_scale(self, scaler):
         """The scale, read from the device only when it may have changed."""
         if scaler not in self._scales:

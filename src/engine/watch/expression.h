@@ -46,6 +46,10 @@ enum gd_truth { GD_FALSE = 0, GD_TRUE = 1, GD_UNKNOWN = 2 };
 enum gd_truth gd_expr_evaluate(const struct gd_expr *expr, const struct gd_observation *seen,
                                unsigned *error);
 
+/* Its value as a number. False: unknown, *error as above. */
+bool gd_expr_number(const struct gd_expr *expr, const struct gd_observation *seen, double *ret,
+                    unsigned *error);
+
 /* Each statistic in it, once, in order of occurrence, to show actual values. */
 size_t gd_expr_figures(const struct gd_expr *expr, enum gd_statistic *ret, size_t max);
 

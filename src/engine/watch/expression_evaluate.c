@@ -127,8 +127,7 @@ static struct value apply_op(const struct op *op, struct value a, struct value b
     return known_value(calculate_op(op->code, a.number, b.number));
 }
 
-enum gd_truth gd_expr_evaluate(const struct gd_expr *expr, const struct gd_observation *seen,
-                               unsigned *error)
+static struct value run_ops(const struct gd_expr *expr, const struct gd_observation *seen)
 {
     struct value stack[DEPTH_MAX];
     size_t depth = 0;
@@ -144,10 +143,27 @@ enum gd_truth gd_expr_evaluate(const struct gd_expr *expr, const struct gd_obser
             stack[depth - 1] = apply_op(op, stack[depth - 1], stack[depth]);
         }
     }
-    stack[0] = truth_of(stack[0]);
-    *error = stack[0].error;
-    if (stack[0].error) {
+    return stack[0];
+}
+
+enum gd_truth gd_expr_evaluate(const struct gd_expr *expr, const struct gd_observation *seen,
+                               unsigned *error)
+{
+    struct value value = truth_of(run_ops(expr, seen));
+
+    *error = value.error;
+    if (value.error) {
         return GD_UNKNOWN;
     }
-    return stack[0].number != 0 ? GD_TRUE : GD_FALSE;
+    return value.number != 0 ? GD_TRUE : GD_FALSE;
+}
+
+bool gd_expr_number(const struct gd_expr *expr, const struct gd_observation *seen, double *ret,
+                    unsigned *error)
+{
+    struct value value = run_ops(expr, seen);
+
+    *error = value.error;
+    *ret = value.number;
+    return !value.error;
 }

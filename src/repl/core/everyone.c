@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/core/everyone.h"
-#include "repl/core/command.h"
 
+#include "engine/ranks.h"
 #include "repl/core/repl_impl.h"
 
 /* Asks call->session's process. False: the wait was interrupted. */
@@ -19,16 +19,18 @@ static bool ask_other(struct command_call *call, const char *name, const char *a
     return rc != GD_EINTR;
 }
 
-/* Their numbers, because sessions may be freed during a wait. */
-static int *other_numbers(struct command_call *call, size_t *ret)
+/* Their numbers, because sessions may be freed during a wait. job: only those of its job. */
+static int *other_numbers(struct command_call *call, bool job, size_t *ret)
 {
     const struct gd_debugger *debugger = call->debugger;
+    const struct gd_ranks *ranks = gd_ranks_of(call->session);
     int *numbers = gd_arena_alloc(call->arena, (debugger->session_count + 1) * sizeof(*numbers));
 
     *ret = 0;
     for (size_t i = 0; numbers && i < debugger->session_count; i++) {
         const struct gd_session *session = debugger->sessions[i];
-        if (session != call->session && gd_session_is_live(session)) {
+        bool asked = !job || (gd_ranks_of(session) && gd_ranks_of(session) == ranks);
+        if (asked && session != call->session && gd_session_is_live(session)) {
             numbers[(*ret)++] = session->number;
         }
     }
@@ -40,7 +42,7 @@ int everyone_command(struct command_call *call, const char *name, const char *ar
 {
     struct gd_session *selected = call->session;
     size_t count;
-    const int *numbers = other_numbers(call, &count);
+    const int *numbers = other_numbers(call, false, &count);
 
     if (!numbers) {
         return gd_fail_nomem(err);
@@ -56,4 +58,71 @@ int everyone_command(struct command_call *call, const char *name, const char *ar
         rc = gd_fail(err, GD_EINTR, "interrupted: some processes were not asked");
     }
     return rc;
+}
+
+/* Asks call->session's process. */
+static int ask_in_json(struct command_call *call, const char *name, const char *args, cJSON **ret,
+                       struct gd_err *err)
+{
+    const char *text = NULL;
+    int rc = repl_command(call, name, args, GD_NO_NODE, &text, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    cJSON *reply = cJSON_Parse(text);
+    const char *error = out_text_of(reply, "error");
+    if (!cJSON_IsObject(reply)) {
+        rc = gd_fail(err, GD_EPROTO, "the training process answered %.60s with no JSON object",
+                     name);
+    } else if (error[0] != '\0') {
+        rc = gd_fail(err, GD_EINVAL, "%.400s", out_safe(call, error));
+    }
+    if (rc != GD_OK) {
+        cJSON_Delete(reply);
+        return rc;
+    }
+    *ret = reply;
+    return GD_OK;
+}
+
+int job_command(struct command_call *call, const char *name, const char *args, job_done_fn done,
+                void *ctx, int *refused, struct gd_err *err)
+{
+    struct gd_session *selected = call->session;
+    bool alone = !gd_ranks_move_together(selected, GD_RUN_CONTINUE);
+    cJSON *reply = NULL;
+    size_t count;
+    const int *numbers = other_numbers(call, true, &count);
+
+    *refused = 0;
+    if (!numbers) {
+        return gd_fail_nomem(err);
+    }
+    int rc = ask_in_json(call, name, args, &reply, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    done(ctx, selected, reply);
+    cJSON_Delete(reply);
+    for (size_t i = 0; !alone && rc != GD_EINTR && i < count; i++) {
+        struct gd_err why = {.code = GD_OK};
+        call->session = gd_debugger_session(call->debugger, numbers[i]);
+        if (!call->session) {
+            continue;
+        }
+        int rank = call->session->peer.rank;
+        rc = ask_in_json(call, name, args, &reply, &why);
+        if (rc == GD_OK) {
+            done(ctx, call->session, reply);
+            cJSON_Delete(reply);
+        } else {
+            *refused += 1;
+            repl_printf(call->repl, true, "warning: [rank %d] refused: %s\n", rank,
+                        out_safe(call, why.text));
+        }
+    }
+    call->session = selected;
+    return rc == GD_EINTR ? gd_fail(err, GD_EINTR, "interrupted: some ranks were not asked")
+                          : GD_OK;
 }

@@ -11,4 +11,12 @@
 int everyone_command(struct command_call *call, const char *name, const char *args,
                      const char **reply, struct gd_err *err);
 
+/* The same for the processes that move together with the selected one: the ranks of its job, or it
+ * alone. Replies are JSON objects; one with "error" is a refusal. done is called for each process
+ * that did what was asked, the selected one first; its refusal ends the command. Returns how many
+ * refused or could not be asked in *refused. */
+typedef void (*job_done_fn)(void *ctx, struct gd_session *session, const cJSON *reply);
+int job_command(struct command_call *call, const char *name, const char *args, job_done_fn done,
+                void *ctx, int *refused, struct gd_err *err);
+
 #endif

@@ -127,6 +127,10 @@ void repl_set_failed(struct repl *repl, int rc);
 /* Prints the error, unless a line that the command ran has printed it. Returns rc. */
 int repl_report_failure(struct repl *repl, const struct command *command, int rc,
                         const struct gd_err *err);
+/* Whether a session of the kind that the flags (CMD_NEEDS_*) ask for is selected; sets
+ * call->session. `name` is the command's in messages. */
+int repl_check_needs(struct command_call *call, const char *name, unsigned flags,
+                     struct gd_err *err);
 /* A call that no line made, for what happens at a stop. Its output and its arena are own.report. */
 struct own_call {
     struct out_report report;

@@ -40,9 +40,13 @@ struct command_call *repl_begin_call(struct own_call *own, struct repl *repl,
 /* Checks what the command's flags require. */
 static int check_needs(struct command_call *call, struct gd_err *err)
 {
-    unsigned flags = call->command->flags;
-
     call->session = call->debugger->current;
+    return repl_check_needs(call, call->command->name, call->command->flags, err);
+}
+
+int repl_check_needs(struct command_call *call, const char *name, unsigned flags,
+                     struct gd_err *err)
+{
     if ((flags & (CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE)) == 0) {
         return GD_OK;
     }
@@ -53,15 +57,14 @@ static int check_needs(struct command_call *call, struct gd_err *err)
     const struct gd_session *session = call->session;
     if ((flags & CMD_NEEDS_LIVE) != 0 && !gd_session_is_live(session)) {
         return gd_fail(err, GD_ESTATE, "the training process has ended (%s): %s needs a live one",
-                       gd_state_name(session->state), call->command->name);
+                       gd_state_name(session->state), name);
     }
     bool runs = gd_ranks_is_running(session); /* it may be stopped between two steps of its job */
     if ((flags & CMD_NEEDS_STOP) != 0 && gd_session_is_live(session) &&
         (runs || session->state != GD_STOPPED)) {
         if (runs) {
             return gd_fail(err, GD_ESTATE,
-                           "the training is running: stop it with \"interrupt\" before %s",
-                           call->command->name);
+                           "the training is running: stop it with \"interrupt\" before %s", name);
         }
         return gd_fail(err, GD_ESTATE, "the training process has not stopped yet (%s)",
                        gd_state_name(session->state));

@@ -48,6 +48,9 @@ static int run_set(struct command_call *call, struct gd_err *err)
     if (call->line[0] == '\0') {
         return gd_fail(err, GD_EUSAGE, "set: specify a setting");
     }
+    if (set_lr_is_meant(call->line)) {
+        return set_lr(call, err);
+    }
     int rc = setting_find(call->line, &setting, &value, err);
     if (rc != GD_OK) {
         return rc;
@@ -79,14 +82,23 @@ static int run_set(struct command_call *call, struct gd_err *err)
 const struct command cmd_set = {
     .name = "set",
     .group = "support",
-    .usage = "set NAME VALUE",
-    .summary = "Change a setting",
+    .usage = "set NAME VALUE | set lr[GROUP] = EXPR",
+    .summary = "Change a setting, or the learning rate of the training",
     .help =
         "The name can be abbreviated as long as it is unambiguous; \"info settings\" lists all.\n"
-        "Sizes take KiB, MiB, GiB.",
+        "Sizes take KiB, MiB, GiB.\n"
+        "\n"
+        "set lr changes the learning rate from the next step on. EXPR is a number or an\n"
+        "expression over the metrics (\"info scalars\"), in which lr is the present rate of each\n"
+        "group: lr / 2 halves them all. *=, /=, += and -= work, too. Without GROUP, all parameter\n"
+        "groups of the main optimizer change, whose steps are the steps of the training; lr[1]\n"
+        "is its group 1, lr[Adam] another optimizer by its name, lr[Adam:0] a group of that. All\n"
+        "ranks of a job change. A scheduler of the framework's continues from the new rate.",
     .examples = "set print precision 4\n"
                 "set max-tensor 2 GiB\n"
-                "set confirm off",
+                "set confirm off\n"
+                "set lr = lr * 0.5\n"
+                "set lr[1] = 1e-4",
     .args = {ARG_SETTING, ARG_WORD},
     .flags = CMD_RAW,
     .run = run_set,

@@ -22,6 +22,10 @@ int help_connect(struct command_call *call);                  /* launch/connect.
 void setting_record(const struct setting *setting, const struct gd_settings *settings,
                     cJSON *object);
 
+/* `set lr = EXPR`: whether call->line is that, and what it does (set_lr.c). */
+bool set_lr_is_meant(const char *line);
+int set_lr(struct command_call *call, struct gd_err *err);
+
 /* GD_EINVAL: `name` cannot be a name; `what` is the command that takes it. */
 int user_name_check(const char *what, const char *name, struct gd_err *err);
 /* Not a built-in command's name, or the user agreed to redefine that command. */
