@@ -255,6 +255,16 @@ static void train_loop(const struct program *p, struct train *t, struct trace *t
                stopped ? "stopped" : "finished", t->step, (double)t->loss, (double)t->step / took);
 }
 
+static double get_rate(void *ctx)
+{
+    return train_rate(ctx);
+}
+
+static void set_rate(void *ctx, double rate)
+{
+    train_set_rate(ctx, rate);
+}
+
 int main(int argc, char **argv)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -268,7 +278,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "charlm: %s\n", why);
         return 1;
     }
-    struct trace *trace = trace_open(t->graph);
+    struct trace *trace = trace_open(t->graph, &(struct trace_rate){t, get_rate, set_rate});
     print_line("charlm: %zu characters of text, %zu different; %zu parameters, %zu operators",
                t->data.count, t->data.vocabulary_size, model_parameters(t->model),
                t->graph->op_count);

@@ -16,6 +16,8 @@
 struct trace {
     gradb *gradb;
     struct graph *graph;
+    struct trace_rate rate;
+    char reply[256]; /* to the last command */
 };
 
 static gradb_tensor make_tensor(const struct tensor *t, int64_t shape[TENSOR_MAX_RANK])
@@ -107,19 +109,58 @@ static void report_op(void *ctx, struct op *op)
     gradb_did(trace->gradb, op->trace_node);
 }
 
-struct trace *trace_open(struct graph *graph)
+/* "set-lr [0=RATE]": the learning rate of the next step; see "Commands" in gradb.h. */
+static bool set_rate(struct trace *trace, const char *args, char why[GRADB_WHY])
 {
-    gradb *handle = gradb_open(&(gradb_options){
-        .framework = "charlm", .framework_version = GRADB_VERSION, .device = "cpu"});
-    if (!handle) {
-        return NULL;
+    char *end = NULL;
+    if (args[0] != '\0') {
+        double rate = strncmp(args, "0=", 2) == 0 ? strtod(args + 2, &end) : -1;
+        if (!end || *end != '\0' || !(rate >= 0) || rate > 1e6) {
+            snprintf(why, GRADB_WHY, "set-lr: %.60s is not 0=RATE: there is one group", args);
+            return false;
+        }
+        trace->rate.set(trace->rate.ctx, rate);
     }
+    snprintf(trace->reply, sizeof(trace->reply),
+             "{\"optimizer\":\"AdamW\",\"groups\":[{\"group\":0,\"lr\":%.9g}]}",
+             trace->rate.get(trace->rate.ctx));
+    return true;
+}
+
+static gradb_answer run_command(void *ctx, const char *name, const char *args, gradb_node node,
+                                const char **reply, char why[GRADB_WHY])
+{
+    struct trace *trace = ctx;
+    (void)node;
+    *reply = trace->reply;
+    if (strcmp(name, "set-lr") == 0) {
+        return set_rate(trace, args + strspn(args, " "), why) ? GRADB_OK : GRADB_FAILED;
+    }
+    if (strcmp(name, "commands") == 0) {
+        snprintf(trace->reply, sizeof(trace->reply),
+                 "{\"commands\":[{\"name\":\"set-lr\",\"usage\":\"[0=RATE]\",\"summary\":\"the "
+                 "learning rate; "
+                 "sets it (the command set lr)\"}]}");
+        return GRADB_OK;
+    }
+    snprintf(why, GRADB_WHY, "charlm has no command '%.60s'", name);
+    return GRADB_UNSUPPORTED;
+}
+
+struct trace *trace_open(struct graph *graph, const struct trace_rate *rate)
+{
     struct trace *trace = calloc(1, sizeof(*trace));
-    if (!trace) {
-        gradb_close(handle, "out of memory");
+    gradb_source source = {.ctx = trace, .command = run_command};
+    gradb *handle = trace ? gradb_open(&(gradb_options){.framework = "charlm",
+                                                        .framework_version = GRADB_VERSION,
+                                                        .device = "cpu",
+                                                        .source = &source})
+                          : NULL;
+    if (!handle) {
+        free(trace);
         return NULL;
     }
-    *trace = (struct trace){handle, graph};
+    *trace = (struct trace){.gradb = handle, .graph = graph, .rate = *rate};
     for (size_t i = 0; i < graph->leaf_count; i++) {
         add_leaf(trace, graph->leaves[i]);
     }

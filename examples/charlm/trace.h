@@ -12,9 +12,16 @@
 
 struct trace;
 
+/* What the debugger may change while the training is stopped. */
+struct trace_rate {
+    void *ctx;
+    double (*get)(void *ctx); /* the learning rate of the next step */
+    void (*set)(void *ctx, double rate);
+};
+
 /* Describes the graph, which must be complete, and waits for the debugger if one was requested.
  * Returns NULL when tracing is disabled or out of memory; the other functions accept NULL. */
-struct trace *trace_open(struct graph *graph);
+struct trace *trace_open(struct graph *graph, const struct trace_rate *rate);
 void trace_close(struct trace *trace, const char *why);
 
 void trace_step_begin(struct trace *trace, int64_t step);

@@ -74,10 +74,24 @@ void train_backward(struct train *t)
     model_backward(t->model);
 }
 
+static float warmth_at(int64_t step)
+{
+    return step < WARM_UP ? (float)step / WARM_UP : 1.0f;
+}
+
+double train_rate(const struct train *t)
+{
+    return (double)(t->options.lr * warmth_at(t->step + 1));
+}
+
+void train_set_rate(struct train *t, double rate)
+{
+    t->options.lr = (float)rate / warmth_at(t->step + 1);
+}
+
 void train_update(struct train *t)
 {
-    float warm = t->step < WARM_UP ? (float)t->step / WARM_UP : 1.0f;
-    optim_step(t->optim, t->step, t->options.lr * warm);
+    optim_step(t->optim, t->step, t->options.lr * warmth_at(t->step));
     t->lr = t->optim->lr;
     t->grad_norm = t->optim->norm->f[0];
 }

@@ -43,6 +43,10 @@ void train_forward(struct train *train); /* takes a batch, sets step and loss */
 void train_backward(struct train *train);
 void train_update(struct train *train); /* sets lr and grad_norm */
 
+/* The learning rate of the next step; the warm-up continues from one that is set. */
+double train_rate(const struct train *train);
+void train_set_rate(struct train *train, double rate);
+
 /* Number of passes over the text so far. */
 double train_epoch(const struct train *train);
 

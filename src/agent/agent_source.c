@@ -62,11 +62,16 @@ static bool has_copy(const struct agent *a, const struct agent_slot *slot,
     return slot->previous && slot->previous->valid;
 }
 
+bool agent_has_values(const struct agent *a)
+{
+    return a->source.locate || a->source.stats;
+}
+
 bool agent_asks(const struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteration iteration)
 {
     const struct agent_node *node = agent_node_at(a, id);
-    return (a->source.locate || a->source.stats) && node && slot < node->slot_count &&
-           !node->slots[slot].bound && !has_copy(a, &node->slots[slot], iteration);
+    return agent_has_values(a) && node && slot < node->slot_count && !node->slots[slot].bound &&
+           !has_copy(a, &node->slots[slot], iteration);
 }
 
 /* Strides must not exceed the address range. */

@@ -17,6 +17,8 @@
 
 /* ---- agent_source.c: with the lock and the turn ---------------------------------------------- */
 
+/* Whether the source knows values, as an eager framework's does, and not only commands. */
+bool agent_has_values(const struct agent *a);
 /* Whether the source must be asked for the value: no address was given, and there is no copy of
  * this step. */
 bool agent_asks(const struct agent *a, uint32_t node, uint32_t slot,

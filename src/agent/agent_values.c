@@ -221,6 +221,13 @@ static agent_to *next_request(struct agent_io *io)
     return message;
 }
 
+/* Requests about bound values, where the source only offers commands. */
+static bool needs_no_source(const struct agent *a, const agent_to *m)
+{
+    return !agent_has_values(a) && (m->msg_case != GRADB__V1__TO_TRAINER__MSG_COMMAND ||
+                                    strcmp(m->command->name, "digest") == 0);
+}
+
 /* With a source: posts one request at a time to the stopped thread. */
 static bool pump_asked(struct agent_io *io, int *code)
 {
@@ -230,6 +237,11 @@ static bool pump_asked(struct agent_io *io, int *code)
         return true;
     }
     agent_to *message = state == ASK_NONE ? next_request(io) : NULL;
+    if (message && needs_no_source(io->agent, message)) {
+        *code = answer_request(io, message);
+        gradb__v1__to_trainer__free_unpacked(message, NULL);
+        return true;
+    }
     if (message) {
         agent_ask_post(io->agent, message);
     }
@@ -245,12 +257,12 @@ bool agent_values_pump(struct agent_io *io, int *code)
         }
         return true;
     }
-    if (io->agent->ask) {
-        return pump_asked(io, code);
-    }
     if (io->digest.active) {
         *code = agent_digest_go_on(io);
         return true;
+    }
+    if (io->agent->ask) {
+        return pump_asked(io, code);
     }
     agent_to *message = next_request(io);
     if (!message) {

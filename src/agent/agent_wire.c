@@ -63,7 +63,8 @@ static int say_hello(struct agent_io *io)
         GRADB__V1__CAPABILITY__CAPABILITY_DEAD_UNITS,
         GRADB__V1__CAPABILITY__CAPABILITY_STEP_END,
         GRADB__V1__CAPABILITY__CAPABILITY_CAPTURE_STEPS,
-        a->ask ? GRADB__V1__CAPABILITY__CAPABILITY_GROWS : GRADB__V1__CAPABILITY__CAPABILITY_DIGEST,
+        agent_has_values(a) ? GRADB__V1__CAPABILITY__CAPABILITY_GROWS
+                            : GRADB__V1__CAPABILITY__CAPABILITY_DIGEST,
         GRADB__V1__CAPABILITY__CAPABILITY_COMMAND, /* last, because not every program has one */
     };
     char host[128] = "";

@@ -250,7 +250,14 @@ typedef struct gradb_source {
     void (*keep)(void *ctx, const gradb_node *nodes, size_t count);
     /* A request that only the program can carry out: `name` is the command ("overflow", "rerun",
      * "timing", ...), `args` its arguments. *reply: text, or JSON where the caller wants it; valid
-     * until the next call. `node` 0: none. */
+     * until the next call. `node` 0: none. GRADB_UNSUPPORTED: there is no command of that name.
+     *
+     * Commands that any program may offer, for the debugger's own commands:
+     *   "commands"          {"commands":[{"name":..., "usage":..., "summary":...}]}, for `agent`
+     *   "set-lr"            for `set lr`: {"optimizer":"AdamW","groups":[{"group":0,"lr":0.001}]},
+     *                       the rates of the next step; args "0=0.0005" (GROUP=RATE, separated by
+     *                       blanks) sets them first. args may begin with an optimizer's name.
+     * examples/charlm/trace.c offers both. */
     gradb_answer (*command)(void *ctx, const char *name, const char *args, gradb_node node,
                             const char **reply, char why[GRADB_WHY]);
     /* As locate, for a slice, so that a value on a device need not be copied as a whole.

@@ -1,3 +1,6 @@
-# charlm offers no commands: the training process must be able to carry these out.
+# charlm offers set-lr, and chooses the place of a checkpoint itself.
 step
-set lr = 0.1
+set lr = lr / 2
+info events
+step
+checkpoint here.bin

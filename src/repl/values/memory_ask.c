@@ -79,7 +79,10 @@ int memory_ask(struct command_call *call, struct gd_memory *ret, struct gd_err *
         }
     }
     if (target && gd_session_is_live(session) && target->capabilities & GD_CAN_COMMAND) {
-        return ask_process(call, ret, err);
+        int rc = ask_process(call, ret, err);
+        if (rc != GD_EUNSUPPORTED) {
+            return rc;
+        }
     }
     gd_graph_counts(session->graph, &counts);
     if (counts.nodes == 0) {

@@ -11,14 +11,17 @@
 
 #define MAX_WORDS ((size_t)16384) /* bytes of a command of the training process */
 
+static int fail_unable(struct gd_err *err)
+{
+    return gd_fail(err, GD_EUNSUPPORTED,
+                   "this training process cannot look for overflows; use \"watch TO on all\" to "
+                   "find non-finite outputs");
+}
+
 static int need_commands(struct command_call *call, struct gd_err *err)
 {
-    if (!call->session->target || !(call->session->target->capabilities & GD_CAN_COMMAND)) {
-        return gd_fail(err, GD_EUNSUPPORTED,
-                       "this training process cannot look for overflows; use \"watch TO on all\" "
-                       "to find non-finite outputs");
-    }
-    return GD_OK;
+    bool can = call->session->target && call->session->target->capabilities & GD_CAN_COMMAND;
+    return can ? GD_OK : fail_unable(err);
 }
 
 /* The caller deletes *ret, also after a failure. */
@@ -36,6 +39,7 @@ int overflow_ask(struct command_call *call, const char *name, const char *args, 
     const char *text = NULL;
     int rc = need_commands(call, err);
     rc = rc != GD_OK ? rc : repl_command(call, name, args, GD_NO_NODE, &text, err);
+    rc = rc == GD_EUNSUPPORTED ? fail_unable(err) : rc; /* it has commands, but not this one */
     return rc == GD_OK ? read_reply(text, ret, err) : rc;
 }
 
@@ -44,6 +48,7 @@ int overflow_ask_all(struct command_call *call, const char *args, cJSON **ret, s
     const char *text = NULL;
     int rc = need_commands(call, err);
     rc = rc != GD_OK ? rc : everyone_command(call, OVERFLOW_COMMAND, args, &text, err);
+    rc = rc == GD_EUNSUPPORTED ? fail_unable(err) : rc;
     return rc == GD_OK ? read_reply(text, ret, err) : rc;
 }
 

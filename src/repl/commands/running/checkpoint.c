@@ -84,8 +84,9 @@ static void take_written(void *ctx, struct gd_session *session, const cJSON *rep
     int deleted = cJSON_GetArraySize(cJSON_GetObjectItem(reply, "deleted"));
 
     cJSON *record = out_record(call->out, "checkpoint");
-    cJSON *one =
-        session == call->session ? record : out_push(cJSON_GetObjectItem(record, "others"));
+    cJSON *others = cJSON_GetObjectItem(record, "others");
+    others = others ? others : out_list(record, "others");
+    cJSON *one = session == call->session ? record : out_push(others);
     const cJSON *item;
     cJSON_ArrayForEach(item, reply)
     {
@@ -113,7 +114,6 @@ static int save_now(struct command_call *call, const struct request *request, st
 {
     int refused = 0;
 
-    out_list(out_record(call->out, "checkpoint"), "others");
     out_flush(call->out);
     return job_command(call, COMMAND, words_of(call, request), take_written, call, &refused, err);
 }
@@ -151,7 +151,7 @@ static int run_checkpoint(struct command_call *call, struct gd_err *err)
     }
     if (can && is_between_steps(call->session)) {
         rc = save_now(call, &request, err);
-        if (rc == GD_OK || request.file || err->code != GD_EUNSUPPORTED) {
+        if (rc != GD_EUNSUPPORTED) {
             return rc;
         }
     }
@@ -180,7 +180,7 @@ const struct command cmd_checkpoint = {
         "the place itself. While the training runs or is stopped inside a step, that happens at\n"
         "the end of the step.",
     .examples = "checkpoint\n"
-                "checkpoint best-{accuracy:.4f} keep=3",
+                "checkpoint best-{loss:.4f} keep=3",
     .args = {ARG_FILE, ARG_WORD},
     .flags = CMD_NEEDS_LIVE | CMD_CHANGES,
     .run = run_checkpoint,
