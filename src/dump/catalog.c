@@ -116,6 +116,7 @@ static void catalog_free(struct gd_catalog *catalog)
         gd_graph_destroy(catalog->graph);
     }
     gd_snapshot_free(catalog->snapshot);
+    gd_time_report_destroy(catalog->times);
     gd_arena_deinit(&catalog->arena);
     gd_hash_index_deinit(&catalog->shape_lookup);
     free(catalog->shapes);
@@ -262,6 +263,22 @@ struct gd_graph *gd_catalog_give_graph(struct gd_catalog *catalog)
 {
     catalog->owns_graph = false;
     return catalog->graph;
+}
+
+int gd_catalog_times(struct gd_catalog *catalog, struct gd_time_report **ret, struct gd_err *err)
+{
+    int rc = catalog->times ? GD_OK : gd_time_report_create(&catalog->times, err);
+
+    *ret = catalog->times;
+    return rc;
+}
+
+struct gd_time_report *gd_catalog_give_times(struct gd_catalog *catalog)
+{
+    struct gd_time_report *times = catalog->times;
+
+    catalog->times = NULL;
+    return times;
 }
 
 struct gd_peer *gd_catalog_peer(struct gd_catalog *catalog)

@@ -31,6 +31,7 @@ struct gd_catalog {
     bool owns_graph, keep;
     struct gd_snapshot *snapshot;
     struct gd_peer peer;
+    struct gd_time_report *times; /* NULL: none */
     struct gd_arena arena;
     struct kept_value *values;
     size_t value_count, value_cap;

@@ -507,6 +507,7 @@ static int make_session(struct gd_debugger *debugger, struct dump_group *group, 
     int rc = gd_session_create_record(debugger, &target->base, &record, ret, err);
     if (rc == GD_OK) {
         gd_catalog_give_graph(catalog);
+        (*ret)->times = gd_catalog_give_times(catalog);
         dump_tell_scalars(target);
     }
     return rc;

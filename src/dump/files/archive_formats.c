@@ -31,8 +31,7 @@ static const struct gd_archive_format *find_format(const char *name, const unsig
 
 bool gd_is_profile(const char *name, bool is_directory)
 {
-    static const char *const ends[] = {".pt.trace.json", ".trace.json", ".trace.json.gz",
-                                       ".nsys-rep",      ".qdrep",      ".ncu-rep"};
+    static const char *const ends[] = {".nsys-rep", ".qdrep", ".ncu-rep"};
 
     if (is_directory) {
         return gd_ends_with(name, "_ascend_ms") || gd_ends_with(name, "_ascend_pt") ||
@@ -43,32 +42,15 @@ bool gd_is_profile(const char *name, bool is_directory)
             return true;
         }
     }
-    return (gd_starts_with(name, "profiler_info") ||
-            gd_starts_with(name, "ascend_timeline_display")) &&
-           gd_ends_with(name, ".json");
+    return gd_starts_with(name, "profiler_info") && gd_ends_with(name, ".json");
 }
 
 int gd_fail_profile(const char *path, struct gd_err *err)
 {
     return gd_fail(err, GD_EPROTO,
-                   "%.300s is profiler output: it contains times, not tensors. Open it with "
-                   "Perfetto, TensorBoard or MindStudio Insight; \"info timing\" shows the times "
-                   "of a run that gradb debugs",
+                   "%.300s is profiler output without the tables or the trace that gradb reads "
+                   "(ASCEND_PROFILER_OUTPUT, *.trace.json): let the profiler analyse or export it",
                    path);
-}
-
-/* Recognises a Chrome trace of any name: an object with "traceEvents" near its beginning. */
-static bool is_trace(struct gd_disk *disk)
-{
-    char start[8193];
-    uint64_t size = gd_disk_size(disk);
-    size_t len = size < sizeof(start) - 1 ? (size_t)size : sizeof(start) - 1;
-
-    if (gd_disk_read(disk, 0, start, len, NULL) != GD_OK) {
-        return false;
-    }
-    start[len] = '\0';
-    return start[strspn(start, " \t\r\n")] == '{' && strstr(start, "\"traceEvents\"");
 }
 
 static int no_format(struct gd_disk *disk, const char *name, struct gd_err *err)
@@ -89,7 +71,7 @@ static int no_format(struct gd_disk *disk, const char *name, struct gd_err *err)
         return gd_fail(err, GD_EPROTO, "%.300s is empty: the writer was interrupted",
                        gd_disk_path(disk));
     }
-    if (gd_is_profile(gd_base_name(gd_disk_path(disk)), false) || is_trace(disk)) {
+    if (gd_is_profile(gd_base_name(gd_disk_path(disk)), false)) {
         return gd_fail_profile(gd_disk_path(disk), err);
     }
     if (gd_ends_with(gd_disk_path(disk), ".csv")) {

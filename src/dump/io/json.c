@@ -15,10 +15,10 @@ int gd_json_fail(const struct gd_json *json, size_t at, int code, struct gd_err 
                  const char *format, ...)
 {
     char what[GD_ERR_TEXT_MAX];
-    size_t line = 1;
+    size_t line = 1 + json->passed_lines;
     va_list args;
 
-    for (size_t i = 0; i < at && i < json->size; i++) {
+    for (size_t i = 0; json->passed + i < at && i < json->size; i++) {
         line += json->text[i] == '\n';
     }
     va_start(args, format);
@@ -31,19 +31,46 @@ int gd_json_fail(const struct gd_json *json, size_t at, int code, struct gd_err 
     return code;
 }
 
+static size_t place_of(const struct gd_json *json)
+{
+    return json->passed + json->at;
+}
+
 static int fail_syntax(struct gd_json *json, const char *what, struct gd_err *err)
 {
+    size_t at = place_of(json);
+
     if (json->at >= json->size) {
-        return gd_json_fail(json, json->at, GD_EPROTO, err, "the JSON ends unexpectedly");
+        return gd_json_fail(json, at, GD_EPROTO, err, "the JSON ends unexpectedly");
     }
-    return gd_json_fail(json, json->at, GD_EPROTO, err, "invalid JSON at byte %zu: %s", json->at,
-                        what);
+    return gd_json_fail(json, at, GD_EPROTO, err, "invalid JSON at byte %zu: %s", at, what);
+}
+
+/* Moves the window to the current place if less than `need` bytes are left in it. False: nothing is
+ * left. */
+static bool fill_window(struct gd_json *json, size_t need)
+{
+    while (json->more && !json->is_over && json->size - json->at < need) {
+        const char *end = json->text + json->at;
+
+        for (const char *p = json->text; p < end && (p = memchr(p, '\n', (size_t)(end - p))); p++) {
+            json->passed_lines++;
+        }
+        json->passed += json->at;
+        json->is_over = !json->more(json->ctx, json->at, json);
+        json->at = 0;
+    }
+    return json->at < json->size;
 }
 
 static void skip_blanks(struct gd_json *json)
 {
-    while (json->at < json->size && strchr(" \t\r\n", json->text[json->at]) &&
-           json->text[json->at]) {
+    while (fill_window(json, 1)) {
+        char c = json->text[json->at];
+
+        if (c != ' ' && c != '\n' && c != '\t' && c != '\r') {
+            break;
+        }
         json->at++;
     }
 }
@@ -142,8 +169,8 @@ static int check_utf8(struct gd_json *json, size_t start, struct gd_err *err)
         size_t len = (unsigned char)*p < 0x80 ? 1 : gd_utf8_decode(p, &code);
 
         if (len == 0) {
-            json->at = start;
-            return fail_syntax(json, "a string is not valid UTF-8", err);
+            return gd_json_fail(json, start, GD_EPROTO, err,
+                                "invalid JSON at byte %zu: a string is not valid UTF-8", start);
         }
         p += len;
     }
@@ -153,13 +180,16 @@ static int check_utf8(struct gd_json *json, size_t start, struct gd_err *err)
 /* Reads what follows the opening quote. */
 static int read_string(struct gd_json *json, struct gd_json_token *ret, struct gd_err *err)
 {
-    size_t start = json->at;
+    size_t start = place_of(json);
     int rc = GD_OK;
 
     gd_buf_clear(&json->string);
     json->string.max = MAX_STRING;
-    while (rc == GD_OK) {
-        size_t plain = json->at;
+    while (rc == GD_OK && !json->string.failed) {
+        size_t plain;
+
+        fill_window(json, sizeof("\\ud83d\\ude00"));
+        plain = json->at;
 
         while (plain < json->size && json->text[plain] != '"' && json->text[plain] != '\\' &&
                (unsigned char)json->text[plain] >= 0x20) {
@@ -167,6 +197,9 @@ static int read_string(struct gd_json *json, struct gd_json_token *ret, struct g
         }
         gd_buf_add(&json->string, json->text + json->at, plain - json->at);
         json->at = plain;
+        if (plain == json->size && json->more && !json->is_over) {
+            continue;
+        }
         if (accept_char(json, "\"")) {
             break;
         }
@@ -248,6 +281,9 @@ static int read_number(struct gd_json *json, struct gd_json_token *ret, struct g
     if (len == 0) {
         return fail_syntax(json, "expected a value", err);
     }
+    if (json->more && !json->is_over && len >= json->size - json->at) {
+        return fail_syntax(json, "a number has too many digits", err);
+    }
     gd_buf_clear(&json->string);
     json->string.max = MAX_STRING;
     gd_buf_add(&json->string, json->text + json->at, len);
@@ -286,8 +322,8 @@ static int open_one(struct gd_json *json, bool object, struct gd_json_token *ret
     int max = json->max_depth ? json->max_depth : 64;
 
     if (json->depth >= (max < GD_JSON_MAX_DEPTH ? max : GD_JSON_MAX_DEPTH)) {
-        return gd_json_fail(json, json->at, GD_ELIMIT, err, "JSON nested deeper than %d levels",
-                            max);
+        return gd_json_fail(json, place_of(json), GD_ELIMIT, err,
+                            "JSON nested deeper than %d levels", max);
     }
     json->at++;
     json->in_object[json->depth++] = object;
@@ -350,7 +386,8 @@ int gd_json_next(struct gd_json *json, struct gd_json_token *ret, struct gd_err 
 {
     bool object = json->depth && json->in_object[json->depth - 1];
 
-    *ret = (struct gd_json_token){.text = "", .at = json->at};
+    fill_window(json, GD_JSON_WINDOW / 2);
+    *ret = (struct gd_json_token){.text = "", .at = place_of(json)};
     if (!json->started) {
         json->started = true;
         accept_char(json, "\xef\xbb\xbf");
@@ -367,7 +404,7 @@ int gd_json_next(struct gd_json *json, struct gd_json_token *ret, struct gd_err 
         skip_blanks(json);
         json->state = object ? KEY : VALUE;
     }
-    ret->at = json->at;
+    ret->at = place_of(json);
     if ((json->state == FIRST_KEY || json->state == FIRST_VALUE) &&
         char_at(json, json->at) == (object ? '}' : ']')) {
         close_one(json, ret);

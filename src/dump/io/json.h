@@ -17,6 +17,7 @@
 #include "dump/io/disk.h"
 
 #define GD_JSON_MAX_DEPTH 256
+#define GD_JSON_WINDOW    ((size_t)1 << 16)
 
 enum gd_json_kind {
     GD_JSON_END, /* end of the text */
@@ -40,13 +41,20 @@ struct gd_json_token {
     size_t at; /* byte offset of its beginning */
 };
 
-/* A text being read. Zero all but the first four members. */
+/* A text being read. Zero all but the first six members. A text that is larger than memory comes in
+ * pieces: `text` is then a window of it, at least GD_JSON_WINDOW bytes where there are as many. */
 struct gd_json {
     const char *text;
     size_t size;
     int max_depth;    /* 0: 64; at most GD_JSON_MAX_DEPTH */
     const char *what; /* named in errors: "model.index.json" */
+    /* Drops the first `used` bytes of the window, and adds the next ones: changes text and size.
+     * False: there are none. NULL: the text is whole. */
+    bool (*more)(void *ctx, size_t used, struct gd_json *json);
+    void *ctx;
     /* Private: */
+    size_t passed, passed_lines; /* before the window */
+    bool is_over;                /* the window reaches the end */
     size_t at;
     int depth;
     bool in_object[GD_JSON_MAX_DEPTH];

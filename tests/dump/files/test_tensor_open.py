@@ -210,23 +210,20 @@ def huge_ckpt(out):
 
 
 class Profiles(unittest.TestCase):
-    """Profiler output has no tensors: gradb says in one line what it is."""
+    """Profiler output that gradb cannot read: it says in one line what it is."""
 
     def test_told_for_what_they_are(self):
         with tempfile.TemporaryDirectory(prefix="gradb-open-") as folder:
             root = pathlib.Path(folder)
-            ascend = root / "host_4711_20260102030405_ascend_ms"
-            (ascend / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
-            (ascend / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").write_text("Name,Duration(us)\nMatMul,1\n")
-            (ascend / "profiler_info_0.json").write_text("{}")
-            (root / "trace.json").write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [],
-                                                         "traceEvents": [{"ph": "X", "name": "aten::add"}]}))
+            raw = root / "host_4711_20260102030405_ascend_ms"
+            (raw / "FRAMEWORK").mkdir(parents=True)
+            (raw / "profiler_info_0.json").write_text("{}")
             (root / "log").mkdir()
-            (root / "log" / "host_1.2.pt.trace.json").write_text("{}")
-            for path in (ascend, f"{ascend}/", root / "trace.json", root / "log", root / "log" / "host_1.2.pt.trace.json"):
+            (root / "log" / "report.nsys-rep").write_bytes(b"data")
+            for path in (raw, f"{raw}/", root / "log", root / "log" / "report.nsys-rep"):
                 text = gradb(path)
                 self.assertEqual(len(text.splitlines()), 1, text)
-                self.assertRegex(text, "error: .* is profiler output: .*Perfetto", path)
+                self.assertRegex(text, "error: .* is profiler output without .* let the profiler analyse", path)
 
 
 class Huge(unittest.TestCase):

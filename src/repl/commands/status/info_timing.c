@@ -246,7 +246,9 @@ static void show_summary(struct command_call *call, cJSON *record,
             OUT_JSON("last", column_record(report, LAST)),
             OUT_JSON("median", column_record(report, MEDIAN)),
             OUT_JSON("mean", column_record(report, MEAN)), OUT_SOME("note", report->facts.note));
-    parts_text(call, report);
+    if (report->count > 0) {
+        parts_text(call, report);
+    }
     show_first(call, record, report, &spread);
     show_spread(call, record, report, &spread);
     show_slowest(call, record, report);
@@ -289,7 +291,9 @@ int info_timing(struct command_call *call, struct gd_err *err)
     if (call->argc == 1) {
         return timing_show(call, call->argv[0], report, err);
     }
-    struct times times = times_of(call);
-    show_times(call, &times);
+    if (!report || !gd_session_is_record(call->session)) { /* a record's times are the report */
+        struct times times = times_of(call);
+        show_times(call, &times);
+    }
     return report ? show_all(call, report, err) : GD_OK;
 }
