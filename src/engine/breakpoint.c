@@ -22,7 +22,9 @@ static void apply_breakpoints(struct gd_debugger *debugger)
 static void free_breakpoint(struct gd_breakpoint *breakpoint)
 {
     gd_selector_destroy(breakpoint->selector);
+    gd_expr_destroy(breakpoint->guard);
     free(breakpoint->where);
+    free(breakpoint->print);
     free(breakpoint);
 }
 
@@ -283,6 +285,10 @@ enum breakpoint_verdict breakpoints_pass(struct gd_session *session, gd_node_id 
         if (!breakpoint || !breakpoint->enabled) {
             continue;
         }
+        if (breakpoint->print) {
+            verdict = verdict == BREAKPOINT_NONE ? BREAKPOINT_IGNORE : verdict;
+            continue;
+        }
         breakpoint->hits++;
         breakpoint->caused = breakpoint->ignore == 0;
         if (breakpoint->ignore) {
@@ -293,6 +299,61 @@ enum breakpoint_verdict breakpoints_pass(struct gd_session *session, gd_node_id 
         }
     }
     return verdict;
+}
+
+/* ---- those that print ------------------------------------------------------------------------ */
+
+bool breakpoints_print(const struct gd_session *session, gd_node_id node)
+{
+    for (const struct session_site *site = site_at(session, node); site;
+         site = next_site(session, site)) {
+        const struct gd_breakpoint *breakpoint =
+            gd_debugger_breakpoint(session->debugger, site->number);
+
+        if (breakpoint && breakpoint->enabled && breakpoint->print) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct gd_breakpoint *gd_session_next_print(struct gd_session *session,
+                                            const struct gd_breakpoint *previous)
+{
+    struct gd_breakpoint *found = NULL;
+
+    for (const struct session_site *site = site_at(session, session->stop.node); site && !found;
+         site = next_site(session, site)) {
+        struct gd_breakpoint *breakpoint = gd_debugger_breakpoint(session->debugger, site->number);
+
+        if (breakpoint && breakpoint->enabled && breakpoint->print &&
+            (!previous || breakpoint->number > previous->number)) {
+            found = breakpoint;
+        }
+    }
+    return found;
+}
+
+bool gd_breakpoint_reached(struct gd_breakpoint *breakpoint)
+{
+    breakpoint->hits++;
+    if (breakpoint->ignore == 0) {
+        return true;
+    }
+    breakpoint->ignore--;
+    return false;
+}
+
+int gd_breakpoint_set_guard(struct gd_breakpoint *breakpoint, const char *guard, struct gd_err *err)
+{
+    struct gd_expr *parsed = NULL;
+    int rc = guard && guard[0] ? gd_expr_parse(guard, &parsed, err) : GD_OK;
+
+    if (rc == GD_OK) {
+        gd_expr_destroy(breakpoint->guard);
+        breakpoint->guard = parsed;
+    }
+    return rc;
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -322,13 +383,17 @@ static int check_names(struct gd_debugger *debugger, const struct gd_selector *s
     return rc == GD_EAMBIGUOUS ? gd_fail(err, rc, "%s", ignored.text) : GD_OK;
 }
 
-int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temporary,
-                      struct gd_breakpoint **ret, struct gd_err *err)
+static int make_breakpoint(struct gd_debugger *debugger, const char *where, const char *print,
+                           struct gd_breakpoint **ret, struct gd_err *err)
 {
-    struct gd_breakpoint **end = &debugger->breakpoints;
     struct gd_breakpoint *breakpoint = calloc(1, sizeof(*breakpoint));
 
-    if (!breakpoint || !(breakpoint->where = strdup(where))) {
+    if (breakpoint) {
+        breakpoint->where = strdup(where);
+        breakpoint->print = print ? strdup(print) : NULL;
+    }
+    if (!breakpoint || !breakpoint->where || (print && !breakpoint->print)) {
+        free(breakpoint ? breakpoint->where : NULL);
         free(breakpoint);
         return gd_fail_nomem(err);
     }
@@ -338,6 +403,15 @@ int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temp
         free_breakpoint(breakpoint);
         return rc;
     }
+    *ret = breakpoint;
+    return GD_OK;
+}
+
+static void add_breakpoint(struct gd_debugger *debugger, struct gd_breakpoint *breakpoint,
+                           bool temporary)
+{
+    struct gd_breakpoint **end = &debugger->breakpoints;
+
     breakpoint->number = debugger->next_breakpoint++;
     breakpoint->enabled = true;
     breakpoint->temporary = temporary;
@@ -345,10 +419,41 @@ int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temp
         end = &(*end)->next;
     }
     *end = breakpoint;
-    if (ret) {
+    apply_breakpoints(debugger);
+}
+
+int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temporary,
+                      struct gd_breakpoint **ret, struct gd_err *err)
+{
+    struct gd_breakpoint *breakpoint = NULL;
+    int rc = make_breakpoint(debugger, where, NULL, &breakpoint, err);
+
+    if (rc == GD_OK) {
+        add_breakpoint(debugger, breakpoint, temporary);
+    }
+    if (rc == GD_OK && ret) {
         *ret = breakpoint;
     }
-    apply_breakpoints(debugger);
+    return rc;
+}
+
+int gd_debugger_dprintf(struct gd_debugger *debugger, const char *where, const char *print,
+                        const char *guard, struct gd_breakpoint **ret, struct gd_err *err)
+{
+    struct gd_breakpoint *breakpoint = NULL;
+    int rc = make_breakpoint(debugger, where, print, &breakpoint, err);
+
+    if (rc == GD_OK) {
+        rc = gd_breakpoint_set_guard(breakpoint, guard, err);
+    }
+    if (rc != GD_OK) {
+        if (breakpoint) {
+            free_breakpoint(breakpoint);
+        }
+        return rc;
+    }
+    add_breakpoint(debugger, breakpoint, false);
+    *ret = breakpoint;
     return GD_OK;
 }
 

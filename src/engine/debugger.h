@@ -26,6 +26,7 @@ enum gd_event_type {
     GD_EV_BREAKPOINTS, /* the list changed; session is NULL */
     GD_EV_RANKS,       /* all ranks of the session's job have stopped: engine/ranks.h */
     GD_EV_EVENT,       /* note: something worth reporting happened in the training */
+    GD_EV_PRINT,       /* held at a node with dprintf: gd_session_printed lets it run on */
 };
 struct gd_note {
     const char *kind; /* "skipped-step", "loss-scale", "graph-changed", "warning", ... */
@@ -80,9 +81,11 @@ struct gd_breakpoint {
     bool enabled;
     bool temporary;
     uint64_t hits;
-    uint64_t ignore; /* passes left to ignore */
-    bool caused;     /* it is why the current session is stopped here */
-    bool warned;     /* warned that a name in it now means several nodes */
+    uint64_t ignore;       /* passes left to ignore */
+    bool caused;           /* it is why the current session is stopped here */
+    char *print;           /* dprintf: what to print, as typed after the place; NULL: it stops */
+    struct gd_expr *guard; /* of a dprintf: print only if it is true; NULL: always */
+    bool warned;           /* warned that a name in it now means several nodes */
     struct gd_breakpoint *next;
 };
 
@@ -138,6 +141,20 @@ int gd_debugger_need_session(struct gd_debugger *debugger, struct gd_session **r
  * ambiguous in the current session; if it becomes so later, the session warns. */
 int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temporary,
                       struct gd_breakpoint **ret, struct gd_err *err);
+/* The same for one that does not stop: at its nodes the session is held, which from outside looks
+ * like running, and GD_EV_PRINT is emitted. Observers that print fetch what they need and call
+ * gd_session_printed once; without any the run continues at once. `print` and `guard` (NULL or "":
+ * none) are copied. GD_EINVAL also for the guard. */
+int gd_debugger_dprintf(struct gd_debugger *debugger, const char *where, const char *print,
+                        const char *guard, struct gd_breakpoint **ret, struct gd_err *err);
+int gd_breakpoint_set_guard(struct gd_breakpoint *breakpoint, const char *guard,
+                            struct gd_err *err);
+/* The next dprintf, after `previous`, that covers the node at which the session is held; NULL: no
+ * more. */
+struct gd_breakpoint *gd_session_next_print(struct gd_session *session,
+                                            const struct gd_breakpoint *previous);
+/* A dprintf was reached and its guard holds: counts it. False: it is to be ignored this time. */
+bool gd_breakpoint_reached(struct gd_breakpoint *breakpoint);
 int gd_debugger_delete_breakpoint(struct gd_debugger *debugger, int number, struct gd_err *err);
 int gd_debugger_enable_breakpoint(struct gd_debugger *debugger, int number, bool enable,
                                   struct gd_err *err);

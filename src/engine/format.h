@@ -58,6 +58,20 @@ void gd_format_histogram(const uint64_t *hist, size_t bins, bool utf8, struct gd
 /* One value as numpy prints a 0-d array of it (shortest digits that read back). */
 int gd_format_scalar(enum gd_dtype dtype, const void *element, struct gd_buf *out);
 
+/*
+ * As MindSpore's Print operator writes a tensor, to the letter (2.10; no newline at the end):
+ *     Tensor(shape=[2, 1], dtype=Int32, value=
+ *     [[1]
+ *      [1]])
+ * Axes longer than 6 are abbreviated, a single axis when it is longer than 1000. A tensor without
+ * axes is its value alone. commas: as Print and print() write it outside of compiled graphs
+ * (PyNative): with commas, and a tensor without axes as Tensor(shape=[], ..., value= 3). A tensor
+ * without elements has an empty value in both (the compiled operator prints a number that is not in
+ * the tensor). GD_EUNSUPPORTED: strings.
+ */
+int gd_format_print(const struct gd_tensor *tensor, bool commas, struct gd_buf *out,
+                    struct gd_err *err);
+
 /* "512 B", "32 KiB", "1.5 GiB" into out; returns out. */
 char *gd_format_bytes(uint64_t bytes, char *out, size_t size);
 

@@ -257,7 +257,7 @@ static bool may_stop(const struct gd_debugger *debugger)
         }
     }
     for (const struct gd_breakpoint *b = debugger->breakpoints; b; b = b->next) {
-        if (b->enabled) {
+        if (b->enabled && !b->print) {
             return true;
         }
     }

@@ -250,6 +250,11 @@ int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref
                      const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
 int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                      void *ctx, struct gd_err *err);
+/* GD_EV_PRINT: hold_print announces an answer to the engine, and printed says that it has come: the
+ * session runs on. Values can be fetched in between, although the session counts as running; a
+ * session that ended meanwhile is left alone. */
+void gd_session_hold_print(struct gd_session *session);
+void gd_session_printed(struct gd_session *session);
 /* Whether gd_session_stats would fetch the whole value and compute its statistics inside a callback
  * of the target. A front end that shows progress fetches the value itself instead, and computes
  * with gd_session_stats_of. */

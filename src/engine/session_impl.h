@@ -40,6 +40,10 @@ struct gd_session_impl {
     /* asked to evaluate again without moving: the next stop passes no breakpoint */
     bool rechecking;
     bool has_deferred;
+    /* held at a node with dprintf: observers that have not printed yet */
+    unsigned printing;
+    int print_verdict; /* enum breakpoint_verdict of that stop */
+    enum gd_stop_reason print_reason;
     struct gd_stop deferred;
     size_t hit_cap;
     struct gd_hash_index hit_index; /* of a record that can go back */
@@ -114,6 +118,8 @@ void keep_previous_grow(struct gd_session *session);
 enum breakpoint_verdict { BREAKPOINT_NONE, BREAKPOINT_STOP, BREAKPOINT_IGNORE };
 /* The run passed `node`: counts that for every breakpoint there. */
 enum breakpoint_verdict breakpoints_pass(struct gd_session *session, gd_node_id node);
+/* Whether an enabled dprintf covers the node. */
+bool breakpoints_print(const struct gd_session *session, gd_node_id node);
 /* Deletes the enabled temporary breakpoints at `node`. */
 void breakpoints_delete_temporary(struct gd_session *session, gd_node_id node);
 

@@ -4,7 +4,7 @@
  * (GD_EV_STOPPED), and the bookkeeping of each: time, steps, cache. Every stop is announced, once,
  * except that
  * - a session that has ended receives nothing more;
- * - at an ignored breakpoint (its condition, its ignore count), the rest of the run is
+ * - at an ignored breakpoint (its condition, its ignore count) or a dprintf, the rest of the run is
  *   resumed (resume_silently), unless the user interrupts or nothing is left of the run;
  * - a rank of a job that moves together is handed to ranks_take_stop: it either continues to the
  *   next boundary (rank.quiet), or ranks_settle announces its stop when all ranks have stopped.
@@ -58,7 +58,8 @@ static bool rest_of_run(const struct gd_session *session, struct gd_run *ret)
         }
         return ret->count > 0;
     }
-    return true;
+    /* at its node, which is also that of an ignored breakpoint */
+    return ret->kind != GD_RUN_TO_NODE || at->node == GD_NO_NODE || at->node != ret->node;
 }
 
 /* Continues without any event. False when that fails: then it is a stop like any other. */
@@ -97,6 +98,10 @@ static void count_stop(struct gd_session *session, enum breakpoint_verdict verdi
         verdict == BREAKPOINT_IGNORE) {
         session->stop.reason = GD_STOP_INTERRUPT;
     }
+    if (verdict == BREAKPOINT_IGNORE && session->stop.reason == GD_STOP_BREAKPOINT &&
+        session->impl->has_run) {
+        session->stop.reason = GD_STOP_NODE; /* the run ended there by itself */
+    }
     session->interrupt_asked = false;
     forget_interrupt(session);
     session->stop.sequence++;
@@ -115,21 +120,61 @@ void session_announce(struct gd_session *session, enum breakpoint_verdict verdic
     }
 }
 
-void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *stop)
+/* Continues silently (true: *next is a stop that came meanwhile, if there is one), or announces the
+ * stop. */
+static bool pass_on(struct gd_session *session, enum breakpoint_verdict verdict,
+                    enum gd_stop_reason reason, struct gd_stop *next)
 {
     struct gd_session_impl *impl = session->impl;
-    struct gd_stop now = *stop;
 
+    if (verdict == BREAKPOINT_IGNORE && reason == GD_STOP_BREAKPOINT && resume_silently(session)) {
+        *next = impl->deferred;
+        return impl->has_deferred && !session_has_ended(session);
+    }
+    if (!session_has_ended(session)) { /* the process may have been lost by resuming it */
+        bool asked = session->interrupt_asked;
+
+        count_stop(session, verdict);
+        if (!ranks_take_stop(session, verdict, asked)) {
+            session_announce(session, verdict);
+        }
+    }
+    return false;
+}
+
+/* Lets observers print what a dprintf asks for. True: the last of them continues with
+ * gd_session_printed. */
+static bool hold_for_print(struct gd_session *session, enum breakpoint_verdict verdict,
+                           enum gd_stop_reason reason)
+{
+    struct gd_session_impl *impl = session->impl;
+
+    if (!breakpoints_print(session, session->stop.node)) {
+        return false;
+    }
+    impl->print_verdict = (int)verdict;
+    impl->print_reason = reason;
+    impl->printing = 1; /* this function's own, so that an answer at once is not the last one */
+    session->state = GD_RUNNING;
+    session_emit(session, GD_EV_PRINT, NULL, NULL);
     if (session_has_ended(session)) {
-        return;
+        impl->printing = 0;
+        return true;
     }
-    if (impl->resuming) { /* the target answered inside resume: the loop below continues with it */
-        impl->deferred = *stop;
-        impl->has_deferred = true;
-        return;
+    if (--impl->printing > 0) {
+        return true;
     }
-    for (;;) {
-        enum breakpoint_verdict verdict = BREAKPOINT_NONE;
+    session->state = GD_STOPPED;
+    return false;
+}
+
+static void take_stop(struct gd_session *session, struct gd_stop now)
+{
+    struct gd_session_impl *impl = session->impl;
+    enum breakpoint_verdict verdict;
+
+    do {
+        verdict = BREAKPOINT_NONE;
         bool at_node = now.reason == GD_STOP_BREAKPOINT || now.reason == GD_STOP_NODE ||
                        now.reason == GD_STOP_HIT;
 
@@ -137,23 +182,44 @@ void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *sto
         if (at_node && !impl->rechecking) {
             verdict = breakpoints_pass(session, session->stop.node);
         }
+        bool prints = at_node && !impl->rechecking;
         impl->rechecking = false;
-        if (verdict == BREAKPOINT_IGNORE && now.reason == GD_STOP_BREAKPOINT &&
-            resume_silently(session)) {
-            if (!impl->has_deferred || session_has_ended(session)) {
-                return;
-            }
-            now = impl->deferred;
-            continue;
+        if (prints && hold_for_print(session, verdict, now.reason)) {
+            return;
         }
-        if (!session_has_ended(session)) { /* the process may have been lost by resuming it */
-            bool asked = session->interrupt_asked;
+    } while (pass_on(session, verdict, now.reason, &now));
+}
 
-            count_stop(session, verdict);
-            if (!ranks_take_stop(session, verdict, asked)) {
-                session_announce(session, verdict);
-            }
-        }
+void gd_session_hold_print(struct gd_session *session)
+{
+    session->impl->printing++;
+}
+
+void gd_session_printed(struct gd_session *session)
+{
+    struct gd_session_impl *impl = session->impl;
+    struct gd_stop next;
+
+    if (impl->printing == 0 || --impl->printing > 0 || session_has_ended(session)) {
         return;
     }
+    session->state = GD_STOPPED;
+    if (pass_on(session, (enum breakpoint_verdict)impl->print_verdict, impl->print_reason, &next)) {
+        take_stop(session, next);
+    }
+}
+
+void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *stop)
+{
+    struct gd_session_impl *impl = session->impl;
+
+    if (session_has_ended(session)) {
+        return;
+    }
+    if (impl->resuming) { /* the target answered inside resume: take_stop continues with it */
+        impl->deferred = *stop;
+        impl->has_deferred = true;
+        return;
+    }
+    take_stop(session, *stop);
 }

@@ -40,12 +40,15 @@ static int need_stop(const struct gd_target *target, const char *what, struct gd
     return need_live(target, what, err);
 }
 
-/* Like need_stop; but an ended session that still has a target is a record, which can be read. */
+/* Like need_stop; but a session that is held for a dprintf has values, and an ended session that
+ * still has a target is a record, which can be read. */
 static int need_values(const struct gd_target *target, const char *what, struct gd_err *err)
 {
-    bool record = target->session && target->session->state == GD_FINISHED;
+    const struct gd_session *session = target->session;
+    bool record = session && session->state == GD_FINISHED;
+    bool held = session && session->state == GD_RUNNING && session->impl->printing > 0;
 
-    return record ? GD_OK : need_stop(target, what, err);
+    return record || held ? GD_OK : need_stop(target, what, err);
 }
 
 /* For what a target may lack (`lacks` says what) and needs a live process for (`what`). */

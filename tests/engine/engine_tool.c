@@ -7,6 +7,7 @@
  *     slice DIMS SLICE                    view of int32 elements: DIMS, strides, offset
  *     take DTYPE DIMS SLICE HEX           the elements it selects, copied, in hexadecimal
  *     print DTYPE DIMS OPTIONS SLICE HEX  precision,threshold,edge,width,suppress,all,LETTER
+ *     mindspore DTYPE DIMS COMMAS SLICE HEX   as MindSpore's Print writes it
  *     npy DTYPE DIMS                      the header in hexadecimal
  *     stats DTYPE DIMS SLICE HEX [HEX]    the record, one name=value a line; against the second
  *     hist DTYPE DIMS LO HI BINS HEX      the counts
@@ -186,6 +187,26 @@ static int do_print(char *line, struct gd_err *err)
     return rc;
 }
 
+static int do_mindspore(char *line, struct gd_err *err)
+{
+    const char *dtype = next_word(&line), *dims = next_word(&line);
+    const char *commas = next_word(&line), *slice = next_word(&line);
+    struct gd_buf out = GD_BUF_INIT(TEXT_MAX);
+    struct gd_tensor *tensor;
+    int rc = parse_tensor(dtype, dims, slice, line, &tensor, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    rc = gd_format_print(tensor, strcmp(commas, "1") == 0, &out, err);
+    if (rc == GD_OK) {
+        printf("%s\n", gd_buf_text(&out));
+    }
+    gd_buf_deinit(&out);
+    gd_tensor_unref(tensor);
+    return rc;
+}
+
 static int do_npy(char *line, struct gd_err *err)
 {
     enum gd_dtype dtype = gd_dtype_from_name(next_word(&line));
@@ -313,8 +334,8 @@ static int do_line(char *line, struct gd_err *err)
 }
 
 static const struct tool_command commands[] = {
-    {"slice", do_slice}, {"take", do_take}, {"print", do_print}, {"npy", do_npy},
-    {"stats", do_stats}, {"hist", do_hist}, {"line", do_line},
+    {"slice", do_slice}, {"take", do_take},   {"print", do_print}, {"mindspore", do_mindspore},
+    {"npy", do_npy},     {"stats", do_stats}, {"hist", do_hist},   {"line", do_line},
 };
 
 int main(void)

@@ -22,6 +22,7 @@ extern const struct command cmd_rank;
 extern const struct command cmd_session;
 extern const struct command cmd_break;
 extern const struct command cmd_tbreak;
+extern const struct command cmd_dprintf;
 extern const struct command cmd_delete;
 extern const struct command cmd_enable;
 extern const struct command cmd_disable;
@@ -124,6 +125,7 @@ const struct command *const command_table[] = {
     &cmd_session,
     &cmd_break,
     &cmd_tbreak,
+    &cmd_dprintf,
     &cmd_delete,
     &cmd_enable,
     &cmd_disable,

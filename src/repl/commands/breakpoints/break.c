@@ -65,7 +65,9 @@ void breakpoint_record(struct command_call *call, cJSON *object, const struct gd
 
     out_set(object, OUT_INT("number", at->number), OUT_TEXT("where", at->where),
             OUT_BOOL("temporary", at->temporary), OUT_BOOL("enabled", at->enabled),
-            OUT_INT("hits", at->hits), OUT_INT("ignore", at->ignore), OUT_INT("nodes", count));
+            OUT_INT("hits", at->hits), OUT_INT("ignore", at->ignore), OUT_INT("nodes", count),
+            OUT_IF(at->print, OUT_TEXT("print", at->print)),
+            OUT_IF(at->guard, OUT_TEXT("condition", gd_expr_text(at->guard))));
     const struct repl_lines *body = repl_commands_of(call->repl, at->number);
     cJSON *lines = out_list(object, "commands");
     for (size_t i = 0; body && i < body->count; i++) {

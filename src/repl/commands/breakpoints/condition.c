@@ -1,7 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: condition */
+#include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/core/watch_args.h"
 #include "repl/values/watch.h"
+
+/* Of a dprintf. */
+static int guard_print(struct command_call *call, struct gd_breakpoint *at, const char *guard,
+                       struct gd_err *err)
+{
+    guard = watch_args_unquote(call->arena, guard);
+    int rc = guard ? gd_breakpoint_set_guard(at, guard, err) : gd_fail_nomem(err);
+
+    if (rc == GD_OK) {
+        out_printf(call->out,
+                   guard[0] ? "Dprintf %d prints only if %s.\n" : "Dprintf %d: guard removed.%s\n",
+                   at->number, out_safe(call, guard));
+        breakpoint_record(call, out_record(call->out, "breakpoint"), at);
+    }
+    return rc;
+}
 
 static int run_condition(struct command_call *call, struct gd_err *err)
 {
@@ -13,7 +30,11 @@ static int run_condition(struct command_call *call, struct gd_err *err)
         return gd_fail(err, GD_EUSAGE, "condition: specify a watchpoint number");
     }
     int rc = watch_number(call, word, &number, err);
-    if (rc == GD_OK && gd_debugger_breakpoint(call->debugger, number)) {
+    struct gd_breakpoint *at = rc == GD_OK ? gd_debugger_breakpoint(call->debugger, number) : NULL;
+    if (at && at->print) {
+        return guard_print(call, at, guard, err);
+    }
+    if (at) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "%d is a breakpoint: use \"break NODE if EXPR\" for a conditional one",
                        number);
@@ -44,7 +65,7 @@ const struct command cmd_condition = {
     .aliases = "cond",
     .group = "breakpoints",
     .usage = "condition N [EXPR]",
-    .summary = "Set a watchpoint's guard: an expression that must also be true",
+    .summary = "Set the guard of a watchpoint or dprintf: an expression that must also be true",
     .help = "The expression is written as after \"if\" in watch. Without one, remove the guard.",
     .examples = "condition 2 step > 100\n"
                 "condition 2 'loss < 4 && max > 10'\n"

@@ -30,10 +30,13 @@ static int run_ignore(struct command_call *call, struct gd_err *err)
         }
         watch_record(call, out_record(call->out, "watchpoint"), watch);
     }
-    const char *noun = at ? "Breakpoint" : watch_noun(watch);
+    bool prints = at && at->print;
+    const char *noun = prints ? "Dprintf" : at ? "Breakpoint" : watch_noun(watch);
     if (count == 0) {
         out_printf(call->out, "%s %d %s the next time.\n", noun, range.first,
-                   watch && watch->action == GD_WATCH_TRACE ? "reports" : "stops");
+                   prints                                     ? "prints"
+                   : watch && watch->action == GD_WATCH_TRACE ? "reports"
+                                                              : "stops");
     } else {
         out_printf(call->out, "%s %d will be passed %s.\n", noun, range.first,
                    inspect_plural(call, (uint64_t)count, "more time"));

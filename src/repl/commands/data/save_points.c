@@ -37,11 +37,17 @@ static void add_details(struct command_call *call, int number, uint64_t ignore, 
 static void add_breakpoint(struct command_call *call, const struct gd_breakpoint *at,
                            struct gd_buf *out)
 {
-    gd_buf_puts(out, at->temporary ? "tbreak " : "break ");
-    if (strpbrk(at->where, " \t\"'\\>&()[]#")) {
+    gd_buf_puts(out, at->print ? "dprintf " : at->temporary ? "tbreak " : "break ");
+    if (strpbrk(at->where, " \t\"'\\>&()[]#,")) {
         gd_buf_put_quoted(out, at->where);
     } else {
         gd_buf_puts(out, at->where);
+    }
+    if (at->print && at->print[0]) {
+        gd_buf_printf(out, ",%s", at->print);
+    }
+    if (at->guard) {
+        gd_buf_printf(out, " if %s", gd_expr_text(at->guard));
     }
     gd_buf_putc(out, '\n');
     add_details(call, at->number, at->ignore, at->enabled, out);

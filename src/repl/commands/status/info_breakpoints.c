@@ -12,8 +12,10 @@ static void show_breakpoint(struct command_call *call, const struct gd_breakpoin
 
     breakpoint_record(call, object, at);
     out_say(call->out, object,
-            "{number:-3}  breakpoint  {disp:-4}  {enb:-3}  {place}\n"
+            "{number:-3}  {kind:-10}  {disp:-4}  {enb:-3}  {place}\n"
+            "[        print {print}\n][        print only if {condition}\n]"
             "[        already hit {hits|time}\n][        ignore next {ignore|hit}\n]",
+            OUT_TEXT("kind", at->print ? "dprintf" : "breakpoint"),
             OUT_TEXT("disp", at->temporary ? "del" : "keep"),
             OUT_TEXT("enb", at->enabled ? "y" : "n"),
             OUT_TEXT("place", breakpoint_place(call, at)));

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Commands: dprintf */
+#include "repl/commands/breakpoints/dprintf.h"
+
+#include "repl/commands/breakpoints/breakpoints.h"
+#include "repl/commands/breakpoints/dprintf_text.h"
+#include "repl/core/repl_impl.h"
+#include "repl/core/watch_args.h"
+#include "repl/values/nodes.h"
+
+static int run_dprintf(struct command_call *call, struct gd_err *err)
+{
+    const char *where, *print, *guard;
+    struct dprintf_text text;
+    struct gd_breakpoint *at = NULL;
+    int rc = dprintf_split(call->arena, call->line, &where, &print, &guard, err);
+
+    where = rc == GD_OK ? watch_args_unquote(call->arena, where) : NULL;
+    if (rc == GD_OK && !where) {
+        rc = gd_fail_nomem(err);
+    }
+    if (rc == GD_OK && where[0] == '\0') {
+        rc = gd_fail(err, GD_EUSAGE, "dprintf: name a node or a selector");
+    }
+    rc = rc != GD_OK ? rc : dprintf_parse(call->arena, print, &text, err);
+    rc = rc != GD_OK ? rc : nodes_must_run_any(call, where, err);
+    rc = rc != GD_OK ? rc : dprintf_watch_events(call->repl, err);
+    rc = rc != GD_OK ? rc : gd_debugger_dprintf(call->debugger, where, print, guard, &at, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    out_printf(call->out, "Dprintf %d at %s\n", at->number, breakpoint_place(call, at));
+    breakpoint_record(call, out_record(call->out, "breakpoint"), at);
+    return GD_OK;
+}
+
+const struct command cmd_dprintf = {
+    .name = "dprintf",
+    .group = "breakpoints",
+    .usage = "dprintf NODE|SELECTOR[,\"FORMAT\"][,ARG]... [if EXPR]",
+    .summary = "Print text and tensors whenever a node has run, without stopping",
+    .help =
+        "FORMAT is that of C's printf, with one argument for each conversion. %s prints a tensor\n"
+        "as MindSpore's Print does; %g and %d take numbers, also of a tensor with one element.\n"
+        "Without FORMAT, or with a string that has no conversion, each string, number and tensor\n"
+        "is printed on lines of its own, as Print does. Without an argument, it is the node's\n"
+        "output. An argument is\n"
+        "\n"
+        "  NODE[:SLOT][SLICE]  a tensor, as for print; \".\" is the node that has run\n"
+        "  in0[SLICE]          its first input, as far as known; in1 the second, ...\n"
+        "  mean(TENSOR)        a statistic of a tensor: mean, std, min, max, norm, nan, ...\n"
+        "  mean                that of the node's output\n"
+        "  loss, lr, step      a metric; prev(loss) is that of the previous step\n"
+        "  \"TEXT\", 1.5         a string, a number\n"
+        "\n"
+        "The training waits until the values are read. \"if\", condition, ignore, enable, disable\n"
+        "and delete work as for a breakpoint. A name that does not exist yet is looked up when "
+        "the\n"
+        "node has run.",
+    .examples = "dprintf conv1,\"step %d: mean %g, loss %g\\n\",step,mean,loss\n"
+                "dprintf conv1,\"weight and output:\",conv1.weight[0, :2],.\n"
+                "dprintf type:softmax if max > 0.99",
+    .args = {ARG_SELECTOR},
+    .flags = CMD_RAW,
+    .run = run_dprintf,
+};
