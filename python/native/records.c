@@ -21,6 +21,7 @@ static const struct {
                           [AGENT_SHARDS] = "shards",
                           [AGENT_DETAIL] = "detail",
                           [AGENT_OVERFLOW] = "overflow",
+                          [AGENT_ALLOCATIONS] = "allocations",
                           [AGENT_STEPS] = "steps",
                           [AGENT_LIVE] = "live",
                           [AGENT_TIMING] = "timing",

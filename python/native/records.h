@@ -34,6 +34,7 @@ enum native_agent_field {
     AGENT_SHARDS,
     AGENT_DETAIL,
     AGENT_OVERFLOW,
+    AGENT_ALLOCATIONS,
     AGENT_STEPS,
     AGENT_LIVE,
     AGENT_TIMING,

@@ -1,2 +1,3 @@
 step
 info memory
+catch oom

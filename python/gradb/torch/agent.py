@@ -17,8 +17,9 @@ import torch
 
 from .. import _lib, happenings, native
 from . import (  # some only to register their commands
-    aten, backward, clearing, digest, exceptions, live, modules, ops, optim, overflow_store, rates, regions, saving,
-    source_text, training, values, warning_lines)
+    allocations, aten, backward, clearing, digest, exceptions, live, memory, modules, oom, ops, optim, overflow_store,
+    rates, regions, saving, source_text, storages, training, values, warning_lines)
+from ..memory import Growth
 from .evaluation import Evaluation
 from .events import Events
 from .guard import apart, contained
@@ -48,6 +49,8 @@ class Agent(native.base("Agent")):
         self.shards = False     # there may be operators that shard the model
         self.detail = None      # an aten.Detail while ATen calls are nodes
         self.overflow = None    # an overflow_checker.Checker while overflows are looked for
+        self.allocations = None  # an allocations.Allocations while allocations are observed
+        self.growth = Growth()
         self.live = live.Live()
         self.source = Source(self)
         self._pid = os.getpid()
@@ -77,6 +80,7 @@ class Agent(native.base("Agent")):
         self.optimizers = optim.Optimizers(self)
         self.rates = rates.Rates(self)
         self.exceptions = exceptions.Exceptions(self)
+        self.ooms = oom.Ooms(self)
         self.warnings = warning_lines.Warnings()
         self.native = _native_context(self)
         self._can_hand_over = self.native is not None and bool(native.address(library, "gradb_on_armed"))
@@ -108,6 +112,7 @@ class Agent(native.base("Agent")):
 
     def install(self):
         """Installs the hooks that are cheap."""
+        storages.install()
         self.regions.install()
         self.modules.install()
         self._backward.install()
@@ -202,13 +207,16 @@ class Agent(native.base("Agent")):
         connected = self.library.gradb_is_connected(self.handle)
         if not connected:
             self._recorded = False
+            self.observe_allocations(False)
             self.overflows.disarm()
         self._records = connected and not self._recorded
         looks = bool(connected and (self._records or self.words.armed != 0 or self.timing.on
-                                   or self.overflow is not None
+                                   or self.overflow is not None or self.allocations is not None
                                    or self.source.kept.needs_operators() or self.exceptions.mode == "all"))
         self.reporter.begin_step(self.steps.step, looks)
         self.set_watching(looks)
+        if self.allocations is not None:
+            self.allocations.step_begins(self.steps.step)
         if self.native is not None and not looks:
             self._go_idle(bool(connected))
 
@@ -344,10 +352,28 @@ class Agent(native.base("Agent")):
         if self.watching and not self.regions.closed:
             if self.detail is not None and not self.in_backward:
                 undo.append(self.detail.begin())
+            if self.allocations is not None:
+                end = self.allocations.begin("backward")
+                if end is not None:
+                    undo.append(end)
             again = ops.again(self._mode)
             if again is not None:
                 undo.append(again)
         return undo
+
+    def observe_allocations(self, on):
+        """Begins or ends observing allocations, from the next step on."""
+        if on and self.allocations is None:
+            self.allocations = allocations.Allocations(self)
+            with self.own_moment(), values.outside_training():
+                self.allocations.step_begins(self.steps.step, whole=False)
+        elif not on and self.allocations is not None:
+            observed, self.allocations = self.allocations, None
+            observed.close()
+
+    def running_pass(self):
+        """The backward.PassNode that runs; None: unknown."""
+        return self._backward.running()
 
     def backward_depth(self):
         """How many backward passes are running, one inside another."""
@@ -365,7 +391,7 @@ class Agent(native.base("Agent")):
     def watch_if_asked(self):
         """Begins to watch in mid-step when the debugger wants reports of nodes. Returns whether operators are watched.
         Called wherever the training passes: at each module, backward pass, optimizer and batch."""
-        asked = self.words.armed or self.overflow is not None
+        asked = self.words.armed or self.overflow is not None or self.allocations is not None
         if asked and not self.watching_now and not self.dead and self.is_training_thread() \
                 and not self.regions.are_closed():
             self.set_watching(True)

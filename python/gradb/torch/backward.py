@@ -152,6 +152,12 @@ class PassNode(native.base("PassNode", _Fields)):
         self.name = name if count == 1 else "%s_%d" % (name, count - 1)
 
 
+def _incoming(own):
+    if own.incoming is None:
+        _link(own.nodes)
+    return own.incoming
+
+
 def _link(nodes):
     """Fills in `incoming` of all nodes."""
     for own in nodes.values():
@@ -226,6 +232,7 @@ class Backward(native.base("Backward")):
         self._registrar = None
         self.depth = 0
         self.took = 0.0  # seconds of the last pass
+        self.nodes = None  # grad_fn -> PassNode, of the innermost pass that is watched
 
     def install(self):
         """Wraps the engine."""
@@ -249,6 +256,17 @@ class Backward(native.base("Backward")):
         if self._registrar is not None and vars(torch.autograd.Function).get(_REGISTER) is self._registrar:
             delattr(torch.autograd.Function, _REGISTER)
         self._registrar = None
+
+    def running(self):
+        """The PassNode that runs; None: unknown."""
+        if self.nodes is None:
+            return None
+        current = getattr(torch._C, "_current_autograd_node", None)
+        if current is not None:  # before 2.1 PyTorch does not say it
+            return self.nodes.get(current())
+        ready = [own for grad_fn, own in self.nodes.items() if own.node is None and own.variable is None
+                 and all(before.node is not None for before, _ in _incoming(own))]
+        return ready[0] if len(ready) == 1 else None
 
     def is_of_another_thread(self):
         """Whether the next pass is not the training's. A pass inside one of the training's may run on a device's
@@ -275,11 +293,13 @@ class Backward(native.base("Backward")):
         self.depth += 1
         agent.in_backward = True
         outer, agent.into_leaves = agent.into_leaves, accumulates
+        around, self.nodes = self.nodes, nodes
         began = agent.timing.now()
 
         def finish():
             self.took = agent.timing.now() - began
             agent.into_leaves = outer
+            self.nodes = around
             self.ended(accumulates, handles, nodes, undo)
         return finish
 

@@ -86,8 +86,12 @@ class Events(native.base("Events")):
 
     def has_passes(self):
         """Whether there was a backward pass since an optimizer stepped."""
+        return self.passes() > 0
+
+    def passes(self):
+        """How many backward passes of this step have begun."""
         self._catch_up()
-        return self._passes > 0
+        return self._passes
 
     # ---- reporting ----
 

@@ -24,7 +24,7 @@ class Exceptions(exceptions.Exceptions):
             place, called = stack.raised_at(traceback)
             with agent.own_moment():
                 node, args, kwargs = self._node_at(place, called, traceback, error)
-                agent.reporter.failures.died(error, node, stack.words(place), args, kwargs)
+                agent.reporter.failures.died(error, node, place, args, kwargs)
 
     def _node_at(self, place, called, traceback, error):
         """(node, args, kwargs) of the operator that raised, as far as its line, the running module, PyTorch's functions

@@ -4,7 +4,7 @@ values can still be seen."""
 import re
 
 from .. import _lib
-from . import bad_index, ops, stack
+from . import bad_index, oom, ops, stack
 from .guard import guarded
 
 _OWN_WORD = "__gradb_told__"
@@ -28,7 +28,7 @@ class Failures:
     def operator_raised(self, operator, args, kwargs, error):
         """An operator has raised into the user's code: stops the run there."""
         agent = self.agent
-        if getattr(error, _OWN_WORD, False) or not agent.connected() or agent.exceptions.mode == "off":
+        if getattr(error, _OWN_WORD, False) or not self._stops_at(error):
             return
         if type(error).__module__ == "torch.utils.checkpoint":  # this is how a recomputation ends early
             return
@@ -49,27 +49,49 @@ class Failures:
             self.raised = Raised(node, agent.steps.step, describe(error), operator.name, args, kwargs or {},
                                  self.graph.producer)
             self.reporter.flush()
+            if agent.ooms.failed(error, operator.name, args, kwargs, None if agent.in_backward else node,
+                                 stack.shown(stack.frames(3))):
+                self._stop(error, agent.ooms.words(), node)
+                return
             self._stop(error, "%s raised %s%s" % (node.name, describe(error), _elsewhere(node, stack.frames(3))), node)
 
     @guarded
     def backward_raised(self, error):
         """A backward pass has raised into the user's code."""
-        if (not getattr(error, _OWN_WORD, False) and self.agent.connected()
-                and self.agent.exceptions.mode != "off"):
+        if not getattr(error, _OWN_WORD, False) and self._stops_at(error):
             with self.agent.own_moment():
                 self.reporter.flush()
+                if self.agent.ooms.failed(error):
+                    self._stop(error, self.agent.ooms.words(), self.agent.ooms.last.node)
+                    return
                 place = stack.raised_at(error.__traceback__)[0] or stack.shown(stack.frames(2))
                 self._stop(error, "backward raised %s%s" % (self._overwritten(error) or describe(error),
                                                             stack.words(place)))
 
-    def died(self, error, node, where, args, kwargs):
-        """The program is about to end by an exception, see exceptions.py. args, kwargs: those of the operator `node`.
-        """
+    @guarded
+    def update_raised(self, error):
+        """An allocation of an optimizer's has failed."""
+        agent = self.agent
+        if not getattr(error, _OWN_WORD, False) and agent.connected() and agent.ooms.failed(error):
+            self._stop(error, agent.ooms.words(), agent.ooms.last.node)
+
+    def _stops_at(self, error):
+        agent = self.agent
+        if agent.exceptions.mode == "off" and not (agent.allocations is not None and oom.is_oom(error)):
+            return False
+        return agent.connected()
+
+    def died(self, error, node, place, args, kwargs):
+        """The program is about to end by an exception, see exceptions.py. place: where it was raised; args, kwargs:
+        those of the operator `node`."""
+        where = stack.words(place)
         if node is not None:
             step = self.agent.steps.step
             self.agent.live.ran_as(node.id, step, ())
             self.raised = Raised(node, step, describe(error), node.operator, args, kwargs, self.graph.producer)
         self.reporter.flush()
+        name = node.operator if node is not None else ""
+        self.agent.ooms.failed(error, name, args, kwargs, node, place)
         self._stop(error, "the script ends with %s%s" % (describe(error), where), node)
 
     def knows(self, error):

@@ -106,6 +106,7 @@ class Graph(native.base("Graph")):
         self._last = None    # (set of nodes, number) of the step that was watched last
         self.novel = -1      # the last step with a new operator, whose outputs others may read
         self.grown = False   # nodes were added since the last publishing
+        self.makers = {}     # type of a grad_fn -> forward nodes whose results have one
         self.bare = {}       # id(tensor) -> weak reference: x.data of a tensor that needs a gradient, in this step
         self.leaked = 0      # the last step in which memory was handed out, so that writes may go unnoticed
 

@@ -74,6 +74,11 @@ class Modules:
         found = {name: reference() for name, reference in self._roots.items()}
         return {name: module for name, module in found.items() if module is not None}
 
+    def all(self):
+        """(path, module) of all known modules that exist."""
+        return [(known.path, module) for known, module in [(known, known.ref()) for known in self._known.values()]
+                if module is not None]
+
     def install(self):
         """Wraps nn.Module.__call__."""
         original = torch.nn.Module.__call__
@@ -124,6 +129,8 @@ class Modules:
             before = local.path
             try:
                 local.path = self._enter(module, before, begins)
+                if agent.allocations is not None and begins:
+                    agent.allocations.network_reads(args, kwargs)
             except Exception:  # a missing name must not stop the module
                 local.path = before
             try:

@@ -188,6 +188,8 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
         try:
             if agent.detail is not None:
                 result = agent.detail.run(func, args, kwargs or {})
+            elif agent.allocations is not None:
+                result = agent.allocations.run(func, args, kwargs or {})
             else:
                 result = _call(sys._getframe(1), func, args, kwargs or {})
         except Exception as error:

@@ -30,6 +30,7 @@ class Optimizers:
         self._wrapped = []     # (class, original, wrapper), where PyTorch has no hooks
         self._replaced = []    # (name, original, wrapper), of Optimizer
         self._told = {}        # id(parameter) -> _Told
+        self._end = None       # ends the observation of allocations in a step
         self._names = {}       # name -> weak reference
         self._copies = weakref.WeakSet()  # optimizers that were copied or unpickled
 
@@ -150,14 +151,29 @@ class Optimizers:
         steps.optimizer_begins(optimizer)
         if self.agent.dead:
             return None
+        self._observe(optimizer)
         if len(args) > 1 and callable(args[1]):
             return (args[0], steps.closure(args[1])) + tuple(args[2:]), kwargs
         if kwargs and callable(kwargs.get("closure")):
             return args, dict(kwargs, closure=steps.closure(kwargs["closure"]))
         return None
 
+    def _observe(self, optimizer):
+        """Observes the allocations of an optimizer."""
+        self.observed_to_end()
+        if self.agent.allocations is not None and self.agent.watching and self.agent.is_training_thread():
+            self._end = self.agent.allocations.begin("optimizer", "optimizer/" + self.name_of(optimizer))
+
+    def observed_to_end(self):
+        """Ends that: the optimizer has stepped, or has raised into the program, which continued."""
+        end, self._end = self._end, None
+        if end is not None:
+            end()
+
     def after(self, optimizer, _args, _kwargs):
         """The hook after a step."""
+        if self._end is not None:
+            self.observed_to_end()
         if regions.is_compiling():
             self.agent.regions.stepped = optimizer  # compiled code may do nothing else here
             return

@@ -107,7 +107,8 @@ class Reporter(native.base("Reporter")):
         nothing was done."""
         agent, graph, steps, local = self.agent, self.graph, self.agent.steps, self.agent.modules.local
         if (not steps.forward or steps.running or agent.in_backward or agent.detail is not None
-                or agent.overflow is not None or agent.scaler.stepping is not None or not getattr(local, "path", "")):
+                or agent.overflow is not None or agent.allocations is not None or agent.scaler.stepping is not None
+                or not getattr(local, "path", "")):
             return False
         node = graph.known_of(local.path, name, local.site)
         if node is None:
@@ -174,6 +175,8 @@ class Reporter(native.base("Reporter")):
             records = (note(outputs[0], node, 0),)
         else:
             records = tuple(note(tensor, node, slot) for slot, tensor in enumerate(outputs))
+        if self.agent.allocations is not None:
+            self.agent.allocations.belongs(node)
         if node.id == 0:  # nobody has used its result yet
             return
         for tensor in outputs:
@@ -408,6 +411,8 @@ class Reporter(native.base("Reporter")):
             mark = own.mark
             attrs = [("forward", mark.node.name)] if mark is not None and mark.node is not None else []
             attrs += values.notes(grad_inputs, self.agent.live.scale)
+            if own.marked and mark.node is not None:
+                graph.makers.setdefault(own.type, set()).add(mark.node)
             inputs = own.inputs()
             if self.agent.into_leaves and not own.incoming:  # autograd.grad() inside a loss does not count
                 attrs.append(("begins", "backward()"))
@@ -418,6 +423,8 @@ class Reporter(native.base("Reporter")):
         if node.id == 0:
             return
         own.node = node
+        if self.agent.allocations is not None:
+            self.agent.allocations.belongs(node)
         self.joins(own, node)
         if self.agent.detail is not None:
             self._tell_detail(node)

@@ -368,6 +368,7 @@ class Steps(native.base("Steps")):
         """An optimizer's step that did not end has raised into the program, which continued."""
         if self.running and not self._in_closure:
             self.running = []
+            self.agent.optimizers.observed_to_end()
             self.agent.resume()
             self.agent.timing.turn(timing.GAP)
 

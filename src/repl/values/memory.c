@@ -133,7 +133,7 @@ static void show_peak(struct command_call *call, const cJSON *record)
     if (peak) {
         out_say(call->out, peak,
                 "[Peak[ within step {step}]: {bytes:bytes}[, at {name}][ ({where})][, {phase}]\n]"
-                "[{!bytes}Peak: unknown: {note}\n][{?bytes}{note}\n]");
+                "[Peak: unknown: {note}\n]");
     }
 }
 

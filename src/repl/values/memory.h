@@ -10,6 +10,13 @@
  * is initialised here, whatever is returned. */
 int memory_ask(struct command_call *call, struct gd_memory *ret, struct gd_err *err);
 
+/* From the graph: without a training process that can count. GD_ENODATA. */
+int memory_guess(struct command_call *call, struct gd_memory *report, struct gd_err *err);
+
+/* Rows without a source line get that of the operator that reads or makes the node; modules that of
+ * their largest node. */
+void memory_place(struct command_call *call, struct gd_memory *report);
+
 /* From the reply of the process's command "memory-report". GD_EPROTO. */
 int memory_read(const cJSON *reply, struct gd_memory *report, struct gd_err *err);
 

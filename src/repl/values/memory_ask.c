@@ -6,14 +6,17 @@
 #include <unistd.h>
 
 #include "engine/memory/memory_graph.h"
+#include "repl/values/inspect.h"
 #include "repl/values/memory.h"
+#include "repl/values/stacks.h"
 
 #define REPORT_COMMAND "memory-report" /* of the training process */
 
 static int ask_process(struct command_call *call, struct gd_memory *ret, struct gd_err *err)
 {
     const char *text = NULL;
-    int rc = repl_command(call, REPORT_COMMAND, "", GD_NO_NODE, &text, err);
+    const char *args = call->session->stop.at_step_end ? "end" : "";
+    int rc = repl_command(call, REPORT_COMMAND, args, GD_NO_NODE, &text, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -65,11 +68,61 @@ static void read_process(const struct gd_session *session, struct gd_memory *ret
     ret->machine_free = kib_line("/proc/meminfo", "MemAvailable:");
 }
 
+int memory_guess(struct command_call *call, struct gd_memory *report, struct gd_err *err)
+{
+    struct gd_graph_counts counts;
+    gd_graph_counts(call->session->graph, &counts);
+    if (counts.nodes == 0) {
+        return gd_fail(err, GD_ENODATA,
+                       "the memory is unknown: the training process has sent no graph");
+    }
+    report->step = call->session->stop.step;
+    read_process(call->session, report);
+    return gd_memory_of_graph(report, call->session->graph) == GD_OK ? GD_OK : gd_fail_nomem(err);
+}
+
+/* ---- source lines ---------------------------------------------------------------------------- */
+
+static const char *line_of(struct command_call *call, const char *name)
+{
+    struct gd_graph *graph = call->session->graph;
+    gd_node_id node = gd_graph_lookup(graph, name, strlen(name));
+    if (node == GD_NO_NODE) {
+        return "";
+    }
+    const struct gd_frame *place = gd_graph_place(graph, stack_node(call, node, false));
+    if (!place || place->file[0] == '\0') {
+        return "";
+    }
+    const char *slash = strrchr(place->file, '/');
+    return inspect_printf(call, "%s:%u", slash ? slash + 1 : place->file, place->line);
+}
+
+void memory_place(struct command_call *call, struct gd_memory *report)
+{
+    for (size_t i = 0; i < report->node_count; i++) {
+        struct gd_memory_row *row = &report->nodes[i];
+        if (row->where[0] == '\0') {
+            row->where = gd_memory_text(report, line_of(call, row->name));
+        }
+    }
+    for (size_t i = 0; i < report->module_count; i++) {
+        struct gd_memory_row *row = &report->modules[i];
+        size_t len = strlen(row->name);
+        for (size_t k = 0; k < report->node_count && row->where[0] == '\0'; k++) {
+            const struct gd_memory_row *node = &report->nodes[k];
+            if (node->where[0] != '\0' && node->kind == row->kind &&
+                strncmp(node->name, row->name, len) == 0 && node->name[len] == '/') {
+                row->where = node->where;
+            }
+        }
+    }
+}
+
 int memory_ask(struct command_call *call, struct gd_memory *ret, struct gd_err *err)
 {
     const struct gd_session *session = call->session;
     struct gd_target *target = session->target;
-    struct gd_graph_counts counts;
     gd_memory_init(ret);
     if (target && target->ops->memory) {
         int rc = target->ops->memory(target, ret, err);
@@ -80,16 +133,12 @@ int memory_ask(struct command_call *call, struct gd_memory *ret, struct gd_err *
     }
     if (target && gd_session_is_live(session) && target->capabilities & GD_CAN_COMMAND) {
         int rc = ask_process(call, ret, err);
+        if (rc == GD_OK) {
+            memory_place(call, ret);
+        }
         if (rc != GD_EUNSUPPORTED) {
             return rc;
         }
     }
-    gd_graph_counts(session->graph, &counts);
-    if (counts.nodes == 0) {
-        return gd_fail(err, GD_ENODATA,
-                       "the memory is unknown: the training process has sent no graph");
-    }
-    ret->step = session->stop.step;
-    read_process(session, ret);
-    return gd_memory_of_graph(ret, session->graph) == GD_OK ? GD_OK : gd_fail_nomem(err);
+    return memory_guess(call, ret, err);
 }

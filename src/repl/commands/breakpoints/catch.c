@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/ranks.h"
+#include "repl/commands/breakpoints/oom.h"
 #include "repl/commands/breakpoints/overflow.h"
 #include "repl/core/everyone.h"
 #include "repl/core/watch_args.h"
@@ -21,6 +22,7 @@ struct event {
 /* Events that are not conditions: the training process detects them. */
 #define OVERFLOW  "overflow"
 #define EXCEPTION "exception"
+#define OOM       "oom"
 
 static const struct event events[] = {{GD_DIVERGENCE, NULL, "divergent > 0"}, /* see ranks.h */
                                       {"lr", NULL, "lr != prev(lr)"},
@@ -180,6 +182,9 @@ static int run_catch(struct command_call *call, struct gd_err *err)
     if (strcmp(sub->name, EXCEPTION) == 0) {
         return catch_exception(call, err);
     }
+    if (strcmp(sub->name, OOM) == 0) {
+        return catch_oom(call, err);
+    }
     return set_catchpoint(call, event_of(sub->name), temporary, err);
 }
 
@@ -252,6 +257,18 @@ static const struct command catch_subs[] = {
      .examples = "catch exception\n"
                  "catch exception off",
      .args = {ARG_WORD},
+     .run = run_catch},
+    {.name = OOM,
+     .usage = "catch oom [off]",
+     .summary = "Stop where an allocation fails, before the exception reaches the program",
+     .help =
+         "Operators and allocations are observed from the next step on, in forward, backward and\n"
+         "optimizer, so \"why\" can say what was asked for, what holds the rest, and what would\n"
+         "fit, and \"info memory\" knows the peak within a step. Observing takes time; \"catch\n"
+         "oom off\" ends it. A C program stops where it calls gradb_raised().",
+     .examples = "catch oom\n"
+                 "catch oom off",
+     .args = {ARG_CHOICE},
      .run = run_catch},
     {.name = NULL},
 };

@@ -6,6 +6,7 @@
 
 #include "engine/why/why.h"
 #include "repl/commands/breakpoints/breakpoints.h"
+#include "repl/commands/breakpoints/oom.h"
 #include "repl/commands/breakpoints/why_question.h"
 #include "repl/core/await.h"
 #include "repl/core/repl_impl.h"
@@ -209,8 +210,12 @@ static int run_why(struct command_call *call, struct gd_err *err)
 {
     struct why_question q = {.node = GD_NO_NODE};
     struct why_answer *answer = NULL;
-    bool all = inspect_take_flag(call, "-a");
-    int rc = why_question_parse(call, &q, err);
+    bool all = inspect_take_flag(call, "-a"), done = false;
+    int rc = call->argc == 0 ? why_oom(call, &done, err) : GD_OK;
+    if (rc != GD_OK || done) {
+        return rc;
+    }
+    rc = why_question_parse(call, &q, err);
     rc = rc != GD_OK ? rc : why_ask_facts(call, q.node, &q.facts, err);
     if (rc == GD_OK && q.scalar) { /* the most recent one */
         gd_node_id made = gd_why_loss(call->session->graph, &q.facts);
@@ -252,6 +257,10 @@ const struct command cmd_why = {
         "For a weight that does not change, say why it is not trained; for an operator that\n"
         "failed, show its inputs (PyTorch). For the loss, say whether it grew over the steps\n"
         "and which parameters receive no gradient.\n"
+        "\n"
+        "After an allocation that failed (\"catch oom\"): what was asked for, what holds the "
+        "rest,\n"
+        "and the batch that would fit by the peaks of earlier steps.\n"
         "\n"
         "Each line has a verdict: BAD, ok, or ? when the value is unknown: not computed yet in\n"
         "this step, not kept, or nothing to compare it with. -a shows every node that was\n"

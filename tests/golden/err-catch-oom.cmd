@@ -1,0 +1,1 @@
+catch oom sideways
