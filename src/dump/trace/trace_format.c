@@ -53,7 +53,9 @@ static int find_places(const struct gd_dump_format *format, const struct gd_list
                                      .rule = "*.trace.json, or JSON with \"traceEvents\"",
                                      .files = 1};
 
-        if (!listing->entry[i].is_directory && wants_file(listing, i)) {
+        if (!listing->entry[i].is_directory && wants_file(listing, i) &&
+            (listing->entry[i].parent == GD_NO_ENTRY ||
+             !gd_is_profile_place(listing, listing->entry[i].parent))) {
             rc = gd_findings_add(findings, &finding, err);
         }
     }
@@ -72,7 +74,7 @@ static void worker_of(const char *path, char *out, size_t size)
     snprintf(out, size, "%.*s", dot ? (int)(dot - name) : (int)strlen(name), name);
 }
 
-static int note_cut(struct gd_catalog *catalog, const char *path, uint64_t cut, struct gd_err *err)
+int trace_note_cut(struct gd_catalog *catalog, const char *path, uint64_t cut, struct gd_err *err)
 {
     char text[160];
 
@@ -109,7 +111,7 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
     if (rc == GD_OK && run.spans.world_size > 0) {
         gd_catalog_peer(catalog)->world_size = (int)run.spans.world_size;
     }
-    return rc != GD_OK || !cut ? rc : note_cut(catalog, path, cut, err);
+    return rc != GD_OK || !cut ? rc : trace_note_cut(catalog, path, cut, err);
 }
 
 const struct gd_dump_format gd_trace_format = {

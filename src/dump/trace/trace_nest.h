@@ -43,7 +43,7 @@ struct trace_step {
     int64_t number, start, end;
 };
 
-enum trace_steps_by { TRACE_BY_MARKS, TRACE_BY_OPTIMIZER, TRACE_BY_WHOLE };
+enum trace_steps_by { TRACE_BY_MARKS, TRACE_BY_TABLE, TRACE_BY_OPTIMIZER, TRACE_BY_WHOLE };
 
 struct trace_run { /* one trace, analysed; {0} is empty */
     struct trace_spans spans;
@@ -58,6 +58,8 @@ struct trace_run { /* one trace, analysed; {0} is empty */
     struct trace_step *step;
     size_t steps, step_cap;
     enum trace_steps_by steps_by;
+    struct gd_time_step *told; /* of steps, as a table says */
+    size_t tolds, told_cap;
     int64_t start, end;
     bool has[GD_TIMES]; /* the trace has this part somewhere */
     bool has_communication;
@@ -110,6 +112,8 @@ int trace_communication(const struct trace_run *run, struct gd_time_step *steps,
 
 /* ---- trace_report.c -------------------------------------------------------------------------- */
 
+/* Says that a file is truncated at that byte. */
+int trace_note_cut(struct gd_catalog *catalog, const char *path, uint64_t cut, struct gd_err *err);
 /* Adds nodes, steps, times and facts to the catalog, and frees what is no longer needed. */
 int trace_fill(struct trace_run *run, struct gd_catalog *catalog, struct gd_err *err);
 

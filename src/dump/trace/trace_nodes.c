@@ -17,6 +17,7 @@ void trace_run_deinit(struct trace_run *run)
     free(run->frame);
     free(run->phase);
     free(run->step);
+    free(run->told);
     gd_hash_index_deinit(&run->by_node);
     gd_hash_index_deinit(&run->by_op);
     *run = (struct trace_run){.nodes = 0};

@@ -35,10 +35,17 @@ static bool is_full_name(const char *name)
     return number && number[3] && number[3 + strspn(number + 3, "0123456789")] == '\0';
 }
 
-static const char *type_of(const char *name, char *out, size_t size)
+static const char *type_of(const struct fill *fill, const char *name, uint32_t args, char *out,
+                           size_t size)
 {
     const char *base = gd_base_name(name);
+    size_t len;
+    const char *type = trace_arg(&fill->run->spans, args, TRACE_OP_TYPE, &len);
 
+    if (len > 0) {
+        snprintf(out, size, "%.*s", (int)len, type);
+        return out;
+    }
     if (!is_full_name(name)) {
         return name;
     }
@@ -90,12 +97,13 @@ static int add_node(struct fill *fill, struct trace_node *node, struct gd_err *e
     const char *types_text = trace_arg(&fill->run->spans, node->args, TRACE_TYPES, &types);
     char shapes[512], kinds[512];
     struct gd_attr attr[3];
-    struct gd_node_desc desc = {.name = gd_buf_text(&fill->name),
-                                .type = type_of(text_of(fill, node->name), type, sizeof(type)),
-                                .frames = frames,
-                                .frame_count = node->frames,
-                                .attrs = attr,
-                                .order = GD_NO_ORDER};
+    struct gd_node_desc desc = {
+        .name = gd_buf_text(&fill->name),
+        .type = type_of(fill, text_of(fill, node->name), node->args, type, sizeof(type)),
+        .frames = frames,
+        .frame_count = node->frames,
+        .attrs = attr,
+        .order = GD_NO_ORDER};
 
     for (uint32_t i = 0; i < node->frames; i++) {
         fill_frame(fill, fill->run->frame[node->first_frame + i], &frames[i], files[i],
@@ -322,7 +330,7 @@ static int push_op(struct fill *fill, struct trace_op *op, int64_t step, struct 
     char type[256];
     const char *name = text_of(fill, node->name);
     struct gd_time_record record = {
-        .type = type_of(name, type, sizeof(type)),
+        .type = type_of(fill, name, op->args, type, sizeof(type)),
         .name = node->id == GD_NO_NODE ? name : gd_graph_name(fill->graph, node->id),
         .module = text_of(fill, node->module),
         .place = text_of(fill, node->place),
@@ -387,9 +395,34 @@ static int push_all_ops(struct fill *fill, struct gd_err *err)
     return rc != GD_OK ? rc : push_ops(fill, touched, count, current, err);
 }
 
+static int push_step(struct fill *fill, const struct gd_time_step *step, struct gd_err *err)
+{
+    int rc = gd_catalog_add_step(fill->catalog, step->step, err);
+
+    if (rc == GD_OK) {
+        gd_time_add_step(fill->report, step);
+    }
+    return rc;
+}
+
+/* What a table says about a step, beside its parts in the trace. */
+static void join_told(struct gd_time_step *step, struct gd_time_step *told)
+{
+    double total = told->part[GD_TIME_TOTAL];
+
+    if (total >= 0) {
+        step->part[GD_TIME_TOTAL] = total;
+        step->part[GD_TIME_REST] = -1; /* of another total */
+    }
+    step->communication = told->communication >= 0 ? told->communication : step->communication;
+    step->exposed = told->exposed >= 0 ? told->exposed : step->exposed;
+    told->timed = false; /* done */
+}
+
 static int push_steps(struct fill *fill, struct gd_err *err)
 {
     const struct trace_run *run = fill->run;
+    bool unknown = run->steps_by == TRACE_BY_WHOLE;
     GD_CLEANUP(gd_cleanup_free)
     struct gd_time_step *steps = calloc(run->steps + 1, sizeof(*steps));
     int rc = steps ? GD_OK : gd_fail_nomem(err);
@@ -400,13 +433,21 @@ static int push_steps(struct fill *fill, struct gd_err *err)
         trace_step_parts(run, i, &steps[i]);
     }
     rc = rc != GD_OK ? rc : trace_communication(run, steps, err);
-    for (size_t i = 0; rc == GD_OK && i < run->steps; i++) {
-        rc = gd_catalog_add_step(fill->catalog, run->step[i].number, err);
-        if (rc == GD_OK && run->steps_by != TRACE_BY_WHOLE) {
-            gd_time_add_step(fill->report, &steps[i]);
+    for (size_t i = 0, at = 0; rc == GD_OK && !unknown && i < run->steps; i++) {
+        for (size_t k = 0; k < run->tolds; k++, at = (at + 1) % run->tolds) {
+            if (run->told[at].step == steps[i].step) {
+                join_told(&steps[i], &run->told[at]);
+                break;
+            }
         }
+        rc = push_step(fill, &steps[i], err);
     }
-    return rc;
+    for (size_t i = 0; rc == GD_OK && i < run->tolds; i++) {
+        rc = run->told[i].timed ? push_step(fill, &run->told[i], err) : GD_OK;
+    }
+    return rc != GD_OK || !unknown || run->tolds > 0 || run->steps == 0
+               ? rc
+               : gd_catalog_add_step(fill->catalog, run->step[0].number, err);
 }
 
 /* A number that the trace has over time belongs to the step in which it was written. */
@@ -436,13 +477,16 @@ static int add_facts(struct fill *fill, struct gd_err *err)
 {
     static const char *const by[] = {
         "marked by the profiler",
+        "numbered by kernel_details.csv, each from its first to its last kernel",
         "each ends with Optimizer.step: the trace has no marks of the profiler",
         "unknown: the trace has neither marks of the profiler nor an optimizer's step; what it "
         "contains counts as step 1"};
     const struct trace_run *run = fill->run;
     struct gd_peer *peer = gd_catalog_peer(fill->catalog);
     char text[128];
-    int rc = gd_catalog_add_fact(fill->catalog, "steps of the trace", by[run->steps_by], err);
+    int rc = run->spans.count == 0
+                 ? GD_OK
+                 : gd_catalog_add_fact(fill->catalog, "steps of the trace", by[run->steps_by], err);
 
     snprintf(text, sizeof(text), "%zu events, %.6g s", run->spans.count,
              (double)(run->end - run->start) / 1e9);

@@ -99,7 +99,8 @@ const char *trace_arg(const struct trace_spans *spans, uint32_t args, enum trace
     for (int i = 0; i < (int)which; i++) {
         const char *end = strchr(at, SEPARATOR);
         if (!end) {
-            break;
+            *size = 0;
+            return "";
         }
         at = end + 1;
     }
@@ -228,7 +229,7 @@ static enum trace_kind kind_of(const struct trace_event *event)
 }
 
 /* Of an event without a category: by the name of its process, as MindSpore and CANN give them. */
-static enum trace_kind kind_by_process(const char *label)
+static enum trace_kind kind_by_process(const char *label, const char *name)
 {
     static const struct kind_name names[] = {
         {"Scope Layer", TRACE_LEFT_OUT},        {"Overlap Analysis", TRACE_LEFT_OUT},
@@ -238,6 +239,9 @@ static enum trace_kind kind_by_process(const char *label)
     };
     enum trace_kind kind = find_kind(names, sizeof(names) / sizeof(names[0]), label);
 
+    if (kind == TRACE_COMMUNICATION && !gd_starts_with(name, "hcom_")) {
+        return TRACE_LEFT_OUT; /* a part of a collective */
+    }
     return kind == TRACE_UNKNOWN ? TRACE_OP : kind;
 }
 
@@ -420,7 +424,7 @@ void trace_spans_sort(struct trace_spans *spans)
         if (span->kind == TRACE_UNKNOWN) {
             const char *label = spans->text[process_label(spans, span->lane)];
 
-            span->kind = (uint8_t)kind_by_process(label);
+            span->kind = (uint8_t)kind_by_process(label, spans->text[span->name]);
             span->flags |= strcmp(label, "CPU OP") == 0 ? TRACE_FLAT : 0;
         }
         if (span->kind != TRACE_LEFT_OUT) {

@@ -35,7 +35,7 @@ enum { TRACE_BACKWARD = 1, TRACE_FLAT = 2, TRACE_BEGUN = 4 };
 struct trace_span {
     int64_t start, duration; /* nanoseconds */
     int64_t self;            /* of that, not in the operators inside */
-    uint32_t name, args;     /* texts; args: dims, types, stack and modules, see trace_arg */
+    uint32_t name, args;     /* texts; args: see trace_arg */
     uint32_t external, sequence;
     uint32_t op;    /* trace_nest.h; TRACE_NONE: none */
     uint32_t order; /* in the file */
@@ -80,7 +80,7 @@ void trace_spans_deinit(struct trace_spans *spans);
 /* The number of a text. GD_ELIMIT, GD_ENOMEM. */
 int trace_text(struct trace_spans *spans, const char *text, size_t size, uint32_t *ret,
                struct gd_err *err);
-enum trace_arg { TRACE_DIMS, TRACE_TYPES, TRACE_STACK, TRACE_MODULES };
+enum trace_arg { TRACE_DIMS, TRACE_TYPES, TRACE_STACK, TRACE_MODULES, TRACE_OP_TYPE };
 /* A part of args; not NUL-terminated. */
 const char *trace_arg(const struct trace_spans *spans, uint32_t args, enum trace_arg which,
                       size_t *size);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The output directory of MindSpore's and torch_npu's profilers (ASCEND_PROFILER_OUTPUT), table by
+ * table. Columns are found by their names, for versions have different ones.
+ */
+#ifndef GD_DUMP_PROFILE_TABLES_H
+#define GD_DUMP_PROFILE_TABLES_H
+
+#include "dump/trace/trace_nest.h"
+
+struct profile {
+    const struct gd_listing *listing;
+    uint32_t entry; /* the directory with the tables */
+    uint32_t above; /* the one that contains it; GD_NO_ENTRY: not listed */
+    struct trace_run run;
+    struct gd_catalog *catalog;
+    bool has_kernels, has_operators, has_runtime, has_collectives;
+};
+
+/* ---- before the trace is analysed ------------------------------------------------------------ */
+
+/* Kernels, each with its type, shapes and step; they replace those of the trace. */
+int profile_read_kernels(struct profile *profile, struct gd_err *err);
+/* Collectives, if neither the trace nor the kernels have some. */
+int profile_read_communication(struct profile *profile, struct gd_err *err);
+/* What MindSpore says about its operators on a CPU: the shapes of their inputs. */
+int profile_read_shapes(struct profile *profile, struct gd_err *err);
+/* The time of each step and what of it was computation and communication. */
+int profile_read_steps(struct profile *profile, struct gd_err *err);
+
+/* ---- afterwards: the catalog and its report are filled --------------------------------------- */
+
+/* Totals of operators and calls of which the trace has no single ones. */
+int profile_add_totals(struct profile *profile, struct gd_err *err);
+/* The data pipeline, links between devices. */
+int profile_add_facts(struct profile *profile, struct gd_err *err);
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* Calls fn for each row; a file that is not there has none. */
+struct profile_row;
+typedef int (*profile_row_fn)(struct profile *profile, const struct profile_row *row, void *ctx,
+                              struct gd_err *err);
+int profile_each_row(struct profile *profile, uint32_t directory, const char *name,
+                     profile_row_fn fn, void *ctx, struct gd_err *err);
+const char *profile_cell(const struct profile_row *row, const char *column); /* "": none */
+/* Seconds of a cell in microseconds; negative: none. */
+double profile_seconds(const struct profile_row *row, const char *column);
+/* "profiler_info_3.json": 3; negative: no such file. */
+int64_t profile_number_of(const struct gd_listing *listing, uint32_t directory, const char *before,
+                          const char *after);
+
+#endif
