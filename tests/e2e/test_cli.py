@@ -179,12 +179,15 @@ class Batch(unittest.TestCase):
 
     def test_a_command_without_arguments_takes_none(self):
         """`kill 2` must not end process 1."""
-        for command in ("kill 2", "detach 2", "checkpoint here.pt", "interrupt 1", "recheck 1", "info target 2"):
+        for command in ("detach 2", "interrupt 1", "recheck 1", "info target 2"):
             done = gradb("--batch", "-ex", "set on-error continue", "-ex", command, "-ex", "step 2",
                          *trainer("--steps", "9"))
             word = command.rpartition(" ")[0]
             self.assertIn(f"error: {word} takes no argument (usage: {word})", done.stderr)
             self.assertIn("end of step 2", done.stdout)
+        done = gradb("--batch", "-ex", "set on-error continue", "-ex", "kill 2", "-ex", "step 2", *trainer("--steps", "9"))
+        self.assertIn("error: kill: expected nothing, or \"training\"", done.stderr)
+        self.assertIn("end of step 2", done.stdout)
 
     def test_interrupted_is_130(self):
         with harness.Gradb("--batch", "-nx", "-ex", "continue",

@@ -65,6 +65,26 @@ for index in range(first, 6):
         scheduler.step()
 print("digest", hashlib.sha256(b"".join(p.asnumpy().tobytes() for p in net.trainable_params())).hexdigest())
 """
+MODEL = """
+import sys
+import numpy as np
+import mindspore as ms
+from mindspore import nn
+mode = sys.argv[1]
+ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
+ms.set_seed(1)
+net = nn.Dense(4, 2)
+optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+rows = np.random.RandomState(0)
+held = [(rows.randn(16, 4).astype("f4"), rows.randn(16, 2).astype("f4")) for _ in range(4)]
+data = ms.dataset.GeneratorDataset(held, ["x", "y"], shuffle=False)
+class Steps(ms.Callback):
+    def on_train_step_end(self, context):
+        told = context.original_args()
+        print("loss", told.cur_step_num, float(told.net_outputs.asnumpy()), flush=True)
+ms.Model(net, nn.MSELoss(), optimizer).train(5, data, callbacks=[Steps()], dataset_sink_mode=False)
+print("the script goes on")
+"""
 # What sets the rates of each kind of optimizer as "set" does, and what gradb says.
 SETS = {
     "plain": (["set lr = lr / 2"], ["lr of Momentum: 0.1 -> 0.05\n"]),
@@ -114,6 +134,24 @@ class Actions(minds.Case):
                 done, said = self.after(["graph", kind], "step 2", command, "continue")
                 self.assertEqual(done.returncode, 1, said)
                 self.assertTrue(done.stderr.startswith(message), done.stderr)
+
+    def test_the_training_ends_early_and_the_script_goes_on(self):
+        (self.folder / "model.py").write_text(MODEL)
+        for mode in ("pynative", "graph"):
+            with self.subTest(mode=mode):
+                done = self.gradb(["model.py", mode], "step 3", f"table {mode}.csv loss", "step 3", f"table {mode}.csv loss",
+                                  "kill training")
+                said = done.stdout + done.log
+                self.assertEqual((done.returncode, done.stderr), (0, ""), said)
+                losses = re.findall(r"(?m)^loss (\d+) (\S+)$", said)
+                self.assertEqual([step for step, _ in losses], list("123456"), said)
+                self.assertIn("The training ends at epoch 2, step 6, loss %.6g: run_context.request_stop(), the script "
+                              "continues after it\n" % float(losses[-1][1]), said)
+                self.assertTrue(said.endswith("the script goes on\n"), said)
+                rows = [row.split(",") for row in (self.folder / (mode + ".csv")).read_text().splitlines()]
+                self.assertEqual(rows[0], ["step", "epoch", "batch", "elapsed", "loss"])
+                self.assertEqual([(row[:3], float(row[4])) for row in rows[1:]], [
+                    (["3", "1", "3"], float(losses[2][1])), (["6", "2", "2"], float(losses[5][1]))])
 
     def test_resumed_training_ends_with_the_same_weights(self):
         for mode in ("pynative", "graph"):

@@ -94,8 +94,30 @@ WRONG = (
     ("checkpoint a.pt keep=0", "0 is out of range: 1 to 1000000"),
     ("checkpoint /nowhere/a.pt", "/nowhere is not a directory of the training's host"),
     ("checkpoint .", " is a directory"),
+    ("table a.txt", "table: a.txt does not end in .csv, .tsv or .jsonl"),
+    ("table", "table: specify a file"),
+    ("table a.csv max(cur)", "max(cur): only metrics can be used here, not statistics of a tensor"),
+    ("table a.csv 'loss +'", "a statistic or a number is missing at the end"),
+    ("table /nowhere/a.csv", "table: cannot write /nowhere/a.csv: No such file or directory"),
+    ("table other.csv loss", "table: other.csv has other columns: choose another file, or remove it"),
+    ("table other.csv", "table: other.csv has other columns: choose another file, or remove it"),
+    ("kill softly", "kill: expected nothing, or \"training\""),
     ("checkpoint train.py", "train.py exists and is not a checkpoint of this run: replace it with checkpoint -f"),
 )
+
+
+ENDS = """
+import torch
+net = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+try:
+    for step in range(50):
+        optimizer.zero_grad()
+        net(torch.ones(3, 2)).sum().backward()
+        optimizer.step()
+except KeyboardInterrupt as error:
+    print("saved after", step + 1, error)
+"""
 
 
 @torches.both
@@ -172,6 +194,7 @@ class Actions(torches.Folder):
 
     def test_what_is_wrong_is_said_and_changes_nothing(self):
         bare = self.bare("lambda")
+        (self.folder / "other.csv").write_text("a,b\n1,2\n")
         with harness.Gradb(command=("run", "--", *torches.warm(self.python), self.write("train.py", TRAIN), "lambda"),
                            env=torches.environment(), cwd=self.folder) as gradb:
             gradb.expect("Stopped before the first step")
@@ -197,6 +220,25 @@ class Actions(torches.Folder):
             self.assertRegex(done.stdout, r"\[rank %d\] checkpoint of step 1: \S*/all\.rank%d\.pt \(" % (rank, rank))
             self.assertTrue((self.folder / ("all.rank%d.pt" % rank)).exists())
             self.assertEqual(done.stdout.count("rank %d rate 0.125\n" % rank), 3, done.stdout)
+
+    def test_a_table_has_the_losses(self):
+        (self.folder / "other.csv").write_text("a,b\n1,2\n")
+        said = self.done([self.write("train.py", TRAIN), "none"], "step", "table all.csv", "step", "table all.csv",
+                         "table some.jsonl loss \"lr * 2\"", "table some.tsv nope", "kill")
+        head, *rows = (self.folder / "all.csv").read_text().splitlines()
+        self.assertEqual(head, "step,epoch,batch,elapsed,lr,lr_1,loss")
+        self.assertEqual([row.split(",")[0] for row in rows], ["1", "2"])
+        for row in rows:
+            self.assertIn("loss = %.6g\n" % float(row.split(",")[-1]), said)
+        row = json.loads((self.folder / "some.jsonl").read_text())
+        self.assertEqual((row["step"], row["loss"], row["lr * 2"]), (2, float(rows[1].split(",")[-1]), 0.2))
+        self.assertRegex((self.folder / "some.tsv").read_text(), "\\Astep\tepoch\tbatch\telapsed\tnope\n2\t.*\t\n\\Z")
+        self.assertEqual((self.folder / "other.csv").read_text(), "a,b\n1,2\n")
+
+    def test_the_training_ends_early_and_the_script_goes_on(self):
+        said = self.done([self.write("ends.py", ENDS)], "step 3", "info events", "kill training")
+        self.assertRegex(said, r"(?m)^The training ends at step 3, loss \S+: KeyboardInterrupt, which the script can catch$")
+        self.assertIn("saved after 3 the debugger ended the training\n", said)
 
     def test_records(self):
         said = harness.run_gradb("-nx", "--json", "--batch", "--listen", "127.0.0.1:0",

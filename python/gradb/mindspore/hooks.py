@@ -9,6 +9,7 @@ import inspect
 import os
 import sys
 import threading
+import weakref
 
 import mindspore
 from mindspore import context, nn
@@ -285,6 +286,11 @@ class _Epochs(mindspore.Callback):
         told = run_context.original_args()
         batches = max(1, int(getattr(told, "batch_num", 1) or 1))
         self._agent.steps.place = (int(told.cur_epoch_num), (int(told.cur_step_num) - 1) % batches + 1)
+        self._agent.steps.run_context = weakref.ref(run_context)
+
+    def on_train_end(self, run_context):
+        """Called by MindSpore."""
+        self._agent.steps.run_context = None
 
     def on_eval_begin(self, run_context):
         """Called by MindSpore."""

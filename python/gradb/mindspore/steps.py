@@ -9,7 +9,7 @@ import weakref
 from mindspore import nn
 
 from .. import _lib
-from . import checkpoint, hooks, rates, values
+from . import checkpoint, commands, hooks, rates, values
 from .guard import guarded
 
 
@@ -25,6 +25,7 @@ class Steps:
         self.agent = agent
         self.step = 1
         self.place = None
+        self.run_context = None  # weak reference, while Model.train runs
         self.evaluating = False
         self.phase = _lib.NO_PHASE
         self._begun = False
@@ -309,3 +310,15 @@ def _take_gradients(agent, optimizer, gradients):
     for parameter, gradient in zip(optimizer.parameters, gradients):
         if gradient is not None:
             held[id(parameter)] = gradient
+
+
+def _end_training(agent, _args, _node):
+    """Ends the training as a callback of the script would, where that is possible."""
+    context = agent.steps.run_context() if agent.steps.run_context is not None else None
+    if context is None:
+        return {"how": "KeyboardInterrupt"}  # raised when the debugger ends the training
+    context.request_stop()
+    return {"how": "request_stop"}
+
+
+commands.register("end-training", _end_training, "end Model.train after this step (the command kill training)")

@@ -424,3 +424,10 @@ def _step_of(agent, args, _node):
 
 
 commands.register("step-of", _step_of, "the optimizer whose steps are the steps of the training", "[NAME]")
+
+
+def _end_training(_agent, _args, _node):
+    return {"how": "KeyboardInterrupt"}  # raised when the debugger ends the training: PyTorch has nothing gentler
+
+
+commands.register("end-training", _end_training, "how the command kill training ends the training")

@@ -45,6 +45,7 @@ extern const struct command cmd_info;
 extern const struct command cmd_open;
 extern const struct command cmd_dump;
 extern const struct command cmd_check_config;
+extern const struct command cmd_table;
 extern const struct command cmd_convert;
 extern const struct command cmd_scan;
 extern const struct command cmd_merge;
@@ -147,6 +148,7 @@ const struct command *const command_table[] = {
     &cmd_info,
     &cmd_open,
     &cmd_dump,
+    &cmd_table,
     &cmd_check_config,
     &cmd_convert,
     &cmd_scan,

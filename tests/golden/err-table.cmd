@@ -1,0 +1,3 @@
+# The ending chooses the format.
+step
+table run.txt loss
