@@ -36,6 +36,7 @@ for name in "$@"; do
         ;;
     dump)
         python3 "$(dirname "$0")/bench_open.py" "$build/bench/bench_open" || printf 'open failed\n' >&2
+        python3 "$(dirname "$0")/bench_snapshot.py" "$build/src/gradb" || printf 'open.snapshot failed\n' >&2
         python3 "$(dirname "$0")/bench_compare.py" "$build/src/gradb" || printf 'compare failed\n' >&2
         python3 "$(dirname "$0")/bench_scan.py" "$build/src/gradb" || printf 'scan failed\n' >&2
         ;;

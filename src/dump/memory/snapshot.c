@@ -340,7 +340,8 @@ static int add_items(struct snap_machine *m, unsigned kind, struct snap_value *t
     if (kind == GD_PICKLE_DICT) {
         rc = count % 2 ? snap_fail(m, "a key without a value")
                        : snap_dict_add(m, target, m->stack + at, count / 2);
-        return rc != GD_OK ? rc : settle_top(m);
+        m->complete = true;
+        return rc;
     }
     if (kind == GD_PICKLE_SET) {
         drop_values(m, at, count);
@@ -488,7 +489,6 @@ static int get_memo(struct snap_machine *m, uint64_t key)
 {
     uint64_t packed = key < m->memo_count ? m->memo[key] : HOLE;
     struct snap_value value = {.kind = (uint8_t)(packed >> 60), .id = (uint32_t)packed};
-    int rc;
 
     if (value.kind == SNAP_IS_HOLE) {
         return snap_fail(m, "memo entry %llu does not exist", (unsigned long long)key);
@@ -497,14 +497,23 @@ static int get_memo(struct snap_machine *m, uint64_t key)
         value.id = (uint32_t)(packed >> 32) & 0x0fffffff;
         value.integer = (uint32_t)packed;
     }
-    rc = push_again(m, value);
-    return rc != GD_OK || value.kind != SNAP_IS_FRAME ? rc : settle_top(m);
+    m->complete = value.kind == SNAP_IS_FRAME;
+    return push_again(m, value);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* Python's pickler numbers a container before its items are written, PyTorch's own after that. */
 static int run_token(struct snap_machine *m, const struct pickle_token *token)
 {
+    if (m->complete && token->op != PICKLE_MEMO_PUT && token->op != PICKLE_MEMOIZE) {
+        int rc = settle_top(m);
+
+        m->complete = false;
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
     m->top = m->depth;
     switch (token->op) {
     case PICKLE_NOTHING: return GD_OK;

@@ -287,6 +287,8 @@ struct snap_machine {
     uint32_t marks;
     size_t mark_cap;
 
+    bool complete; /* the top is, but may still get a memo entry */
+
     uint64_t *memo; /* packed values */
     uint64_t memo_count;
     size_t memo_cap;

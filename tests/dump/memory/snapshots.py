@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Opening snapshots in tests, and the numbers of a snapshot computed once more, the slow way."""
 import collections
+import itertools
 import json
 import pickle
+import struct
 import unittest
 
 import harness
@@ -51,6 +53,50 @@ def sums(held):
         found[name, where][0] += size
         found[name, where][1] += 1
     return {key: tuple(value) for key, value in found.items()}
+
+
+class Jit:
+    """Writes as torch::jit::Pickler does, which torch::cuda::_memory_snapshot_pickled() uses: protocol 2, one MARK for
+    all items of a container, even of an empty one, which gets its number after its items."""
+
+    def __init__(self):
+        self.out, self.known, self.count = bytearray(b"\x80\x02"), {}, 0
+
+    def number(self, key):
+        """Numbers what was just written."""
+        self.known[key] = self.count
+        self.out += b"q" + bytes([self.count]) if self.count < 256 else b"r" + struct.pack("<I", self.count)
+        self.count += 1
+
+    def value(self, value):
+        """Any value of a snapshot."""
+        key = value if isinstance(value, str) else id(value)
+        if isinstance(value, (str, list, dict)) and key in self.known:
+            number = self.known[key]
+            self.out += b"h" + bytes([number]) if number < 256 else b"j" + struct.pack("<I", number)
+        elif isinstance(value, str):
+            self.out += b"X" + struct.pack("<I", len(value)) + value.encode()
+            self.number(key)
+        elif isinstance(value, (list, dict, tuple)):
+            self.out += {list: b"](", dict: b"}(", tuple: b"("}[type(value)]
+            for item in itertools.chain(*value.items()) if isinstance(value, dict) else value:
+                self.value(item)
+            self.out += {list: b"e", dict: b"u", tuple: b"t"}[type(value)]
+            if not isinstance(value, tuple):
+                self.number(key)
+        elif isinstance(value, bool):
+            self.out += b"\x88" if value else b"\x89"
+        elif isinstance(value, float):
+            self.out += b"G" + struct.pack(">d", value)
+        elif 0 <= value < 256:
+            self.out += b"K" + bytes([value])
+        else:
+            self.out += b"\x8a\x08" + struct.pack("<q", value)
+
+    def dumps(self, value):
+        """The whole pickle."""
+        self.value(value)
+        return bytes(self.out + b".")
 
 
 class Snapshots(unittest.TestCase):

@@ -128,6 +128,28 @@ class Reports(snapshots.Snapshots):
         self.assertEqual(self.rows(oom["nodes"]), snapshots.sums(before))
         self.assertEqual(oom["held"], sum(size for size, _ in before.values()))
 
+    def test_why(self):
+        device = Device()
+        train(device, 5, leak=3 << 20)
+        quiet = self.run_on(self.put(snapshot(device)), "why")
+        self.assertEqual(quiet.returncode, 1)
+        self.assertIn("memory did not run out in this snapshot", quiet.stdout + quiet.stderr)
+        device.oom(30 << 20, 1 << 20, "activations")
+        path = self.put(snapshot(device))
+        done = self.run_on(path, "why")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"(?s)Out of memory on device 0: 30 MiB asked for by forward "
+                         r"\(/home/me/train.py:31\), 1 MiB free on the device.*remember  /home/me/train.py:50.*"
+                         r"in pieces, none of them large enough.*"
+                         r"Grows by 3 MiB each step: remember \(/home/me/train.py:50\), 4 blocks")
+        why, = harness.records(self.run_on(path, "why", json=True), "oom")
+        row, = why["memory"]["devices"]
+        self.assertEqual(why["memory"]["oom"]["unheld"], row["reserved"] - row["requested"])
+
+    def test_why_elsewhere(self):
+        done = self.run_on(self.put({"a": 1.5}, "values.pkl"), "why")
+        self.assertNotIn("snapshot", done.stdout + done.stderr)
+
     def test_old_snapshots(self):
         device = Device()
         train(device, 5, leak=5000)
@@ -148,6 +170,16 @@ class Reports(snapshots.Snapshots):
         found = {"device_traces": found.pop("device_traces"), **found}
         self.assertEqual(self.report(self.put(found, protocol=5)), expected)
         self.assertEqual(self.report(self.put(pickletools.optimize(pickle.dumps(found, protocol=4)))), expected)
+
+    def test_written_by_cpp(self):
+        device = Device()
+        train(device, 5, leak=5000)
+        device.free(device.alloc(1000, "batch"), pending=True)
+        device.oom(1 << 30, 1, "weights")
+        found = snapshot(device)
+        data = snapshots.Jit().dumps(found)
+        self.assertEqual(pickle.loads(data), found)
+        self.assertEqual(self.report(self.put(data)), self.report(self.put(found)))
 
     def test_without_a_trace(self):
         device = Device()

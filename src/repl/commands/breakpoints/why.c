@@ -8,6 +8,7 @@
 #include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/commands/breakpoints/oom.h"
 #include "repl/commands/breakpoints/why_question.h"
+#include "repl/commands/breakpoints/why_snapshot.h"
 #include "repl/core/await.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/checked.h"
@@ -212,6 +213,9 @@ static int run_why(struct command_call *call, struct gd_err *err)
     struct why_answer *answer = NULL;
     bool all = inspect_take_flag(call, "-a"), done = false;
     int rc = call->argc == 0 ? why_oom(call, &done, err) : GD_OK;
+    if (rc == GD_OK && call->argc == 0 && !done) {
+        rc = why_snapshot(call, &done, err);
+    }
     if (rc != GD_OK || done) {
         return rc;
     }
@@ -258,9 +262,10 @@ const struct command cmd_why = {
         "failed, show its inputs (PyTorch). For the loss, say whether it grew over the steps\n"
         "and which parameters receive no gradient.\n"
         "\n"
-        "After an allocation that failed (\"catch oom\"): what was asked for, what holds the "
-        "rest,\n"
-        "and the batch that would fit by the peaks of earlier steps.\n"
+        "After an allocation that failed (\"catch oom\"), and in a memory snapshot: what was "
+        "asked\n"
+        "for, what holds the rest; of a training also the batch that would fit by the peaks of\n"
+        "earlier steps.\n"
         "\n"
         "Each line has a verdict: BAD, ok, or ? when the value is unknown: not computed yet in\n"
         "this step, not kept, or nothing to compare it with. -a shows every node that was\n"
