@@ -147,7 +147,7 @@ int snap_settle_stack(struct snap_machine *m, struct snap_value *value)
 {
     struct snap_object *list = snap_object_of(m, value);
     struct snap_value stack = {.kind = SNAP_IS_STACK}, was = *value;
-    struct gd_err why = {.text = ""};
+    struct gd_err why;
     int rc;
 
     if (!list || !list->is_list || (list->shape != SNAP_LIST_FRAMES && list->shape != SNAP_EMPTY)) {
@@ -307,7 +307,7 @@ static int refuse_opcode(const struct snap_machine *m, const struct pickle_token
 static int push_text(struct snap_machine *m, const struct pickle_token *token)
 {
     struct snap_value value = {.kind = SNAP_IS_TEXT};
-    struct gd_err why = {.text = ""};
+    struct gd_err why;
     int rc;
 
     if (token->how != GD_PICKLE_TEXT) {

@@ -124,7 +124,7 @@ static int need_list(const struct snap_machine *m, const struct fields *fields, 
 static int make_frame(struct snap_machine *m, struct fields *fields, struct snap_value *dict)
 {
     struct snap_value frame = {.kind = SNAP_IS_FRAME};
-    struct gd_err why = {.text = ""};
+    struct gd_err why;
     uint32_t name, file;
     int64_t line = 0;
     int rc;

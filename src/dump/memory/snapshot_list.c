@@ -76,7 +76,7 @@ static int new_trace(struct snap_machine *m, uint32_t *ret)
 static int add_event(struct snap_machine *m, struct snap_object *list,
                      const struct snap_event *event)
 {
-    struct gd_err why = {.text = ""};
+    struct gd_err why;
     int rc = list->count ? GD_OK : new_trace(m, &list->trace);
 
     if (rc != GD_OK) {

@@ -130,10 +130,12 @@ static void show_kinds(struct command_call *call, const struct gd_memory *report
 static void show_peak(struct command_call *call, const cJSON *record)
 {
     const cJSON *peak = cJSON_GetObjectItem(record, "peak");
-    if (peak) {
+    if (peak && cJSON_GetObjectItem(peak, "bytes")) {
         out_say(call->out, peak,
-                "[Peak[ within step {step}]: {bytes:bytes}[, at {name}][ ({where})][, {phase}]\n]"
-                "[Peak: unknown: {note}\n]");
+                "Peak[ within step {step}]: {bytes:bytes}[, at {name}][ ({where})][, {phase}]\n"
+                "[  {note}\n]");
+    } else if (peak) {
+        out_say(call->out, peak, "Peak: unknown: {note}\n");
     }
 }
 

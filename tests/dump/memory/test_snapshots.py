@@ -136,6 +136,9 @@ class Reports(snapshots.Snapshots):
         self.assertIn("memory did not run out in this snapshot", quiet.stdout + quiet.stderr)
         device.oom(30 << 20, 1 << 20, "activations")
         path = self.put(snapshot(device))
+        shown = self.run_on(path, "info memory").stdout
+        self.assertRegex(shown, r"Peak: .* MiB, at \w+ \(/home/me/train.py:\d+\)\n  event \d+ of \d+ on device 0, ")
+        self.assertNotIn("unknown", shown)
         done = self.run_on(path, "why")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"(?s)Out of memory on device 0: 30 MiB asked for by forward "
