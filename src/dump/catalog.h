@@ -69,6 +69,8 @@ int gd_catalog_add_fact(struct gd_catalog *catalog, const char *name, const char
                         struct gd_err *err);
 /* Files matched to a node by more than its name; `info formats` shows this fact too. */
 #define GD_FACT_JOINED "operators joined"
+/* The path of a log, for `info log`. */
+#define GD_FACT_LOG    "log"
 /* The report of where its time went, created on first use. */
 int gd_catalog_times(struct gd_catalog *catalog, struct gd_time_report **ret, struct gd_err *err);
 /* Keeps the catalog although it has nothing but facts. */

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/log/log_level.h"
+
 enum gd_on_loss { GD_ON_LOSS_CONTINUE = 0, GD_ON_LOSS_HOLD = 1 };
 
 enum gd_evaluate {
@@ -36,6 +38,7 @@ enum gd_rank_locking {
 };
 
 struct gd_settings {
+    struct gd_log_levels log_levels; /* of MindSpore, in programs that `run` starts */
     /* limits, bytes unless said otherwise */
     uint64_t max_message;      /* one gRPC message; default 64 MiB */
     uint64_t max_graph;        /* one graph as sent; default 2 GiB */

@@ -356,6 +356,7 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
     }
     rc = take_text(&in, disk, err);
     rc = rc != GD_OK ? rc : tell_counts(&in, gd_base_name(path), err);
+    rc = rc != GD_OK ? rc : gd_catalog_add_fact(in.catalog, GD_FACT_LOG, path, err);
     gd_buf_deinit(&in.line);
     gd_buf_deinit(&in.event);
     return rc;

@@ -169,6 +169,7 @@ enum repl_slot {
     REPL_SLOT_AGENT,   /* the commands of the training process */
     REPL_SLOT_SOURCE,  /* source text that the training process sent */
     REPL_SLOT_DUMP,    /* what `dump` writes while the training runs */
+    REPL_SLOT_LOSSES,  /* what LossMonitor printed */
     REPL_SLOT_PRINT,   /* what dprintf is about to print */
     REPL_SLOT_COUNT
 };

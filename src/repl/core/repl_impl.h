@@ -16,6 +16,7 @@
 #include "repl/out/out_impl.h"
 
 struct repl_launch;
+struct gd_ranks;
 
 struct remembered {
     struct gd_tensor *tensor;
@@ -105,6 +106,8 @@ struct repl {
         ev_idle work;          /* does it */
     } watchers;
 
+    const struct gd_ranks *told_equal; /* the job of which repl_tell_equal_ranks spoke last */
+
     struct remembered *values; /* ring of the last REPL_MAX_VALUES */
     int value_count;           /* values numbered so far */
     void *slot[REPL_SLOT_COUNT];
@@ -144,6 +147,11 @@ void repl_training_failed(struct repl *repl); /* ignored when gradb ended it */
 /* At a session's first stop: asks once about recommended watchpoints, or prints where to find
  * them. */
 void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask);
+
+/* ---- ranks that start equal (ranks_equal.c) ---- */
+/* At the first stop of a job of several ranks: says once whether their parameters are equal, as far
+ * as the ranks answer soon. */
+void repl_tell_equal_ranks(struct repl *repl, struct gd_session *session);
 
 /* ---- the terminal (residence.c) ---- */
 /* "hold", "continue" or "detach": the value of `set on-hangup`. */

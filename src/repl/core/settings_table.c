@@ -50,6 +50,9 @@ const struct setting settings_table[] = {
      "Seconds between the pings that detect a lost training process; 0: no pings"},
     {"list-lines", "listsize", SETTING_INT, AT(list_lines), 1, 10000, NULL, "lines",
      "Source lines that list shows"},
+    {"log-level", NULL, SETTING_LEVELS, AT(log_levels), 0, 0, NULL, "",
+     "Log level of MindSpore (GLOG_v) or of a submodule (MS_SUBMODULE_LOG_v) in programs that run "
+     "starts: LEVEL, MODULE LEVEL, or default for both to be as in the environment"},
     {"max-cache", NULL, SIZE(max_cache, 0, 1024 * GIB),
      "Memory for fetched tensors, per training process"},
     {"max-connections", NULL, SETTING_COUNT, AT(max_connections), 1, 65536, NULL, "",
@@ -348,6 +351,7 @@ int setting_parse(const struct setting *setting, const char *value, struct gd_se
         }
         memcpy(at, value, strlen(value) + 1);
         return GD_OK;
+    case SETTING_LEVELS: return gd_log_levels_parse(value, at, err);
     default: return store_number(setting, value, at, err);
     }
 }
@@ -395,6 +399,7 @@ void setting_print(const struct setting *setting, const struct gd_settings *sett
         break;
     case SETTING_SWITCH: print_choice(setting->choices, *(const bool *)at ? 1 : 0, out); break;
     case SETTING_TEXT: gd_buf_puts(out, at); break;
+    case SETTING_LEVELS: gd_log_levels_print(at, out); break;
     }
 }
 
@@ -416,6 +421,7 @@ void setting_range(const struct setting *setting, struct gd_buf *out)
     case SETTING_CHOICE:
     case SETTING_SWITCH: print_choices(setting->choices, out); break;
     case SETTING_TEXT: gd_buf_puts(out, "text"); break;
+    case SETTING_LEVELS: gd_buf_puts(out, "LEVEL | MODULE LEVEL | default"); break;
     case SETTING_SIZE:
         print_size((uint64_t)setting->min, out);
         gd_buf_puts(out, " to ");

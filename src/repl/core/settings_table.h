@@ -22,6 +22,7 @@ enum setting_type {
     SETTING_CHOICE,  /* int or enum: index into choices */
     SETTING_SWITCH,  /* bool: index into choices */
     SETTING_TEXT,    /* char[] */
+    SETTING_LEVELS,  /* struct gd_log_levels: what is named is changed */
 };
 
 struct setting {

@@ -138,6 +138,11 @@ static bool follow_up(struct repl *repl, bool waited)
         repl->busy.depth--;
         return false;
     }
+    repl_tell_equal_ranks(repl, session);
+    if (session->state != GD_STOPPED) { /* it was interrupted, or lost */
+        repl->busy.depth--;
+        return false;
+    }
     if (!silent) {
         run_stop_hook(repl, session);
     }

@@ -2,6 +2,7 @@
 #include "repl/launch/launch.h"
 #include "base/owner.h"
 #include "repl/core/repl_impl.h"
+#include "repl/launch/launch_loss.h"
 #include "repl/launch/launch_output.h"
 #include "repl/launch/launch_python.h"
 
@@ -138,6 +139,7 @@ static void on_line(void *ctx, const char *text)
     struct repl *repl = ctx;
     struct gd_event event = {.type = GD_EV_LOG, .session = repl->debugger->current, .text = text};
     gd_debugger_emit(repl->debugger, &event);
+    launch_take_loss(repl, repl->debugger->current, text);
     note_refusal(repl, text);
 }
 
@@ -289,6 +291,7 @@ static char **child_environment(struct repl *repl, const char *address, struct g
     const char *token = repl->debugger->settings.token;
     const char *unbuffered = getenv("PYTHONUNBUFFERED");
     const char *job = getenv("GRADB_JOB");
+    struct gd_buf level = GD_BUF_INIT(16), modules = GD_BUF_INIT(4096);
     struct launch_python python;
     char made[64];
 
@@ -301,6 +304,7 @@ static char **child_environment(struct repl *repl, const char *address, struct g
     if (!here) {
         return NULL;
     }
+    gd_log_levels_variables(&repl->debugger->settings.log_levels, &level, &modules);
     snprintf(made, sizeof(made), "run-%ld-%.0f", (long)getpid(), repl_now(repl) * 1000);
     struct variable ours[] = {
         {"GRADB_ADDRESS", here},
@@ -314,8 +318,14 @@ static char **child_environment(struct repl *repl, const char *address, struct g
         {"PYTHONUNBUFFERED", unbuffered ? unbuffered : "1"},
         {"PYTHONPATH", python.path ? python.path : getenv("PYTHONPATH")},
         {"GRADB_LIBRARY", python.library ? python.library : getenv("GRADB_LIBRARY")},
+        {"GLOG_v", level.len > 0 ? gd_buf_text(&level) : getenv("GLOG_v")},
+        {"MS_SUBMODULE_LOG_v",
+         modules.len > 0 ? gd_buf_text(&modules) : getenv("MS_SUBMODULE_LOG_v")},
     };
-    return make_environment(arena, ours, sizeof(ours) / sizeof(ours[0]));
+    char **list = make_environment(arena, ours, sizeof(ours) / sizeof(ours[0]));
+    gd_buf_deinit(&level);
+    gd_buf_deinit(&modules);
+    return list;
 }
 
 /* In the child; never returns. In its own session no terminal signal reaches it, whatever happens

@@ -50,6 +50,17 @@ static const struct command info_subs[] = {
      .summary = "List weights and other parameters with shapes and totals",
      .flags = CMD_NEEDS_SESSION,
      .run = info_params},
+    {.name = "init",
+     .usage = "info init",
+     .summary = "Compare the statistics of initial weights with the usual schemes",
+     .help =
+         "Before the first step. For each weight, fan_in and fan_out, the measured deviation\n"
+         "with its sampling error, and the schemes with that deviation: Xavier, He, LeCun, the\n"
+         "default of PyTorch and MindSpore (He uniform, a = sqrt 5), N(0, 0.01), N(0, 0.02),\n"
+         "N(0, 1), truncated normal, orthogonal, constant. Below the table: weights that are\n"
+         "not finite, all zero, have equal rows, or are 3 times off every scheme.",
+     .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP,
+     .run = info_init},
     {.name = "stack",
      .aliases = "s",
      .usage = "info stack [NODE] [COUNT] [all]",
@@ -230,10 +241,13 @@ static const struct command info_subs[] = {
      .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE,
      .run = info_overflows},
     {.name = "log",
-     .usage = "info log [N] [-a]",
+     .usage = "info log [N] [-a] [-module M] [-level L]",
      .summary = "Show the last output lines of the training program (20, N, or all that are kept)",
+     .help = "In a log file that was opened, its lines. -module and -level show only messages of\n"
+             "MindSpore's own log: of a submodule (PARSER), and of a level or above (WARNING).",
      .examples = "info log\n"
-                 "info log 100",
+                 "info log 100\n"
+                 "info log -module PARSER -level WARNING",
      .args = {ARG_WORD},
      .run = info_log},
     {.name = "settings",

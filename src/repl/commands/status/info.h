@@ -17,6 +17,7 @@ int info_frame(struct command_call *call, struct gd_err *err); /* graph/frame.c 
 int info_graph(struct command_call *call, struct gd_err *err);
 int info_history(struct command_call *call, struct gd_err *err);
 int info_hits(struct command_call *call, struct gd_err *err);
+int info_init(struct command_call *call, struct gd_err *err);
 int info_line(struct command_call *call, struct gd_err *err);
 int info_log(struct command_call *call, struct gd_err *err);
 int info_memory(struct command_call *call, struct gd_err *err);

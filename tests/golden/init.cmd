@@ -1,0 +1,4 @@
+# Initial weights against the usual schemes.
+info init
+step 2
+info init
