@@ -126,6 +126,13 @@ class Times(ctypes.Structure):
                 + [("ops", ctypes.POINTER(OpTime)), ("op_count", ctypes.c_size_t)])
 
 
+class Batch(ctypes.Structure):
+    """struct gradb_batch: outputs and labels of one call of a loss."""
+    _fields_ = [("outputs", ctypes.POINTER(Tensor)), ("labels", ctypes.POINTER(Tensor)), ("pair", ctypes.c_int),
+                ("has_ignore", ctypes.c_bool), ("ignore", ctypes.c_int64), ("evaluation", ctypes.c_bool),
+                ("epoch", ctypes.c_int64), ("loss", ctypes.POINTER(ctypes.c_double))]
+
+
 _HANDLE = ctypes.c_void_p
 _FUNCTIONS = {
     "gradb_open": (_HANDLE, [ctypes.POINTER(Options)]),
@@ -163,6 +170,9 @@ _ADDED = {
     "gradb_set_attr": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_char_p]),
     "gradb_wants_new": (ctypes.c_bool, [_HANDLE]),
     "gradb_wants_at_end": (ctypes.c_bool, [_HANDLE, ctypes.c_uint32]),
+    "gradb_metric": (ctypes.c_int, [_HANDLE, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]),
+    "gradb_metric_batch": (ctypes.c_bool, [_HANDLE, ctypes.c_char_p, ctypes.POINTER(Batch)]),
+    "gradb_metric_evaluated": (None, [_HANDLE]),
     "gradb_stop_at": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
 }
 

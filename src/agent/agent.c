@@ -7,6 +7,7 @@
 #include "agent/agent_core.h"
 #include "agent/agent_graph.h"
 #include "agent/agent_mark.h"
+#include "agent/agent_metric.h"
 #include "agent/agent_source.h"
 #include "agent/agent_stop.h"
 #include "agent/agent_tensor.h"
@@ -135,6 +136,15 @@ static void step_end_slow(struct agent *a)
     agent_turn_end(a);
 }
 
+static void end_metrics(struct agent *a)
+{
+    if (PEEK(a->has_metrics) && agent_usable(a)) {
+        pthread_mutex_lock(&a->lock);
+        agent_metric_step_end(a);
+        pthread_mutex_unlock(&a->lock);
+    }
+}
+
 void gradb_step_end(gradb *g)
 {
     struct agent *a = agent_of(g);
@@ -144,6 +154,7 @@ void gradb_step_end(gradb *g)
     POKE(a->in_step, 0);
     POKE(a->ended, PEEK(a->step));
     POKE(a->phase, 0U);
+    end_metrics(a);
     if (is_asked_at_end(a) && agent_usable(a)) {
         step_end_slow(a);
     }
@@ -156,6 +167,7 @@ bool gradb_try_step(gradb *g, int64_t step)
         return false;
     }
     if (a) {
+        end_metrics(a);
         step_begins(a, step);
     }
     return true;
@@ -281,6 +293,7 @@ void gradb_did_slow(gradb *g, gradb_node id)
     if (a->source.locate) {
         agent_capture_node(a, id);
     }
+    agent_metric_node(a, id);
     agent_turn_end(a);
 }
 
@@ -305,6 +318,7 @@ void gradb_did_with_same_slow(gradb *g, gradb_node id, const gradb_tensor *outpu
     }
     node_did(a, id, (struct agent_told){same, same ? count : 0});
     agent_capture_node(a, id);
+    agent_metric_node(a, id);
     for (unsigned i = 0; known && i < count; i++) {
         agent_bind(a, id, i, NULL);
     }

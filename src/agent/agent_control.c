@@ -11,6 +11,7 @@
 #include "agent/agent_control.h"
 #include "agent/agent_core.h"
 #include "agent/agent_mark.h"
+#include "agent/agent_metric.h"
 #include "agent/agent_tensor.h"
 #include "agent/agent_watch.h"
 
@@ -212,6 +213,7 @@ void agent_control_clear(struct agent *a)
         return;
     }
     agent_watch_clear(a);
+    agent_metric_clear(a);
     if (a->break_count || a->capturing.count || a->kept.count || a->kept.asked_count) {
         for (uint32_t id = 1; id < a->node_count; id++) {
             a->nodes[id].flags &= NODE_OUTPUT_NEW | NODE_INPUTS_NEW | NODE_ATTRS_NEW | NODE_LASTS |

@@ -32,8 +32,9 @@ void agent_arm(struct agent *a)
     bool up = a->link == LINK_UP;
     bool any = up && (a->interrupt.wanted || a->run.kind == RUN_NEXT || a->run.kind == RUN_TO ||
                       a->run.kind == RUN_FINISH);
-    bool nodes = any || (up && (a->break_count || a->expected.count || a->expected.not_finite ||
-                                a->exact_items || a->seen_items || a->capturing.active));
+    bool nodes =
+        any || (up && (a->break_count || a->expected.count || a->expected.not_finite ||
+                       a->exact_items || a->seen_items || a->metric_nodes || a->capturing.active));
     bool steps = nodes || a->hold_pending || a->kept.asked_new || a->capturing.held ||
                  (up && (a->stop_pending || a->end_items || a->kept.count || a->kept.asked_count ||
                          a->interrupt.at || a->capturing.last > 0));
@@ -66,7 +67,8 @@ static bool is_awaited(const struct agent *a, uint32_t id)
 static void compute_marks(struct agent *a, uint32_t id)
 {
     const struct agent_node *node = &a->nodes[id];
-    bool value = node->flags & (NODE_CAPTURE_WATCH | NODE_WATCH_EXACT) || agent_captures(a, node);
+    bool value = node->flags & (NODE_CAPTURE_WATCH | NODE_WATCH_EXACT | NODE_METRIC) ||
+                 agent_captures(a, node);
     unsigned marks = value || node->flags & NODE_BREAK ? MARK_SLOW | MARK_RUN : 0;
     marks |= node->flags & NODE_WATCH_SEEN || is_awaited(a, id) ? MARK_RUN : 0;
     marks |= value ? MARK_VALUE : 0;

@@ -5,6 +5,7 @@
 
 #include "agent/agent_core.h"
 #include "agent/agent_mark.h"
+#include "agent/agent_metric.h"
 #include "agent/agent_source.h"
 #include "agent/agent_tensor.h"
 #include "agent/agent_watch.h"
@@ -89,9 +90,8 @@ static bool strides_are_sane(const gradb_tensor *tensor)
     return highest <= PTRDIFF_MAX / 2 && lowest >= PTRDIFF_MIN / 2;
 }
 
-/* Validates the source's tensor. Returns a code, or -1 with the tensor in *ret. */
-static int take_tensor(const gradb_tensor *tensor, struct gd_tensor *ret, bool with_data,
-                       char text[TEXT])
+int agent_take_tensor(const gradb_tensor *tensor, struct gd_tensor *ret, bool with_data,
+                      char text[TEXT])
 {
     const char *wrong = NULL;
     int dtype = (int)tensor->dtype;
@@ -146,7 +146,7 @@ static int ask_locate(struct agent *a, uint32_t id, uint32_t slot, bool previous
     int code = code_of(answer, why, "the training program has no such value", text);
     /* shape and strides belong to the program: read them before other code runs */
     if (code == -1) {
-        code = take_tensor(&tensor, &ret->tensor, true, text);
+        code = agent_take_tensor(&tensor, &ret->tensor, true, text);
     }
     call_end(a);
     if (code == -1) {
@@ -225,7 +225,7 @@ int agent_find_part(struct agent *a, const Gradb__V1__Fetch *fetch, struct agent
                                   fetch->n_slice, &tensor, &step, why);
         code = code_of(answer, why, "the training program has no such value", text);
         if (code == -1) {
-            code = take_tensor(&tensor, &ret->tensor, true, text);
+            code = agent_take_tensor(&tensor, &ret->tensor, true, text);
         }
         call_end(a);
     }
@@ -332,7 +332,7 @@ bool agent_source_stats(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__
     gradb_answer answer =
         a->source.stats(a->source.ctx, id, slot, previous, &wanted, &stats, &what, why);
     if (answer == GRADB_OK) {
-        ret->code = take_tensor(&what, &ret->value.tensor, false, ret->text);
+        ret->code = agent_take_tensor(&what, &ret->value.tensor, false, ret->text);
     }
     call_end(a);
     if (answer == GRADB_UNSUPPORTED) {
@@ -379,6 +379,9 @@ int agent_source_command(struct agent *a, const Gradb__V1__Command *command, cha
     const char *words = NULL;
     char why[GRADB_WHY] = "";
     *reply = NULL;
+    if (!a->source.command && strcmp(command->name, AGENT_METRIC) == 0) {
+        return agent_metric_request(a, command->args, reply, text);
+    }
     if (!a->source.command) {
         snprintf(text, TEXT, "this training program has no command '%.60s'", command->name);
         return CODE(UNSUPPORTED);
@@ -401,6 +404,9 @@ int agent_source_command(struct agent *a, const Gradb__V1__Command *command, cha
         }
     }
     call_end(a);
+    if (answer == GRADB_UNSUPPORTED && strcmp(command->name, AGENT_METRIC) == 0) {
+        return agent_metric_request(a, command->args, reply, text); /* the program leaves it to us */
+    }
     if (code == -1 && !*reply) {
         snprintf(text, TEXT, "out of memory in the training process");
         code = CODE(NO_MEMORY);

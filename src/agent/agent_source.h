@@ -41,6 +41,10 @@ void agent_source_keep(struct agent *a);    /* after the set of nodes has change
 int agent_source_command(struct agent *a, const Gradb__V1__Command *command, char **reply,
                          char text[160]);
 
+/* Validates a tensor of the program. Returns a code, or -1 with the tensor in *ret. */
+int agent_take_tensor(const gradb_tensor *tensor, struct gd_tensor *ret, bool with_data,
+                      char text[160]);
+
 /* ---- agent_serve.c --------------------------------------------------------------------------- */
 
 enum agent_ask_state {

@@ -66,6 +66,7 @@ enum agent_node_flag {
     NODE_ATTRS_NEW = 1 << 11,    /* gradb_set_attr was called since they were sent */
     NODE_MOMENTARY = 1 << 12,    /* gradb_momentary */
     NODE_WATCH_END = 1 << 13,    /* a watch plan examines it at the end of the step */
+    NODE_METRIC = 1 << 14,       /* a metric copies its values */
 };
 
 enum agent_mark {                 /* of a node whose runs must be reported */
@@ -102,6 +103,7 @@ struct agent_slot {
 
 struct agent_watch_item; /* agent_watch.h */
 struct agent_watch_plan;
+struct agent_metrics; /* agent_metric.h */
 
 struct agent_node {
     const char *name, *type;
@@ -194,6 +196,7 @@ struct agent {
     atomic_uint phase;
     atomic_int wants_stop;
     atomic_int wants_checkpoint;
+    atomic_int has_metrics;
 
     /* The lock and the two threads */
     pthread_mutex_t lock;
@@ -296,6 +299,9 @@ struct agent {
     bool passing;
     struct agent_later *later, **later_end;
     bool clear_later; /* first forget what a lost debugger asked for */
+
+    struct agent_metrics *metrics; /* NULL: none */
+    bool metric_nodes;             /* some node has NODE_METRIC */
 
     struct { /* gradb_sync */
         bool supported;

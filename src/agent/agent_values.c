@@ -6,6 +6,7 @@
 #include "agent/agent_core.h"
 #include "agent/agent_digest.h"
 #include "agent/agent_io.h"
+#include "agent/agent_metric.h"
 #include "agent/agent_shm.h"
 #include "agent/agent_source.h"
 #include "agent/agent_tensor.h"
@@ -181,6 +182,15 @@ static int answer_request(struct agent_io *io, const agent_to *m)
         agent_stats_look(a, s->node, s->slot, s->iteration, s->options, &look);
         look.cost_ns = agent_now_ns() - start;
         return answer_stats(io, s, &look);
+    }
+    if (strcmp(m->command->name, AGENT_METRIC) == 0) {
+        struct agent_ask ask = {.code = -1};
+        pthread_mutex_lock(&a->lock);
+        ask.code = agent_metric_request(a, m->command->args, &ask.reply, ask.text);
+        pthread_mutex_unlock(&a->lock);
+        int rc = answer_command(io, agent_request_id(m), &ask);
+        free(ask.reply);
+        return rc;
     }
     int error = agent_digest_begin(io, m->command, text);
     return error == -1 ? GD_OK : agent_values_refuse(io, agent_request_id(m), error, text);

@@ -65,6 +65,7 @@ static int say_hello(struct agent_io *io)
         GRADB__V1__CAPABILITY__CAPABILITY_CAPTURE_STEPS,
         agent_has_values(a) ? GRADB__V1__CAPABILITY__CAPABILITY_GROWS
                             : GRADB__V1__CAPABILITY__CAPABILITY_DIGEST,
+        GRADB__V1__CAPABILITY__CAPABILITY_METRIC,
         GRADB__V1__CAPABILITY__CAPABILITY_COMMAND, /* last, because not every program has one */
     };
     char host[128] = "";

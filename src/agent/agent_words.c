@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/agent_core.h"
+#include "agent/agent_metric.h"
 #include "agent/agent_watch.h"
 #include "agent/agent_words.h"
 #include "proto/envelope.h"
@@ -25,13 +26,8 @@ static void make_room(void *items, size_t *count, size_t most, size_t size)
     }
 }
 
-void gradb_scalar(gradb *g, const char *name, double value)
+void agent_scalar(struct agent *a, const char *name, double value)
 {
-    struct agent *a = agent_of(g);
-    if (!a || !name || !PEEK(a->connected) || !agent_usable(a)) {
-        return;
-    }
-    pthread_mutex_lock(&a->lock);
     make_room(a->scalars, &a->scalar_count, AGENT_MAX_SCALARS, sizeof(*a->scalars));
     struct agent_scalar *s = &a->scalars[a->scalar_count++];
     size_t len = strnlen(name, sizeof(s->name) - 1);
@@ -42,6 +38,17 @@ void gradb_scalar(gradb *g, const char *name, double value)
     if (a->scalar_items) {
         agent_watch_scalar(a, name, value);
     }
+}
+
+void gradb_scalar(gradb *g, const char *name, double value)
+{
+    struct agent *a = agent_of(g);
+    if (!a || !name || !PEEK(a->connected) || !agent_usable(a)) {
+        return;
+    }
+    pthread_mutex_lock(&a->lock);
+    agent_scalar(a, name, value);
+    agent_metric_scalar(a, name, value);
     pthread_mutex_unlock(&a->lock);
 }
 

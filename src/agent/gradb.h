@@ -59,7 +59,7 @@ extern "C" {
  *   1.7  gradb_set_inputs
  *   1.8  GRADB_COMPILED, gradb_set_attr
  *   1.9  gradb_momentary, gradb_wants_at_end, gradb_wants_new
- *   1.10 gradb_timing_facts
+ *   1.10 gradb_timing_facts, gradb_metric, gradb_metric_batch, gradb_metric_evaluated
  */
 #define GRADB_VERSION_MAJOR 1
 #define GRADB_VERSION_MINOR 10
@@ -423,6 +423,43 @@ GRADB_API void gradb_timing_facts(gradb *g, const char *json);
 /* Named scalars of the step: "loss", "lr", "epoch", "batch". */
 GRADB_API void gradb_scalar(gradb *g, const char *name, double value);
 GRADB_API void gradb_log(gradb *g, const char *line);
+
+/* ---- metrics -----------------------------------------------------------------------------------
+ * The debugger's `metric` computes accuracy and the like from pairs of outputs and labels. libgradb
+ * copies the values of the two nodes when they have run; a program that knows the pairs itself, at
+ * its loss, gives them instead, which costs less. */
+
+typedef enum gradb_pair { /* what outputs and labels are */
+                          GRADB_PAIR_UNKNOWN = 0,
+                          GRADB_PAIR_CLASSES, /* a score for each class along axis 1; numbers or
+                                                 shares of classes */
+                          GRADB_PAIR_LOGITS,  /* one score per label, positive above 0 */
+                          GRADB_PAIR_PROBABILITIES, /* one score per label, positive from 0.5 on */
+                          GRADB_PAIR_VALUES         /* numbers, of a regression */
+} gradb_pair;
+
+typedef struct gradb_batch {
+    const gradb_tensor *outputs, *labels; /* in host memory */
+    gradb_pair pair;
+    bool has_ignore;
+    int64_t ignore;     /* label that does not count */
+    bool evaluation;    /* not of the training: counted separately, as eval_NAME */
+    int64_t epoch;      /* of a batch of the training; -1: unknown */
+    const double *loss; /* of the batch; NULL: unknown */
+} gradb_batch;
+
+/* Gives a batch to the metric of that name, or to all whose batches the program gives (NULL).
+ * Returns false if there is none: forget about it until the debugger asks again. The numbers are
+ * reported at the end of the step. */
+GRADB_API bool gradb_metric_batch(gradb *g, const char *name, const gradb_batch *batch);
+/* An evaluation is over: reports its numbers now rather than at the end of the step. */
+GRADB_API void gradb_metric_evaluated(gradb *g);
+/* What the debugger's command "metric" asks of the program (gradb_source.command): "add SPEC",
+ * "found SPEC", "delete [NAME]", "clear", "list"; a program that gives the batches of a metric
+ * passes "feed SPEC" on. Writes at most `size` bytes of JSON. Do not call it from another thread
+ * while the training runs. */
+GRADB_API gradb_answer gradb_metric(gradb *g, const char *request, char *reply, size_t size,
+                                    char why[GRADB_WHY]);
 
 /* Requests of the debugger that only the training program can carry out: check them after each
  * step. */

@@ -167,7 +167,9 @@ int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err
 int gd_target_command(struct gd_target *target, const char *name, const char *args, gd_node_id node,
                       gd_command_fn fn, void *ctx, struct gd_err *err)
 {
-    unsigned needed = strcmp(name, "digest") == 0 ? GD_CAN_COMMAND | GD_CAN_DIGEST : GD_CAN_COMMAND;
+    unsigned needed = GD_CAN_COMMAND;
+    needed |= strcmp(name, "digest") == 0 ? GD_CAN_DIGEST : 0U;
+    needed |= strcmp(name, "metric") == 0 ? GD_CAN_METRIC : 0U;
     if (!target->ops->command || !(target->capabilities & needed)) {
         return gd_fail(err, GD_EUNSUPPORTED, "a %s target has no command '%.60s' of its own",
                        target->ops->kind, name);

@@ -17,8 +17,8 @@ import torch
 
 from .. import _lib, happenings, native
 from . import (  # some only to register their commands
-    allocations, aten, backward, clearing, digest, exceptions, live, memory, modules, oom, ops, optim, overflow_store,
-    rates, regions, saving, source_text, storages, training, values, warning_lines)
+    allocations, aten, backward, clearing, digest, exceptions, live, memory, metrics, modules, oom, ops, optim,
+    overflow_store, rates, regions, saving, source_text, storages, training, values, warning_lines)
 from ..memory import Growth
 from .evaluation import Evaluation
 from .events import Events
@@ -75,6 +75,7 @@ class Agent(native.base("Agent")):
         self.overflows = overflow_store.Overflows(self)
         self.clearing = clearing.Clearings(self)
         self.steps = Steps(self)
+        self.metrics = metrics.Metrics(self)
         self.modules = modules.Modules(self)
         self._backward = backward.Backward(self)
         self.optimizers = optim.Optimizers(self)
@@ -151,6 +152,7 @@ class Agent(native.base("Agent")):
         self.set_watching(False)
         self.end_idle()
         self.dead = True
+        self.metrics.stop()
         self.regions.remove()
         self.events.loader.remove()
         self.saving.remove()

@@ -290,6 +290,7 @@ static unsigned engine_capabilities(const struct v1_target *t)
     can |= v1_target_can(t, CAN(WATCH_EXACT)) ? GD_CAN_WATCH_EXACT : 0U;
     can |= v1_target_can(t, CAN(WATCH_SCALAR)) ? GD_CAN_WATCH_SCALAR : 0U;
     can |= v1_target_can(t, CAN(COMMAND)) ? GD_CAN_COMMAND : 0U;
+    can |= v1_target_can(t, CAN(METRIC)) ? GD_CAN_METRIC : 0U;
     can |= v1_target_can(t, CAN(STEP_END)) ? GD_CAN_INTERRUPT_AT : 0U;
     can |= v1_target_can(t, CAN(GROWS)) ? GD_CAN_GROW : 0U;
     can |= v1_target_can(t, CAN(DIGEST)) ? GD_CAN_DIGEST : 0U;

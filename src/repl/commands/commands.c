@@ -63,6 +63,7 @@ extern const struct command cmd_lockstep;
 extern const struct command cmd_first_nonfinite;
 extern const struct command cmd_check;
 extern const struct command cmd_display;
+extern const struct command cmd_metric;
 extern const struct command cmd_undisplay;
 extern const struct command cmd_search;
 extern const struct command cmd_slash;
@@ -167,6 +168,7 @@ const struct command *const command_table[] = {
     &cmd_first_nonfinite,
     &cmd_check,
     &cmd_display,
+    &cmd_metric,
     &cmd_undisplay,
     &cmd_search,
     &cmd_slash,

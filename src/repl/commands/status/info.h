@@ -21,6 +21,7 @@ int info_init(struct command_call *call, struct gd_err *err);
 int info_line(struct command_call *call, struct gd_err *err);
 int info_log(struct command_call *call, struct gd_err *err);
 int info_memory(struct command_call *call, struct gd_err *err);
+int info_metrics(struct command_call *call, struct gd_err *err);
 int info_node(struct command_call *call, struct gd_err *err); /* graph/node_info.c */
 int info_nodes(struct command_call *call, struct gd_err *err);
 int info_overflows(struct command_call *call, struct gd_err *err);

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""Metrics at the loss functions of PyTorch, see ../metrics.py.
+
+torch.nn.functional and the modules call a few functions in C for all losses. Those are wrapped, so that it does not
+matter how the script imported its loss. On a device the class of each sample is found there; what is left is copied
+when the step ends, where the loss is read as well."""
+import contextlib
+import random
+import sys
+
+import torch
+
+from .. import metrics
+from ..wrappers import Wrappers
+from . import commands, device_stats, regions, stack, values
+from .guard import guarded, of_program
+
+_NN = torch._C._nn
+# Where PyTorch calls the function, its name, and what its first two arguments are.
+_LOSSES = ((_NN, "cross_entropy_loss", metrics.CLASSES), (_NN, "nll_loss_nd", metrics.CLASSES),
+           (_NN, "binary_cross_entropy", metrics.PROBABILITIES),
+           (torch, "binary_cross_entropy_with_logits", metrics.LOGITS), (_NN, "mse_loss", metrics.VALUES),
+           (_NN, "l1_loss", metrics.VALUES), (_NN, "smooth_l1_loss", metrics.VALUES),
+           (_NN, "huber_loss", metrics.VALUES))
+_IGNORE = 2  # position of ignore_index after outputs and labels
+
+
+class Metrics(metrics.Metrics, Wrappers):
+    """Wraps the losses while a metric is asked for."""
+
+    def __init__(self, agent):
+        metrics.Metrics.__init__(self, agent)
+        Wrappers.__init__(self)
+        self._waiting = []  # pairs on a device
+        self._inside = False
+
+    def hook(self):
+        """Wraps the losses."""
+        for where, name, form in _LOSSES:
+            if callable(getattr(where, name, None)):
+                self._wrap(where, name, self._loss(form, getattr(where, name)))
+
+    def unhook(self):
+        """Takes that back."""
+        self.remove()
+        self._waiting = []
+        self.agent.happenings.off("step-end", self._step_ends)
+
+    def _loss(self, form, original):
+        def loss(outputs, labels, *args, **kwargs):
+            result = original(outputs, labels, *args, **kwargs)
+            if not regions.is_compiling():
+                self._called(form, outputs, labels, args, kwargs, result)
+            return result
+        return loss
+
+    @guarded
+    def _called(self, form, outputs, labels, args, kwargs, result):
+        agent = self.agent
+        if self._inside or not agent.is_training_thread() or not agent.steps.begun() or agent.regions.recording():
+            return
+        if not agent.connected():
+            self.stop()
+            return
+        evaluation = agent.happenings.evaluates or not torch.is_grad_enabled()
+        if not self.is_first_loss(stack.site(3), lambda: stack.spot(stack.shown(stack.frames(5))), evaluation):
+            return
+        ignore = None
+        if form == metrics.CLASSES and not labels.is_floating_point():
+            ignore = kwargs.get("ignore_index", args[_IGNORE] if len(args) > _IGNORE else None)
+        pair = metrics.Pair(outputs.detach(), labels.detach(), form, ignore, evaluation, None)
+        if outputs.is_cpu:
+            pair.loss = float(result.detach()) if evaluation and result.numel() == 1 else None
+            self._give(pair)
+        else:
+            self._wait(pair, result)
+
+    def _give(self, pair):
+        self._inside = True
+        try:
+            with self.agent.own_moment(), values.outside_training():
+                self.give(pair)
+        except values.NoValue as error:
+            self.say("metrics cannot read a batch: %s" % error)
+        finally:
+            self._inside = False
+
+    # ---- on a device ----
+
+    def _wait(self, pair, result):
+        """Keeps a pair until the step ends."""
+        if not self._waiting:
+            self.agent.happenings.on("step-end", self._step_ends)
+        pair.loss = result.detach() if pair.evaluation and result.numel() == 1 else None
+        self._waiting.append(pair)
+        if len(self._waiting) > 64:  # an evaluation has no end of a step
+            self._flush()
+
+    def _step_ends(self, _kind, _info):
+        self._flush()
+
+    def evaluated(self, kind=None, info=None):
+        """An evaluation is over."""
+        self._flush()
+        super().evaluated(kind, info)
+
+    def _flush(self):
+        waiting, self._waiting = self._waiting, []
+        for pair in waiting:
+            with values.outside_training():
+                pair.outputs = device_stats.to_host(pair.outputs)
+                pair.labels = device_stats.to_host(pair.labels)
+                pair.loss = float(pair.loss) if pair.loss is not None else None
+            self._give(pair)
+
+    # ---- for ../metrics.py ----
+
+    def tensor(self, value):
+        """The struct of a tensor, and the tensor that it describes."""
+        readable = values.readable(value)
+        return values.describe(readable), readable
+
+    @contextlib.contextmanager
+    def programs_moment(self):
+        """Without gradients; random generators are as before after it."""
+        state, python = torch.get_rng_state(), random.getstate()
+        numpy = sys.modules.get("numpy")
+        numpys = numpy.random.get_state() if numpy is not None else None
+        devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+        states = [(device, torch.cuda.get_rng_state(device)) for device in devices]
+        try:
+            with torch.no_grad(), of_program():
+                yield
+        finally:
+            torch.set_rng_state(state)
+            random.setstate(python)
+            if numpys is not None:
+                numpy.random.set_state(numpys)
+            for device, own in states:
+                torch.cuda.set_rng_state(own, device)
+
+    def note(self):
+        """What the user must know."""
+        return "inside code of torch.compile or a CUDA graph a loss is not seen" if self.agent.regions.compiles else ""
+
+
+def _metric(agent, args, node):
+    return agent.metrics.command(agent, args, node)
+
+
+commands.register("metric", _metric, "what `metric` and `info metrics` of the debugger ask for", "REQUEST")

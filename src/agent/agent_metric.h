@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Metrics in the training process (base/metric.h). Their batches are given by the program
+ * (gradb_metric_batch), or are the values of two nodes, copied when those have run. Numbers are
+ * reported as scalars at the end of the step. All with the lock.
+ *
+ * A step's pair of values is counted when the step ends, or the nodes run again: a program reports
+ * the epoch of a step only during the step, and the epoch's first batch must not be counted before
+ * the metric was cleared.
+ */
+#ifndef GRADB_AGENT_METRIC_H
+#define GRADB_AGENT_METRIC_H
+
+#include "agent/agent_state.h"
+#include "base/metric.h"
+
+#define AGENT_METRIC "metric" /* the command of the debugger that carries requests */
+
+struct agent_metric_side { /* outputs or labels of a metric on nodes */
+    gradb_node node;       /* 0: the program gives the batches */
+    uint32_t slot;
+    struct agent_copy *copy;
+};
+
+struct agent_metric_sums { /* of training steps, or of an evaluation */
+    struct gd_metric *metric;
+    int64_t since, last;       /* steps of the first and last batch; 0: none */
+    uint64_t refused;          /* batches that could not be counted */
+    char why[GD_ERR_TEXT_MAX]; /* the last one */
+    bool due;                  /* its numbers have not been reported */
+    bool ended;                /* the evaluation is over: the next batch begins another one */
+};
+
+struct agent_metric {
+    struct agent_metric *next;
+    struct gd_metric_spec spec;
+    struct agent_metric_sums train, eval;
+    struct agent_metric_side outputs, labels;
+    bool told; /* an error was shown to the user */
+};
+
+struct agent_metrics {
+    struct agent_metric *first;
+    int64_t epoch; /* of the last batch; INT64_MIN: unknown */
+    double loss;   /* of this step, counted at its end */
+    bool has_loss;
+};
+
+/* Carries out a request: "add SPEC", "feed SPEC", "delete NAME", "delete", "clear", "list". Returns
+ * a code or -1; *reply is malloc'd. */
+int agent_metric_request(struct agent *a, const char *request, char **reply, char text[160]);
+/* The reply to "list". */
+void agent_metric_list(const struct agent *a, struct gd_buf *out);
+void agent_metric_clear(struct agent *a); /* forgets all metrics */
+/* On the training thread: the node has run. */
+void agent_metric_node(struct agent *a, gradb_node node);
+void agent_metric_step_end(struct agent *a);
+void agent_metric_scalar(struct agent *a, const char *name, double value);
+
+#endif

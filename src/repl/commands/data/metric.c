@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Commands: metric */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/graph/loss_pair.h"
+#include "repl/commands/data/metric.h"
+#include "repl/commands/status/info.h"
+#include "repl/core/everyone.h"
+#include "repl/core/repl_impl.h"
+
+#define MAX_LOSSES 4 /* that a message names */
+
+int metric_check(const struct command_call *call, struct gd_err *err)
+{
+    if (!gd_session_is_live(call->session)) {
+        return gd_fail(err, GD_ESTATE,
+                       "the training process has ended: \"info scalars\" has the last values");
+    }
+    return call->session->target && call->session->target->capabilities & GD_CAN_METRIC
+               ? GD_OK
+               : gd_fail(err, GD_EUNSUPPORTED,
+                         "this session has no metrics: its training process has no agent of gradb, "
+                         "or an old one");
+}
+
+/* ---- which nodes ----------------------------------------------------------------------------- */
+
+static int put_edge(struct command_call *call, const struct gd_edge *edge, char ret[GD_METRIC_TEXT],
+                    struct gd_err *err)
+{
+    const char *name = gd_graph_name(call->session->graph, edge->node);
+    int len = edge->slot ? snprintf(ret, GD_METRIC_TEXT, "%s:%u", name, (unsigned)edge->slot)
+                         : snprintf(ret, GD_METRIC_TEXT, "%s", name);
+    return len < GD_METRIC_TEXT ? GD_OK : gd_fail(err, GD_ELIMIT, "the name of a node is too long");
+}
+
+static int resolve_node(struct command_call *call, char text[GD_METRIC_TEXT], struct gd_err *err)
+{
+    struct tensor_arg arg;
+    int rc = arg_tensor(call, text, &arg, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (arg.value || arg.slice.count > 0) {
+        return gd_fail(err, GD_EINVAL, "'%.100s' is not a node: a metric needs whole outputs",
+                       text);
+    }
+    struct gd_edge edge = {.node = arg.ref.node, .slot = (uint16_t)arg.ref.slot};
+    return put_edge(call, &edge, text, err);
+}
+
+static int several_losses(const struct gd_graph *graph, const struct gd_loss_pair *pairs,
+                          size_t count, struct gd_err *err)
+{
+    struct gd_buf names = GD_BUF_INIT(400);
+    for (size_t i = 0; i < count && i < MAX_LOSSES; i++) {
+        gd_buf_printf(&names, "%s%.90s", i ? ", " : "", gd_graph_name(graph, pairs[i].loss));
+    }
+    gd_fail(err, GD_EAMBIGUOUS,
+            "%zu losses (%s%s): name the nodes with `of OUTPUTS against LABELS`", count,
+            gd_buf_text(&names), count > MAX_LOSSES ? ", ..." : "");
+    gd_buf_deinit(&names);
+    return GD_EAMBIGUOUS;
+}
+
+/* What the loss says about its outputs, in words of the definition. */
+static void take_form(struct gd_metric_spec *spec, enum gd_metric_form form)
+{
+    bool alone = form == GD_FORM_LOGITS || form == GD_FORM_PROBABILITIES;
+    bool classes = spec->kind != GD_METRIC_MSE && spec->kind != GD_METRIC_MAE &&
+                   spec->kind != GD_METRIC_R2 && spec->kind != GD_METRIC_CUSTOM;
+    if (alone && classes && !spec->has_threshold) {
+        spec->has_threshold = true;
+        spec->threshold = form == GD_FORM_LOGITS ? 0 : 0.5;
+    }
+}
+
+int metric_resolve(struct command_call *call, struct gd_metric_spec *spec, bool *found,
+                   struct gd_err *err)
+{
+    struct gd_loss_pair pairs[MAX_LOSSES];
+    const struct gd_graph *graph = call->session->graph;
+    *found = false;
+    if (spec->outputs[0] != '\0') {
+        int rc = resolve_node(call, spec->outputs, err);
+        return rc != GD_OK || spec->labels[0] == '\0' ? rc : resolve_node(call, spec->labels, err);
+    }
+    if (spec->kind == GD_METRIC_LOSS) {
+        return GD_OK;
+    }
+    size_t count = gd_loss_pairs(graph, pairs, MAX_LOSSES);
+    if (count > 1) {
+        return several_losses(graph, pairs, count, err);
+    }
+    if (count == 0) {
+        return gd_fail(err, GD_ENODATA,
+                       "no known loss is in the graph: name the nodes with `of OUTPUTS against "
+                       "LABELS`");
+    }
+    *found = true;
+    int rc = put_edge(call, &pairs[0].outputs, spec->outputs, err);
+    rc = rc != GD_OK ? rc : put_edge(call, &pairs[0].labels, spec->labels, err);
+    take_form(spec, pairs[0].form);
+    return rc;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static int find_file(struct gd_metric_spec *spec, struct gd_err *err)
+{
+    char path[PATH_MAX];
+    if (!realpath(spec->file, path)) {
+        return gd_fail_errno(err, GD_EIO, "cannot open %.200s", spec->file);
+    }
+    return snprintf(spec->file, sizeof(spec->file), "%s", path) < (int)sizeof(spec->file)
+               ? GD_OK
+               : gd_fail(err, GD_ELIMIT, "the path of the file is too long");
+}
+
+static bool can_grow(const struct command_call *call)
+{
+    return call->session->target->capabilities & GD_CAN_GROW;
+}
+
+static int send_request(struct command_call *call, const struct gd_metric_spec *spec, bool found,
+                        const char **reply, struct gd_err *err)
+{
+    struct gd_buf text = GD_BUF_INIT(1 << 14);
+    gd_buf_puts(&text, found ? "found " : "add ");
+    gd_metric_text(spec, &text);
+    const char *words = gd_arena_strdup(call->arena, gd_buf_text(&text));
+    gd_buf_deinit(&text);
+    return words ? everyone_command(call, METRIC_COMMAND, words, reply, err) : gd_fail_nomem(err);
+}
+
+static void say_added(struct command_call *call, const struct gd_metric_spec *spec, bool found,
+                      const char *reply)
+{
+    cJSON *record = out_record(call->out, "metric");
+    cJSON *answer = cJSON_Parse(reply);
+    struct gd_buf text = GD_BUF_INIT(1 << 14);
+    gd_metric_text(spec, &text);
+    out_set(record, OUT_TEXT("name", spec->name), OUT_TEXT("definition", gd_buf_text(&text)),
+            OUT_SOME("outputs", spec->outputs), OUT_SOME("labels", spec->labels),
+            OUT_BOOL("found", found), OUT_SOME("note", out_text_of(answer, "note")),
+            OUT_TEXT("cleared", spec->by_step ? "step" : "epoch"));
+    out_say(call->out, record,
+            "Metric {name}[: {outputs} against {labels}][{?found} (found at the loss)], by "
+            "{cleared}[; {note}].\n");
+    gd_buf_deinit(&text);
+    cJSON_Delete(answer);
+}
+
+static int add_metric(struct command_call *call, struct gd_err *err)
+{
+    struct gd_metric_spec spec;
+    struct gd_err why = {0};
+    const char *reply = NULL;
+    bool found = false;
+    int rc = gd_metric_parse(call->line, &spec, err);
+    if (rc == GD_OK && spec.kind == GD_METRIC_FILE) {
+        rc = find_file(&spec, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    rc = metric_resolve(call, &spec, &found, &why);
+    if (rc == GD_ENODATA && spec.outputs[0] == '\0' && can_grow(call)) {
+        rc = GD_OK; /* its process finds it when the loss is called */
+    }
+    if (rc != GD_OK) {
+        return gd_fail(err, rc, "%s", why.text);
+    }
+    rc = send_request(call, &spec, found, &reply, err);
+    if (rc == GD_OK) {
+        say_added(call, &spec, found, reply);
+    }
+    return rc;
+}
+
+static int delete_metrics(struct command_call *call, const char *name, struct gd_err *err)
+{
+    const char *reply = NULL;
+    char request[GD_METRIC_NAME + 16];
+    if (strlen(name) >= GD_METRIC_NAME) {
+        return gd_fail(err, GD_ENOTFOUND, "there is no metric '%.60s'", name);
+    }
+    snprintf(request, sizeof(request), "delete%s%s", name[0] ? " " : "", name);
+    int rc = everyone_command(call, METRIC_COMMAND, request, &reply, err);
+    if (rc == GD_OK) {
+        cJSON *record = out_record(call->out, "metric");
+        out_set(record, OUT_SOME("deleted", name), OUT_BOOL("all", !name[0]));
+        out_say(call->out, record, "[Metric {deleted} deleted.\n][{?all}All metrics deleted.\n]");
+    }
+    return rc;
+}
+
+static int clear_metrics(struct command_call *call, struct gd_err *err)
+{
+    const char *reply = NULL;
+    int rc = everyone_command(call, METRIC_COMMAND, "clear", &reply, err);
+    if (rc == GD_OK) {
+        cJSON *record = out_record(call->out, "metric");
+        out_set(record, OUT_BOOL("cleared", true));
+        out_say(call->out, record, "Metrics cleared: they count from here.\n");
+    }
+    return rc;
+}
+
+static int run_metric(struct command_call *call, struct gd_err *err)
+{
+    int rc = metric_check(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (call->line[0] == '\0') {
+        return info_metrics(call, err);
+    }
+    const char *name = arg_after(call->line, "delete");
+    if (name) {
+        return delete_metrics(call, name, err);
+    }
+    if (strcmp(call->line, "clear") == 0) {
+        return clear_metrics(call, err);
+    }
+    return add_metric(call, err);
+}
+
+const struct command cmd_metric = {
+    .name = "metric",
+    .group = "data",
+    .usage = "metric [NAME =] "
+             "accuracy|topk|loss|precision|recall|f1|confusion|mse|mae|r2|auc|perplexity "
+             "[of OUTPUTS against LABELS] [by step|epoch] [OPTION...]\n"
+             "metric NAME = update SUM += EXPR, ... result EXPR [of OUTPUTS against LABELS]\n"
+             "metric NAME from FILE.py\n"
+             "metric delete [NAME]\n"
+             "metric clear",
+    .summary = "Compute accuracy, F1, AUC or another metric in each step",
+    .help =
+        "KIND is accuracy, topk, loss, precision, recall, f1, confusion, mse, mae, r2, auc or "
+        "perplexity. Without nodes, the outputs and labels are those of the only loss.\n"
+        "A metric counts all batches since the epoch began, or those of the step. Batches of an "
+        "evaluation are counted separately, as eval_NAME. Its value is a metric like the loss: "
+        "\"info metrics\", \"info history NAME\", \"watch ... if NAME < 0.5\" show and use it.\n"
+        "Options: k=N (topk), average=macro|micro|weighted|all|none and class=N (precision, "
+        "recall, f1, auc), threshold=T, ignore=LABEL, one_hot, probabilities, per=sample (mse, "
+        "mae), ranks (adds up the counts of all ranks).\n"
+        "In an update, outputs and labels are tensors; abs, sqrt, square, log, exp, argmax work on "
+        "each element, sum, mean, count, min and max make a number. A class in FILE.py has the "
+        "methods clear, update(outputs, labels) and eval; the training process runs it.",
+    .examples = "metric accuracy\n"
+                "metric f1 average=macro\n"
+                "metric top3 = topk k=3 by step\n"
+                "metric mape = update s += sum(abs((labels - outputs) / labels)), n += "
+                "count(labels) result 100 * s / n\n"
+                "metric delete accuracy",
+    .args = {ARG_CHOICE, ARG_NODE},
+    .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_RAW | CMD_SHOWS,
+    .run = run_metric,
+};
