@@ -130,7 +130,7 @@ class Batch(ctypes.Structure):
     """struct gradb_batch: outputs and labels of one call of a loss."""
     _fields_ = [("outputs", ctypes.POINTER(Tensor)), ("labels", ctypes.POINTER(Tensor)), ("pair", ctypes.c_int),
                 ("has_ignore", ctypes.c_bool), ("ignore", ctypes.c_int64), ("evaluation", ctypes.c_bool),
-                ("epoch", ctypes.c_int64), ("loss", ctypes.POINTER(ctypes.c_double))]
+                ("loss", ctypes.POINTER(ctypes.c_double))]
 
 
 _HANDLE = ctypes.c_void_p

@@ -79,7 +79,7 @@ class Metrics:
         labels, held_too = self.tensor(pair.labels)
         loss = ctypes.pointer(ctypes.c_double(pair.loss)) if pair.loss is not None else None
         batch = _lib.Batch(ctypes.pointer(outputs), ctypes.pointer(labels), pair.form, pair.ignore is not None,
-                           pair.ignore or 0, pair.evaluation, self.agent.happenings.epoch or -1, loss)
+                           pair.ignore or 0, pair.evaluation, loss)
         wanted = library.gradb_metric_batch(handle, None, ctypes.byref(batch))
         del held, held_too
         for metric in list(self._own.values()):
@@ -92,6 +92,17 @@ class Metrics:
         self.agent.library.gradb_metric_evaluated(self.agent.handle)
         self._report(True)
 
+    def flush(self):
+        """Gives what was put off."""
+
+    def _epoch_begins(self, _kind, _info):
+        self.flush()
+        left = self.agent.connected() and self._ask("epoch")["metrics"]
+        for metric in list(self._own.values()):
+            self._try(metric, metric.begins_epoch)
+        if not left and not self._own:
+            self.stop()
+
     def stop(self):
         """No metric is left, or the debugger is gone."""
         if self.active:
@@ -99,6 +110,7 @@ class Metrics:
             self.unhook()
             self.agent.happenings.off("eval-end", self.evaluated)
             self.agent.happenings.off("step-end", self._step_ended)
+        self.agent.happenings.off("epoch-begin", self._epoch_begins)
         self._own.clear()
         self._sites.clear()
         self._told.clear()
@@ -116,15 +128,19 @@ class Metrics:
     # ---- the user's own ----
 
     def _run(self, metric, pair):
-        """Runs a metric from a file on a batch. Its exceptions switch it off."""
-        try:
-            with self.programs_moment():
-                metric.update(pair, self.agent.happenings.epoch, self.agent.steps.step)
-        except Exception as error:
-            del self._own[metric.name]
-            self.say("metric %s is off: %s" % (metric.name, _mistake(error, metric.path)))
+        """Runs a metric from a file on a batch."""
+        self._try(metric, lambda: metric.update(pair, self.agent.steps.step))
         if not pair.evaluation:
             self._report(True)
+
+    def _try(self, metric, function):
+        """Runs code of a metric from a file. Its exceptions switch it off."""
+        try:
+            with self.programs_moment():
+                function()
+        except Exception as error:
+            self._own.pop(metric.name, None)
+            self.say("metric %s is off: %s" % (metric.name, _mistake(error, metric.path)))
 
     def _report(self, evaluation):
         for metric in self._own.values():
@@ -154,6 +170,8 @@ class Metrics:
         if verb == "list":
             return self._list()
         if verb in ("add", "found"):
+            self.agent.happenings.off("epoch-begin", self._epoch_begins)
+            self.agent.happenings.on("epoch-begin", self._epoch_begins)
             return self._add(verb, rest)
         if verb == "delete" and rest in self._own:
             del self._own[rest]
@@ -163,8 +181,8 @@ class Metrics:
         if verb == "delete" and not rest:
             self._own.clear()
         if verb == "clear":
-            for metric in self._own.values():
-                metric.clear()
+            for metric in list(self._own.values()):
+                self._try(metric, metric.clear)
         return reply
 
     def _add(self, verb, rest):
@@ -207,7 +225,6 @@ class FromFile:
         self._counts = {}  # evaluation or not -> since, step, batches, number
         self._due = {False: False, True: False}
         self._ended = False  # the evaluation, whose number was taken
-        self._epoch = 0
         self.clear()
 
     def clear(self):
@@ -215,15 +232,16 @@ class FromFile:
         for evaluation in (False, True):
             self._clear(evaluation)
 
+    def begins_epoch(self):
+        """The training's counts from here."""
+        self._clear(False)
+
     def _clear(self, evaluation):
         self._of[evaluation].clear()
         self._counts[evaluation] = 0, 0, 0, 0.0
 
-    def update(self, pair, epoch, step):
+    def update(self, pair, step):
         """Adds a batch. Whatever the user's code raises, or TypeError where it returns no number."""
-        if not pair.evaluation and epoch != self._epoch:
-            self._epoch = epoch
-            self._clear(False)
         if pair.evaluation and self._ended:
             self._ended = False
             self._clear(True)

@@ -90,13 +90,21 @@ static void clear_sums(struct agent_metric_sums *sums)
 }
 
 /* Another epoch has begun. */
+static void clear_epoch(struct agent *a)
+{
+    for (struct agent_metric *m = a->metrics->first; m; m = m->next) {
+        if (!m->spec.by_step) {
+            clear_sums(&m->train);
+        }
+    }
+}
+
+/* The scalar "epoch". */
 static void turn_epoch(struct agent *a, int64_t epoch)
 {
     struct agent_metrics *all = a->metrics;
-    for (struct agent_metric *m = all->first; m && all->epoch != epoch; m = m->next) {
-        if (!m->spec.by_step && all->epoch != INT64_MIN) {
-            clear_sums(&m->train);
-        }
+    if (!all->told && all->epoch != INT64_MIN && all->epoch != epoch) {
+        clear_epoch(a);
     }
     all->epoch = epoch;
 }
@@ -306,9 +314,6 @@ bool gradb_metric_batch(gradb *g, const char *name, const gradb_batch *batch)
                                   .ignore = batch->ignore};
     bool ok = view_given(batch->outputs, &outputs) && view_given(batch->labels, &labels);
     pthread_mutex_lock(&a->lock);
-    if (a->metrics && batch->epoch >= 0 && !batch->evaluation) {
-        turn_epoch(a, batch->epoch);
-    }
     for (struct agent_metric *m = a->metrics ? a->metrics->first : NULL; m; m = m->next) {
         if (m->outputs.node == 0 && (!name || strcmp(name, m->spec.name) == 0)) {
             found = true;
@@ -436,6 +441,20 @@ static void clear_all(struct agent *a)
     }
 }
 
+/* The answer has the number of metrics: with none, the program need not say it again. */
+static void tell_epoch(struct agent *a, struct gd_buf *out)
+{
+    int count = 0;
+    if (a->metrics) {
+        a->metrics->told = true;
+        clear_epoch(a);
+    }
+    for (struct agent_metric *m = a->metrics ? a->metrics->first : NULL; m; m = m->next) {
+        count++;
+    }
+    gd_buf_printf(out, "{\"metrics\":%d}", count);
+}
+
 int agent_metric_request(struct agent *a, const char *request, char **reply, char text[TEXT])
 {
     size_t len = strcspn(request, " ");
@@ -450,6 +469,8 @@ int agent_metric_request(struct agent *a, const char *request, char **reply, cha
         code = delete_metric(a, rest, text);
     } else if (strcmp(request, "clear") == 0) {
         clear_all(a);
+    } else if (strcmp(request, "epoch") == 0) {
+        tell_epoch(a, &out);
     } else if (strcmp(request, "list") == 0) {
         agent_metric_list(a, &out);
     } else {

@@ -42,12 +42,13 @@ struct agent_metric {
 struct agent_metrics {
     struct agent_metric *first;
     int64_t epoch; /* of the last batch; INT64_MIN: unknown */
+    bool told;     /* the program says when epochs begin */
     double loss;   /* of this step, counted at its end */
     bool has_loss;
 };
 
-/* Carries out a request: "add SPEC", "feed SPEC", "delete NAME", "delete", "clear", "list". Returns
- * a code or -1; *reply is malloc'd. */
+/* Carries out a request: "add SPEC", "feed SPEC", "delete NAME", "delete", "clear", "epoch",
+ * "list". Returns a code or -1; *reply is malloc'd. */
 int agent_metric_request(struct agent *a, const char *request, char **reply, char text[160]);
 /* The reply to "list". */
 void agent_metric_list(const struct agent *a, struct gd_buf *out);

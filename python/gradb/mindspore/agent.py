@@ -12,7 +12,7 @@ import mindspore
 
 from .. import _lib, happenings
 from . import (  # noqa: F401: some only to register their commands
-    checkpoint, compiled, data, exceptions, hooks, operators, ranks, rates, saving, taps, values, words)
+    checkpoint, compiled, data, exceptions, hooks, metrics, operators, ranks, rates, saving, taps, values, words)
 from .graph import Graph
 from .guard import guarded
 from .outside import INPUT, Outside
@@ -64,6 +64,7 @@ class Agent:
         self.compiled = compiled.Compiled(self)
         self.rates = rates.Rates(self)
         self.hooks = hooks.Hooks(self)
+        self.metrics = metrics.Metrics(self)
         self.exceptions = exceptions.Exceptions(self)
         self.taps = taps.Taps(self)
 
@@ -105,6 +106,7 @@ class Agent:
         """Removes the hooks and closes the connection; why: shown to the user, "" for a normal end."""
         atexit.unregister(self._exits)
         self.dead = True
+        self.metrics.stop()
         self.hooks.remove()
         self.data.remove()
         self.saving.remove()

@@ -94,17 +94,18 @@ class Metrics(metrics.Metrics, Wrappers):
         pair.loss = result.detach() if pair.evaluation and result.numel() == 1 else None
         self._waiting.append(pair)
         if len(self._waiting) > 64:  # an evaluation has no end of a step
-            self._flush()
+            self.flush()
 
     def _step_ends(self, _kind, _info):
-        self._flush()
+        self.flush()
 
     def evaluated(self, kind=None, info=None):
         """An evaluation is over."""
-        self._flush()
+        self.flush()
         super().evaluated(kind, info)
 
-    def _flush(self):
+    def flush(self):
+        """Gives the batches that wait."""
         waiting, self._waiting = self._waiting, []
         for pair in waiting:
             with values.outside_training():
