@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Metrics of PyTorch trainings: `metric`, `info metrics`. What they should be, the script computes itself."""
+import re
+import subprocess
+
+import harness
+import torches
+
+# Prints what it has counted in each epoch and in its evaluation, and a digest of weights and random state.
+CLASSIFIER = """
+import sys, torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(3)
+x = torch.randn(56, 4)
+y = (x[:, 0] + x[:, 1] > 0).long() + (x[:, 2] > 1).long()
+y[::9] = -100
+net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.1), nn.Linear(16, 3))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.2)
+loader = DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
+checks = DataLoader(TensorDataset(x, y), batch_size=20)
+criterion = nn.CrossEntropyLoss() if "module" in sys.argv else cross_entropy
+def right(out, target):
+    kept = target != -100
+    return (out.argmax(1) == target)[kept].sum().item(), kept.sum().item()
+for epoch in range(3):
+    counts = torch.zeros(2)
+    net.train()
+    for a, b in loader:
+        optimizer.zero_grad()
+        out = net(a)
+        criterion(out, b).backward()
+        optimizer.step()
+        counts += torch.tensor(right(out, b))
+    net.eval()
+    checked = torch.zeros(2)
+    with torch.no_grad():
+        for a, b in checks:
+            out = net(a)
+            criterion(out, b)
+            checked += torch.tensor(right(out, b))
+    print("epoch %.6g eval %.6g" % (counts[0] / counts[1], checked[0] / checked[1]), flush=True)
+print("digest", float(sum(p.double().sum() for p in net.parameters())).hex(), float(torch.rand(1)).hex())
+"""
+
+TWO_LOSSES = """
+import torch
+import torch.nn.functional as F
+net, other = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD([*net.parameters(), *other.parameters()], lr=0.1)
+for step in range(6):
+    x, y = torch.randn(8, 3), torch.randint(0, 2, (8,))
+    optimizer.zero_grad()
+    first = F.cross_entropy(net(x), y)
+    second = F.cross_entropy(other(x), y)
+    (first + second).backward()
+    optimizer.step()
+"""
+
+# The losses, with what a metric must find: printed by the script for each step.
+LOSSES = """
+import sys, torch
+import torch.nn.functional as F
+torch.manual_seed(1)
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(3):
+    x = torch.randn(32, 3)
+    optimizer.zero_grad()
+    out = net(x)
+    y = (x[:, :1] > 0).float()
+    if sys.argv[1] == "logits":
+        loss, found = F.binary_cross_entropy_with_logits(out, y), ((out > 0) == (y > 0)).float().mean()
+    elif sys.argv[1] == "probabilities":
+        loss, found = F.binary_cross_entropy(out.sigmoid(), y), ((out > 0) == (y > 0)).float().mean()
+    else:
+        loss = {"mse": F.mse_loss, "l1": F.l1_loss, "smooth": F.smooth_l1_loss}[sys.argv[1]](out, x[:, :1])
+        found = (out - x[:, :1]).double().pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    print("found %.5g" % found, flush=True)
+"""
+
+OWN = """
+import random, torch
+class Share:
+    def clear(self):
+        self.right = self.all = 0
+    def update(self, outputs, labels):
+        torch.rand(3), random.random()  # the training must not notice
+        assert not torch.is_grad_enabled()
+        kept = labels != -100
+        self.right += int((outputs.argmax(1) == labels)[kept].sum())
+        self.all += int(kept.sum())
+    def eval(self):
+        return self.right / self.all
+"""
+WRONG = OWN.replace("self.all += int(kept.sum())", "labels.no_such_thing()")
+
+
+class Metrics(torches.Folder):
+    def said(self, program, *commands):
+        done = self.gradb([self.python, *program], *commands)
+        self.assertIn("Stopped before the first step.\n", done.stdout, done.stderr)
+        self.assertNotIn("internal error", done.stdout + done.stderr)
+        return done.stdout.split("Stopped before the first step.\n", 1)[1]
+
+    def numbers(self, said, step):
+        """The numbers at the end of a step."""
+        line = re.search(r"end of step %d\.\n(.*)" % step, said)
+        self.assertIsNotNone(line, said)
+        return dict(re.findall(r"(\w+) = ([-\w.+]+)", line.group(1)))
+
+    def digest(self, *program):
+        done = subprocess.run([*torches.warm(self.python), *program], capture_output=True, text=True, check=True,
+                              env=torches.environment(GRADB_DISABLE="1"), timeout=2 * harness.DEADLINE)
+        return done.stdout
+
+
+@torches.both
+class Found(Metrics):
+    def test_epochs_and_evaluations_as_the_script_counts_them(self):
+        path = self.write("train.py", CLASSIFIER)
+        for style in ("module", "function"):
+            said = self.said([path, style], "metric accuracy", "metric f1 average=macro", "metric mean_loss = loss",
+                             "step 4", "step", "step 3", "step", "step 3", "info metrics", "continue", "info log -a")
+            script = re.findall(r"(?m)^epoch (\S+) eval (\S+)$", said)
+            self.assertEqual(len(script), 3, said)
+            for epoch, step in enumerate((4, 8, 12)):
+                self.assertEqual(self.numbers(said, step)["accuracy"], script[epoch][0], said)
+            for epoch, step in enumerate((5, 9)):
+                self.assertEqual(self.numbers(said, step)["eval_accuracy"], script[epoch][1], said)
+            self.assertRegex(said, r"accuracy: not counted: \d+ labels to be ignored")
+
+    def test_the_training_is_the_same_to_the_bit(self):
+        path, own = self.write("train.py", CLASSIFIER), self.write("own.py", OWN)
+        said = self.said([path, "module"], "metric accuracy", "metric auc", "metric share from " + own, "continue",
+                         "info log -a")
+        self.assertEqual(re.findall("(?m)^digest.*", said), re.findall("(?m)^digest.*", self.digest(path, "module")))
+
+    def test_losses(self):
+        path = self.write("losses.py", LOSSES)
+        for loss, metric in (("logits", "accuracy"), ("probabilities", "accuracy"), ("mse", "mse"), ("l1", "mse"),
+                             ("smooth", "mse")):
+            said = self.said([path, loss], "metric %s by step" % metric, "step", "step", "step", "continue",
+                             "info log -a")
+            found = re.findall(r"(?m)^found (\S+)$", said)
+            self.assertEqual(["%.5g" % float(self.numbers(said, step)[metric]) for step in (1, 2, 3)], found, loss)
+
+    def test_the_nodes_are_named_once_they_are_known(self):
+        said = self.said([self.write("train.py", CLASSIFIER), "module"], "step", "metric accuracy", "kill")
+        self.assertRegex(said, r"Metric accuracy: net/3/linear against \S+ \(found at the loss\), by epoch\.")
+
+
+@torches.both
+class Chosen(Metrics):
+    def test_several_losses(self):
+        path = self.write("two.py", TWO_LOSSES)
+        said = self.said([path], "metric accuracy", "step 2", "kill")
+        self.assertIn("metrics count the first loss of a step; another one is at two.py:10: name the nodes", said)
+        done = self.gradb([self.python, path], "step 2", "metric accuracy")
+        self.assertIn("2 losses (cross_entropy, cross_entropy_1): name the nodes with `of OUTPUTS against LABELS`",
+                      done.stderr)
+        said = self.said([path], "step 2", "metric a = accuracy of other/linear against randint", "step", "info metrics",
+                         "kill")
+        self.assertRegex(said, r"(?m)^a +[\d.]+ +8 +1 +3 +3$")
+
+    def test_tensors_that_do_not_belong_together(self):
+        said = self.said([self.write("two.py", TWO_LOSSES)], "step 2",
+                         "metric a = accuracy of other/linear against randn", "step 2", "info metrics", "kill")
+        self.assertEqual(said.count("metric a: a batch of step 3 was not counted: outputs of shape (8, 2)"), 1, said)
+        self.assertIn("a: batches not counted: 2: outputs of shape (8, 2)", said)
+
+    def test_a_watchpoint_stops_at_the_step(self):
+        said = self.said([self.write("train.py", CLASSIFIER), "module"], "metric best = accuracy by step",
+                         "watch best > 0.6", "continue", "kill")
+        step = int(re.search(r"Watchpoint 1, at the end of step (\d+)\.", said).group(1))
+        self.assertGreater(float(re.search(r"best = ([\d.]+)", said.split("end of step %d" % step)[1]).group(1)), 0.6)
+
+
+@torches.both
+class Own(Metrics):
+    def test_a_file(self):
+        path, own = self.write("train.py", CLASSIFIER), self.write("own.py", OWN)
+        said = self.said([path, "module"], "metric accuracy", "metric share from " + own, "step 4", "step", "kill")
+        for step in (4, 5):
+            numbers = self.numbers(said, step)
+            self.assertEqual(numbers["share"], numbers["accuracy"])
+        self.assertEqual(numbers["eval_share"], numbers["eval_accuracy"])
+
+    def test_an_exception_switches_it_off(self):
+        path, wrong = self.write("train.py", CLASSIFIER), self.write("wrong.py", WRONG)
+        said = self.said([path, "module"], "metric accuracy", "metric share from " + wrong, "step 4", "continue",
+                         "info log -a")
+        self.assertRegex(said, r"metric share is off: AttributeError: .*no_such_thing.* \(wrong.py:11\)")
+        self.assertEqual(said.count("metric share is off"), 1 + said.count("unseen at step 1: metric share"), said)
+        self.assertIn("accuracy", self.numbers(said, 4))
+        self.assertNotIn("share", self.numbers(said, 4))
+        self.assertEqual(re.findall("(?m)^digest.*", said), re.findall("(?m)^digest.*", self.digest(path, "module")))
+
+    def test_files_that_are_no_metrics(self):
+        path = self.write("train.py", CLASSIFIER)
+        for text, word in (("x = 1", "no class that is a metric"), ("import nonsense_that_is_missing", "No module named"),
+                           ("def", "SyntaxError"), ("raise SystemExit(3)", "SystemExit")):
+            done = self.gradb([self.python, path, "module"], "metric m from " + self.write("other.py", text))
+            self.assertIn(word, done.stderr)
+        done = self.gradb([self.python, path, "module"], "metric m from /no/such/file.py")
+        self.assertIn("cannot open /no/such/file.py", done.stderr)
+
+    def test_an_expression_equals_the_metric(self):
+        said = self.said([self.write("losses.py", LOSSES), "mse"], "metric mse",
+                         "metric own = update s += sum(square(outputs - labels)), n += count(labels) result s / n",
+                         "step 3", "kill")
+        self.assertEqual(self.numbers(said, 3)["own"], self.numbers(said, 3)["mse"])
+
+
+@torches.both
+class Listed(Metrics):
+    def test_a_matrix_and_removal(self):
+        said = self.said([self.write("train.py", CLASSIFIER), "module"], "metric confusion", "metric accuracy", "step 4",
+                         "info metrics", "metric delete confusion", "metric delete", "step 2", "info metrics", "kill")
+        rows = re.findall(r"(?m)^ +(\d) +(\d+) +(\d+) +(\d+)$", said)
+        matrix = [list(map(int, row[1:])) for row in rows]
+        samples = int(re.search(r"(?m)^confusion +- +(\d+)", said).group(1))
+        self.assertEqual(sum(map(sum, matrix)), samples)
+        self.assertEqual("%.6g" % (sum(matrix[i][i] for i in range(3)) / samples), self.numbers(said, 4)["accuracy"])
+        self.assertNotIn("accuracy", self.numbers(said, 6))
+        self.assertIn("No metrics: ", said)
+
+
+if __name__ == "__main__":
+    harness.main()
