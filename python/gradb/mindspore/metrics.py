@@ -38,7 +38,7 @@ def _classes():
 
 
 class Metrics(metrics.Metrics, Wrappers):
-    """Hears of losses while a metric is asked for."""
+    """Wraps the losses while a metric is asked for."""
 
     def __init__(self, agent):
         metrics.Metrics.__init__(self, agent)
@@ -112,7 +112,8 @@ class Metrics(metrics.Metrics, Wrappers):
         if not self.is_first_loss(id(cell), lambda: type(cell).__name__, evaluation):
             return
         self._calls += not evaluation
-        self._wait(metrics.Pair(args[0], args[1], _form_of(cell), _ignored(cell), evaluation, result if evaluation else None))
+        loss = result if evaluation else None
+        self._wait(metrics.Pair(args[0], args[1], _form_of(cell), _ignored(cell), evaluation, loss))
 
     # ---- reading ----
 
