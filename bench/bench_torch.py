@@ -21,6 +21,7 @@ VENV = HERE.parent / "build" / "torch-venv" / "bin" / "python"
 EXACT = "watch -exact TO on activations, gradients except type:masked_fill"
 GRADB_BLOCKS = (
     turns.Block("idle", "plain", (), "step %d"),
+    turns.Block("metrics_on", "plain", ("metric accuracy", "metric precision average=macro"), "step %d"),
     turns.Block("watched", "plain", ("watch -step TO on weights, /[.]grad$/",), "step %d"),
     turns.Block("exact", "plain", ("set history-bytes 64M", EXACT), "step %d"),
     turns.Block("finite", "plain", ("set history-bytes 0", EXACT), "step %d"),
@@ -29,7 +30,7 @@ GRADB_BLOCKS = (
 BARE_BLOCKS = ("hooks", "anomaly")
 
 # name, arguments of torch_train.py, pairs, rounds of each, steps of a block that count, targets
-SMALL, LARGE = {"idle": 1.01}, {"idle": 1.01, "watched": 1.05, "exact": 1.25, "stepping": 1.15}
+SMALL, LARGE = {"idle": 1.01, "metrics_on": 1.02}, {"idle": 1.01, "metrics_on": 1.02, "watched": 1.05, "exact": 1.25, "stepping": 1.15}
 SIZES = (
     ("cnn_small", ("cnn", "8", "1", "16", "16"), 30, 4, 20, SMALL),
     ("cnn_large", ("cnn", "32", "2", "32", "32"), 7, 1, 3, LARGE),

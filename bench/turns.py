@@ -100,7 +100,7 @@ class Bench:
                 yield from block.before
                 yield block.go % self.steps if "%" in block.go else block.go
                 if block.before:
-                    yield "delete"
+                    yield "metric delete" if block.before[0].startswith("metric ") else "delete"
         yield "continue"
 
     def _start(self, folder, rounds):

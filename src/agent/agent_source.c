@@ -405,7 +405,8 @@ int agent_source_command(struct agent *a, const Gradb__V1__Command *command, cha
     }
     call_end(a);
     if (answer == GRADB_UNSUPPORTED && strcmp(command->name, AGENT_METRIC) == 0) {
-        return agent_metric_request(a, command->args, reply, text); /* the program leaves it to us */
+        return agent_metric_request(a, command->args, reply,
+                                    text); /* the program leaves it to us */
     }
     if (code == -1 && !*reply) {
         snprintf(text, TEXT, "out of memory in the training process");

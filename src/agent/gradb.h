@@ -455,8 +455,9 @@ GRADB_API bool gradb_metric_batch(gradb *g, const char *name, const gradb_batch 
 GRADB_API void gradb_metric_evaluated(gradb *g);
 /* What the debugger's command "metric" asks of the program (gradb_source.command): "add SPEC",
  * "found SPEC", "delete [NAME]", "clear", "list"; a program that gives the batches of a metric
- * passes "feed SPEC" on. "epoch": an epoch begins, which is otherwise seen by the scalar "epoch". Writes at most `size` bytes of JSON. Do not call it from another thread
- * while the training runs. */
+ * passes "feed SPEC" on. "epoch": an epoch begins, which is otherwise seen by the scalar "epoch".
+ * Writes at most `size` bytes of JSON. Do not call it from another thread while the training runs.
+ */
 GRADB_API gradb_answer gradb_metric(gradb *g, const char *request, char *reply, size_t size,
                                     char why[GRADB_WHY]);
 

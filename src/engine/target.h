@@ -140,7 +140,7 @@ enum gd_capability {
     GD_CAN_INTERRUPT_AT = 1 << 15, /* interrupt_at */
     GD_CAN_GROW = 1 << 18,         /* nodes appear as the program runs them: expect */
     GD_CAN_DIGEST = 1 << 19,       /* the command "digest" */
-    GD_CAN_METRIC = 1 << 24, /* the command "metric" */
+    GD_CAN_METRIC = 1 << 24,       /* the command "metric" */
     GD_CAN_CAPTURE = 1 << 20,
     GD_CAN_GOTO = 1 << 16, /* it is a record: BACK, GOTO; ranks do not wait for each other */
 };
