@@ -54,8 +54,9 @@ int gd_findings_add_root(struct gd_findings *findings, const struct gd_finding *
 void gd_findings_clear(struct gd_findings *findings);
 
 struct gd_dump_format {
-    const char *name;   /* "mindspore-sync" */
-    const char *what;   /* "MindSpore synchronous dump (1.3 and later)" */
+    const char *name; /* "mindspore-sync" */
+    const char *what; /* "MindSpore synchronous dump (1.3 and later)" */
+    bool beside;      /* its findings are single files, whose neighbours may be of another format */
     const void *detail; /* private to the format's functions; lets several formats share them */
     /* Searches the listing and reports every place where the format is (gd_findings_add). */
     int (*find)(const struct gd_dump_format *format, const struct gd_listing *listing,

@@ -12,6 +12,7 @@
 #include "dump/detect.h"
 #include "dump/files/tensor_names.h"
 #include "dump/format.h"
+#include "dump/memory/snapshot.h"
 #include "engine/debugger.h"
 
 #define MAX_NAME  ((size_t)1 << 20)
@@ -117,6 +118,7 @@ static const char *wanted_name(const struct gd_listing *listing, uint32_t index)
 
 struct counts { /* per entry of the listing */
     uint32_t files;
+    bool taken;   /* a file that another format reads */
     bool foreign; /* belongs to another format, or has an entry of one below it */
     bool covered; /* inside another format's place */
 };
@@ -125,7 +127,11 @@ static void count_all(const struct gd_listing *listing, const struct gd_findings
                       struct counts *counts)
 {
     for (size_t i = 0; i < findings->count; i++) {
-        counts[findings->item[i].root].foreign = counts[findings->item[i].root].covered = true;
+        struct counts *root = &counts[findings->item[i].root];
+
+        root->taken = findings->item[i].format->beside;
+        root->foreign = root->foreign || !root->taken;
+        root->covered = true;
     }
     for (uint32_t i = 1; i < listing->count; i++) {
         counts[i].covered = counts[i].covered || counts[listing->entry[i].parent].covered;
@@ -133,7 +139,7 @@ static void count_all(const struct gd_listing *listing, const struct gd_findings
     for (uint32_t i = listing->count; i-- > 0;) {
         uint32_t parent = listing->entry[i].parent;
 
-        counts[i].files += wanted_name(listing, i) ? 1 : 0;
+        counts[i].files += !counts[i].taken && wanted_name(listing, i) ? 1 : 0;
         if (parent != GD_NO_ENTRY) {
             counts[parent].files += counts[i].files;
             counts[parent].foreign = counts[parent].foreign || counts[i].foreign;
@@ -505,7 +511,7 @@ static int read_files(struct reading *in, uint32_t root)
          i = gd_listing_next(in->listing, i, root)) {
         const char *extension = wanted_name(in->listing, i);
 
-        if (extension) {
+        if (extension && !gd_snapshot_is_entry(in->listing, i)) {
             rc = add_file(in, i, extension);
         }
     }

@@ -10,7 +10,7 @@
 #include "dump/io/file_name.h"
 #include "dump/memory/snapshot.h"
 
-static const char *const extensions[] = {".pickle", ".pkl", ".pt", ".bin"};
+static const char *const extensions[] = {".pickle", ".pkl", ".pt"};
 
 /* In a directory only files with these endings are examined. */
 static const char *extension_of(const char *name)
@@ -23,13 +23,17 @@ static const char *extension_of(const char *name)
     return NULL;
 }
 
-static bool is_snapshot(const struct gd_listing *listing, uint32_t index)
+bool gd_snapshot_is_entry(const struct gd_listing *listing, uint32_t index)
 {
+    const struct gd_listing_entry *entry = &listing->entry[index];
     GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
     unsigned char start[GD_ARCHIVE_START];
     char path[PATH_MAX];
     size_t size;
 
+    if (entry->is_directory || (entry->parent != GD_NO_ENTRY && !extension_of(entry->name))) {
+        return false;
+    }
     if (gd_listing_path(listing, index, path, sizeof(path), NULL) != GD_OK ||
         gd_disk_open(AT_FDCWD, path, true, &disk, NULL) != GD_OK) {
         return false;
@@ -38,20 +42,34 @@ static bool is_snapshot(const struct gd_listing *listing, uint32_t index)
     return gd_disk_read(disk, 0, start, size, NULL) == GD_OK && gd_snapshot_is(start, size);
 }
 
+/* Whether a tensor file belongs to a dump found before: there may be very many. */
+static bool in_dump(const struct gd_listing *listing, const struct gd_findings *findings,
+                    uint32_t index)
+{
+    if (gd_ends_with(listing->entry[index].name, ".pt")) {
+        for (uint32_t at = index; at != GD_NO_ENTRY; at = listing->entry[at].parent) {
+            for (size_t i = 0; i < findings->count; i++) {
+                if (findings->item[i].root == at) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
 static int find_snapshots(const struct gd_dump_format *format, const struct gd_listing *listing,
                           struct gd_findings *findings, struct gd_err *err)
 {
     int rc = GD_OK;
 
     for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
-        const struct gd_listing_entry *entry = &listing->entry[i];
         struct gd_finding finding = {.format = format,
                                      .root = i,
                                      .files = 1,
                                      .rule = "a pickle that begins with \"segments\""};
 
-        if (!entry->is_directory && (entry->parent == GD_NO_ENTRY || extension_of(entry->name)) &&
-            is_snapshot(listing, i)) {
+        if (!in_dump(listing, findings, i) && gd_snapshot_is_entry(listing, i)) {
             rc = gd_findings_add(findings, &finding, err);
         }
     }
@@ -122,6 +140,7 @@ static int read_snapshot(const struct gd_listing *listing, const struct gd_findi
 const struct gd_dump_format gd_memory_snapshot_format = {
     .name = "memory-snapshot",
     .what = "memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot)",
+    .beside = true,
     .find = find_snapshots,
     .read = read_snapshot,
 };

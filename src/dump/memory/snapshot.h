@@ -13,12 +13,16 @@
 #define GD_DUMP_SNAPSHOT_H
 
 #include "dump/io/disk.h"
+#include "dump/io/listing.h"
 #include "engine/memory/memory.h"
 
 struct gd_snapshot;
 
 /* Whether a pickle begins as a snapshot does; start: its first bytes, 4096 are enough. */
 bool gd_snapshot_is(const unsigned char *start, size_t size);
+
+/* The same for a file of a listing, whose name must be one that a snapshot may have. */
+bool gd_snapshot_is_entry(const struct gd_listing *listing, uint32_t index);
 
 /* go_on (may be NULL) is called now and then with the bytes read. GD_EPROTO: broken or refused:
  * names the byte and the reason; GD_ELIMIT, GD_EIO, GD_EINTR, GD_ENOMEM. */

@@ -117,6 +117,7 @@ static bool is_internal(const char *file)
         return true;
     }
     return gd_starts_with(file, "<frozen ") || strcmp(file, "<string>") == 0 ||
+           gd_starts_with(file, "<eval_with_key>") || strstr(file, "/torchinductor_") ||
            strstr(file, "/torch_npu/") ||
            (strstr(file, "/lib/python3") && !strstr(file, "-packages/"));
 }

@@ -5,6 +5,8 @@ import pickletools
 import random
 import unittest
 
+import numpy as np
+
 import harness
 import snapshot_writer
 import snapshots
@@ -220,6 +222,24 @@ class Folders(snapshots.Snapshots):
         self.assertRegex(done.stdout, r"(?m)^ +\d+ +1 .*stopped")
         path = self.put(found, "of any name")
         self.assertGreater(self.report(path)["bytes"], 0)
+
+    def test_beside_checkpoints(self):
+        """The checkpoints stay one dump: their tensors keep the names that tell them apart."""
+        device = Device()
+        train(device, 2)
+        for name in ("one", "two"):
+            np.savez(self.folder / f"{name}.npz", weight=np.arange(3))
+        def nodes():
+            done = self.run_on(self.folder, "info nodes", "session 2", "info memory", json=True)
+            return harness.records(done, "nodes")[0], harness.records(done, "memory")
+
+        before, _ = nodes()
+        self.put(snapshot(device), "snapshot.pkl")
+        self.put(snapshot(device), "snapshot.pt")
+        after, memory = nodes()
+        self.assertEqual(before, after)
+        self.assertEqual({node["node"] for node in after["nodes"]}, {"one/weight", "two/weight"})
+        self.assertGreater(memory[0]["bytes"], 0)
 
     def test_two_of_one_rank(self):
         device = Device()
