@@ -182,6 +182,10 @@ class Overflow(torches.Folder):
         self.assertEqual(numpy.load(folder / received[0]["datapath"]).tolist(), [[1, 1]] * 4)
         self.assertTrue(numpy.isinf(numpy.load(folder / "output.0.npy")).all())
         self.assertEqual(self.read(folder, "overflow.json")["phase"], "backward")
+        for file in ("forward_info.json", "backward_info.json"):  # each opens by itself, too
+            opened = harness.run_gradb("-nx", "--batch", *harness.typed("open " + file, "info nodes"), cwd=folder)
+            self.assertEqual((opened.returncode, opened.stderr), (0, ""))
+            self.assertIn("Tensor.sqrt.0." + file.split("_")[0], opened.stdout)
 
     def check_again(self, calls):
         """By itself, without a debugger, with the folder moved."""

@@ -29,11 +29,19 @@ static const char *parse_name(const char *name, const char *word)
     return digits && strcmp(name + len + digits, ".json") == 0 ? name + len : NULL;
 }
 
+/* One of a folder of `overflow record`, opened by itself: it has no PID. */
+static bool is_own(const char *name)
+{
+    name = gd_base_name(name);
+    return strcmp(name, "forward_info.json") == 0 || strcmp(name, "backward_info.json") == 0;
+}
+
 static bool wants_file(const struct gd_listing *listing, uint32_t entry)
 {
     const char *name = listing->entry[entry].name;
 
-    return parse_name(name, "forward_info_") || parse_name(name, "backward_info_");
+    return parse_name(name, "forward_info_") || parse_name(name, "backward_info_") ||
+           (listing->entry[entry].parent == GD_NO_ENTRY && is_own(name));
 }
 
 static int take_api(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
@@ -73,7 +81,8 @@ static int take_calls(struct api_load *load, const char *path, const struct api_
 
     pid = pid ? pid : parse_name(path, "backward_info_");
     gd_folder_of(path, folder, sizeof(folder));
-    snprintf(stack, sizeof(stack), "%.3000s/stack_info_%.40s", folder, pid ? pid : "");
+    snprintf(stack, sizeof(stack), "%.3000s/stack_info%s%.40s", folder, pid ? "_" : "",
+             pid ? pid : ".json");
     in.folder = folder;
     snprintf(gd_catalog_peer(load->catalog)->framework,
              sizeof(gd_catalog_peer(load->catalog)->framework), "PyTorch");

@@ -89,7 +89,7 @@ int64_t gd_monitor_step(struct gd_monitor *monitor, const struct gd_monitor_line
         }
         return monitor->before + monitor->last;
     }
-    if (monitor->epoch > 0 && (line->epoch != monitor->epoch || line->step < monitor->last)) {
+    if (monitor->last > 0 && (line->epoch != monitor->epoch || line->step < monitor->last)) {
         end_epoch(monitor);
     }
     monitor->epoch = line->epoch;

@@ -22,8 +22,8 @@ struct gd_monitor_line {
 bool gd_monitor_parse(const char *line, struct gd_monitor_line *ret);
 
 struct gd_monitor {
-    int64_t epoch;     /* the current one; 0: none yet */
-    int64_t last;      /* the last step seen in it */
+    int64_t epoch;     /* the current one */
+    int64_t last;      /* the last step seen in it; 0: none yet */
     int64_t per_epoch; /* steps of an epoch, as the time line says or the longest seen; 0 unknown */
     int64_t before;    /* steps of the epochs before it */
 };
