@@ -159,7 +159,7 @@ def _path_of(name, state):
     if os.path.isdir(given) or name.endswith("/"):
         raise Refused("%s is a directory: name a file" % given)
     base, ending = os.path.splitext(given)
-    if not ending or ending[1:].isdigit():  # best-0.98
+    if not ending[1:2].isalpha():  # best-0.98
         base, ending = base + ending, "." + state.endings[0]
     elif state.is_strict and ending[1:] not in state.endings:
         raise Refused("%s: %s's checkpoints end in %s" % (name, state.framework, " or ".join(

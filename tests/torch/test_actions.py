@@ -172,10 +172,11 @@ class Actions(torches.Folder):
             with self.subTest(schedule=schedule):
                 bare = self.bare(schedule)
                 said = self.done([self.write("train.py", TRAIN), schedule], "step 4",
-                                 "checkpoint kept-{schedule}-{step}".replace("{schedule}", schedule), "continue")
-                self.assertRegex(said, r"(?m)^checkpoint of step 4: kept-\w+-4\.pt \(\d+\.\d KiB: net, Adam")
+                                 "checkpoint kept-{schedule}-{loss:.2f}-{step}".replace("{schedule}", schedule), "continue")
+                name = next(path.name for path in self.folder.glob("kept-%s-*" % schedule))
+                self.assertRegex(said, r"(?m)^checkpoint of step 4: kept-\w+-\d\.\d\d-4\.pt \(\d+\.\d KiB: net, Adam")
                 self.assertEqual(digest(said), digest(bare))  # and the random state was left alone
-                self.assertEqual(digest(self.bare(schedule, "kept-%s-4.pt" % schedule)), digest(bare))
+                self.assertEqual(digest(self.bare(schedule, name)), digest(bare))
 
     def test_only_the_last_files_are_kept(self):
         (self.folder / "best-0.0.pt").write_text("mine")

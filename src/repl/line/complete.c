@@ -519,7 +519,12 @@ static void complete_argument(struct completion *c, const struct command *comman
     case ARG_CHOICE: add_choices(c, command); break;
     case ARG_WATCH: complete_watch(c, first); break;
     case ARG_WATCH_EDIT: complete_watch_edit(c, first); break;
-    case ARG_SETTING: add_settings(c, first); break;
+    case ARG_SETTING:
+        add_settings(c, first);
+        if (c->start == first && strcmp(command->name, "set") == 0) {
+            complete_if(c, "lr"); /* which is the training's */
+        }
+        break;
     default:
         if ((size_t)kind < sizeof(add_kind) / sizeof(add_kind[0]) && add_kind[kind]) {
             add_kind[kind](c);

@@ -200,7 +200,7 @@ const struct command cmd_kill = {
     .name = "kill",
     .aliases = "k",
     .group = "running",
-    .usage = "kill | kill training",
+    .usage = "kill [training]",
     .summary = "End the training process, or only the training",
     .help =
         "gradb asks the process to end at the end of its step, as Ctrl-C would, so that it can\n"
