@@ -30,7 +30,8 @@ GRADB_BLOCKS = (
 BARE_BLOCKS = ("hooks", "anomaly")
 
 # name, arguments of torch_train.py, pairs, rounds of each, steps of a block that count, targets
-SMALL, LARGE = {"idle": 1.01, "metrics_on": 1.02}, {"idle": 1.01, "metrics_on": 1.02, "watched": 1.05, "exact": 1.25, "stepping": 1.15}
+SMALL = {"idle": 1.01, "metrics_on": 1.02}
+LARGE = {**SMALL, "watched": 1.05, "exact": 1.25, "stepping": 1.15}
 SIZES = (
     ("cnn_small", ("cnn", "8", "1", "16", "16"), 30, 4, 20, SMALL),
     ("cnn_large", ("cnn", "32", "2", "32", "32"), 7, 1, 3, LARGE),

@@ -58,8 +58,10 @@ int gd_catalog_add_step(struct gd_catalog *catalog, int64_t step, struct gd_err 
 /* Why a node of the graph has no values ("runs on the host", "_no_task"). */
 int gd_catalog_not_dumped(struct gd_catalog *catalog, gd_node_id node, const char *why,
                           struct gd_err *err);
+/* In a catalog that is sorted already, call gd_catalog_sort_scalars afterwards. */
 int gd_catalog_add_scalar(struct gd_catalog *catalog, int64_t step, const char *name, double value,
                           struct gd_err *err);
+void gd_catalog_sort_scalars(struct gd_catalog *catalog);
 /* For `info events`: an overflow that the device reported, a log line of level ERROR or above. */
 int gd_catalog_add_event(struct gd_catalog *catalog, int64_t step, gd_node_id node,
                          const char *kind, const char *text, struct gd_err *err);

@@ -160,6 +160,11 @@ static int collect_graph_steps(struct gd_catalog *catalog, struct gd_err *err)
     return GD_OK;
 }
 
+void gd_catalog_sort_scalars(struct gd_catalog *catalog)
+{
+    sort_list(catalog->scalars, catalog->scalar_count, sizeof(*catalog->scalars), compare_scalars);
+}
+
 int gd_catalog_sort(struct gd_catalog *catalog, struct gd_err *err)
 {
     int rc = gd_graph_commit(catalog->graph, err);
@@ -172,7 +177,7 @@ int gd_catalog_sort(struct gd_catalog *catalog, struct gd_err *err)
     }
     sort_list(catalog->values, catalog->value_count, sizeof(*catalog->values), compare_values);
     sort_list(catalog->reasons, catalog->reason_count, sizeof(*catalog->reasons), compare_reasons);
-    sort_list(catalog->scalars, catalog->scalar_count, sizeof(*catalog->scalars), compare_scalars);
+    gd_catalog_sort_scalars(catalog);
     sort_list(catalog->events, catalog->event_count, sizeof(*catalog->events), compare_events);
     rc = collect_steps(catalog, err);
     return rc != GD_OK ? rc : collect_graph_steps(catalog, err);

@@ -13,16 +13,16 @@ from mindspore import Tensor, nn, ops
 ms.set_context(mode=ms.PYNATIVE_MODE)
 ms.set_seed(1)
 net = nn.Dense(4, 3)
-optimizer = nn.SGD(net.trainable_params(), 0.1)
+optimizer = nn.SGD(net.trainable_params(), 3.0)
 x, y = Tensor(np.random.RandomState(1).randn(32, 4).astype("float32")), Tensor((np.arange(32) % 3).astype("int32"))
 def forward(x, y):
     out = net(x)
-    return %s, out
+    return LOSS, out
 grad = ms.value_and_grad(forward, None, optimizer.parameters, has_aux=True)
 for step in range(5):
     (loss, out), grads = grad(x, y)
     optimizer(grads)
-    print("found %%.6g" %% (out.asnumpy().argmax(1) == y.asnumpy()).mean(), flush=True)
+    print("found %.6g" % (out.asnumpy().argmax(1) == y.asnumpy()).mean(), flush=True)
 """
 
 
@@ -63,13 +63,13 @@ class Metrics(minds.Case):
                 self.assertIn("step 1 called no loss cell in Python", done.stdout)
 
     def test_a_loss_cell_of_a_loop(self):
-        path = self.write(FUNCTION % "nn.CrossEntropyLoss()(out, y)")
+        path = self.write(FUNCTION.replace("LOSS", "nn.CrossEntropyLoss()(out, y)"))
         done = self.gradb([path], "metric accuracy by step", "step", "step", "step", "continue")
         wanted = re.findall(r"(?m)^found (\S+)$", done.log)
         self.assertEqual([self.numbers(done.stdout, step)["accuracy"] for step in (1, 2, 3)], wanted[:3])
 
     def test_a_loss_that_is_a_function(self):
-        path = self.write(FUNCTION % "ops.cross_entropy(out, y)")
+        path = self.write(FUNCTION.replace("LOSS", "ops.cross_entropy(out, y)"))
         done = self.gradb([path], "metric accuracy by step", "step", "info nodes", "continue")
         self.assertIn("step 1 called no loss cell in Python: only Model.eval is counted; name nodes", done.stdout)
         done = self.gradb([path], "step", "metric own = accuracy of net/BiasAdd against input/y by step", "step",

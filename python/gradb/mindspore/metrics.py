@@ -5,14 +5,16 @@ Outputs and labels are what a loss cell is called with in Python, and what Model
 modes. Compiled steps and losses that are functions show them to nobody: there the values of the two nodes are read, for
 which the operators of each step are watched. What is given is read when the step ends, so that no step waits for it."""
 import contextlib
+import os
 import random
+import sys
 import threading
 
 import mindspore
 import numpy
 from mindspore import nn
 
-from .. import metrics
+from .. import frames, metrics
 from ..wrappers import Wrappers
 from . import commands, hooks, values
 from .guard import guarded
@@ -22,6 +24,7 @@ _FORMS = {"SoftmaxCrossEntropyWithLogits": metrics.CLASSES, "CrossEntropyLoss": 
           "BCEWithLogitsLoss": metrics.LOGITS, "MSELoss": metrics.VALUES, "L1Loss": metrics.VALUES,
           "MAELoss": metrics.VALUES, "RMSELoss": metrics.VALUES, "SmoothL1Loss": metrics.VALUES,
           "HuberLoss": metrics.VALUES}
+_MINDSPORE = os.path.dirname(os.path.abspath(mindspore.__file__)) + os.sep
 _MAX_WAITING = 64  # batches of an evaluation, which has no end of a step
 
 
@@ -109,7 +112,8 @@ class Metrics(metrics.Metrics, Wrappers):
             self.stop()
             return
         evaluation = bool(agent.happenings.evaluates)
-        if not self.is_first_loss(id(cell), lambda: type(cell).__name__, evaluation):
+        place = _caller()
+        if not self.is_first_loss(place, lambda: "%s:%d" % (os.path.basename(place[0]), place[1]), evaluation):
             return
         self._calls += not evaluation
         loss = result if evaluation else None
@@ -180,6 +184,14 @@ class Metrics(metrics.Metrics, Wrappers):
         """What the user must know."""
         return "compiled steps show no outputs: they are looked into, or only Model.eval is counted" \
             if hooks.is_graph_mode() else ""
+
+
+def _caller():
+    """(file, line) of the program's code that calls a loss."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((frames.OWN, _MINDSPORE)):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
 
 
 def _ignored(loss):

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/dump_target.h"
 #include "engine/graph/loss_pair.h"
 #include "repl/commands/data/metric.h"
 #include "repl/commands/status/info.h"
@@ -15,6 +16,11 @@
 
 int metric_check(const struct command_call *call, struct gd_err *err)
 {
+    if (gd_catalog_of(call->session)) {
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "a dump keeps no metrics: \"metric accuracy\" computes one over its steps, "
+                       "and \"info scalars\" has its numbers");
+    }
     if (!gd_session_is_live(call->session)) {
         return gd_fail(err, GD_ESTATE,
                        "the training process has ended: \"info scalars\" has the last values");
@@ -210,8 +216,21 @@ static int clear_metrics(struct command_call *call, struct gd_err *err)
     return rc;
 }
 
+static int run_on_dump(struct command_call *call, struct gd_err *err)
+{
+    struct gd_metric_spec spec;
+    bool found = false;
+    int rc = gd_metric_parse(call->line, &spec, err);
+    rc = rc != GD_OK || spec.kind == GD_METRIC_FILE ? rc : metric_resolve(call, &spec, &found, err);
+    return rc != GD_OK ? rc : metric_of_dump(call, &spec, found, err);
+}
+
 static int run_metric(struct command_call *call, struct gd_err *err)
 {
+    if (gd_catalog_of(call->session) && call->line[0] != '\0' && !arg_after(call->line, "delete") &&
+        strcmp(call->line, "clear") != 0) {
+        return run_on_dump(call, err);
+    }
     int rc = metric_check(call, err);
     if (rc != GD_OK) {
         return rc;

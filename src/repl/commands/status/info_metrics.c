@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `info metrics`. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,14 @@ static void merge_part(struct merged *all, const cJSON *list)
     }
 }
 
-static void add_counts(cJSON *to, const struct gd_metric *metric)
+void metric_add_number(cJSON *list, const struct gd_metric_number *number)
+{
+    out_set(out_push(list), OUT_TEXT("name", number->name),
+            isfinite(number->value) ? OUT_JSON("value", cJSON_CreateNumber(number->value))
+                                    : OUT_REAL("value", number->value));
+}
+
+void metric_add_counts(cJSON *to, const struct gd_metric *metric)
 {
     struct gd_metric_number number[MOST_NUMBERS];
     size_t count = gd_metric_numbers(metric, number, MOST_NUMBERS);
@@ -44,8 +52,7 @@ static void add_counts(cJSON *to, const struct gd_metric *metric)
             OUT_INT("out_of_range", c->out_of_range), OUT_INT("not_kept", c->not_kept));
     cJSON *numbers = out_list(to, "numbers");
     for (size_t i = 0; i < count && i < MOST_NUMBERS; i++) {
-        out_set(out_push(numbers), OUT_TEXT("name", number[i].name),
-                OUT_REAL("value", number[i].value));
+        metric_add_number(numbers, &number[i]);
     }
     if (gd_metric_spec(metric)->kind == GD_METRIC_CONFUSION && classes <= MOST_NUMBERS) {
         cJSON *rows = out_list(to, "matrix");
@@ -95,7 +102,7 @@ static void add_ranks(cJSON *item, const char *part, const cJSON *replies)
     }
     cJSON *ranks = out_object(sums, "ranks");
     out_set(ranks, OUT_INT("ranks", all.ranks));
-    add_counts(ranks, all.metric);
+    metric_add_counts(ranks, all.metric);
     gd_metric_destroy(all.metric);
 }
 
@@ -117,7 +124,7 @@ static void add_all_ranks(struct command_call *call, cJSON *metrics)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-static const char *value_text(struct command_call *call, const cJSON *number)
+const char *metric_value_text(struct command_call *call, const cJSON *number)
 {
     const cJSON *value = cJSON_GetObjectItem(number, "value");
     return cJSON_IsNumber(value) ? repl_scalar_text(call->arena, value->valuedouble, 6)
@@ -133,7 +140,7 @@ static void put_rows(struct command_call *call, struct out_table *table, const c
         struct gd_buf name = GD_BUF_INIT(256);
         gd_buf_printf(&name, "%s%s", prefix, out_text_of(number ? number : item, "name"));
         out_put(table, OUT_TEXT("name", gd_buf_text(&name)),
-                OUT_TEXT("value", number ? value_text(call, number) : "-"),
+                OUT_TEXT("value", number ? metric_value_text(call, number) : "-"),
                 OUT_INT("samples", out_number_of(sums, "samples")),
                 OUT_INT("batches", out_number_of(sums, "batches")),
                 OUT_IF(out_number_of(since, "since") > 0,
@@ -174,7 +181,7 @@ static void say_left_out(struct command_call *call, const cJSON *item, const cha
             OUT_TEXT("name", name));
 }
 
-static void print_matrix(struct command_call *call, const cJSON *item, const cJSON *sums,
+void metric_print_matrix(struct command_call *call, const char *name, const cJSON *sums,
                          const char *title)
 {
     const cJSON *matrix = cJSON_GetObjectItem(sums, "matrix"), *row, *cell;
@@ -183,12 +190,11 @@ static void print_matrix(struct command_call *call, const cJSON *item, const cJS
         return;
     }
     if (classes > MATRIX_MOST) {
-        out_printf(call->out, "%s of %d classes: \"info metrics\" in JSON has its cells\n",
-                   out_text_of(item, "name"), classes);
+        out_printf(call->out, "%s of %d classes: \"info metrics\" in JSON has its cells\n", name,
+                   classes);
         return;
     }
-    out_printf(call->out, "\n%s%s: rows are labels, columns predictions\n       ", title,
-               out_text_of(item, "name"));
+    out_printf(call->out, "\n%s%s: rows are labels, columns predictions\n       ", title, name);
     for (i = 0; i < classes; i++) {
         out_printf(call->out, " %7d", i);
     }
@@ -206,12 +212,13 @@ static void print_matrix(struct command_call *call, const cJSON *item, const cJS
 
 static void print_matrices(struct command_call *call, const cJSON *item)
 {
+    const char *name = out_text_of(item, "name");
     const cJSON *train = cJSON_GetObjectItem(item, "train"),
                 *eval = cJSON_GetObjectItem(item, "eval");
-    print_matrix(call, item, train, "");
-    print_matrix(call, item, cJSON_GetObjectItem(train, "ranks"), "all ranks, ");
-    print_matrix(call, item, eval, "eval_");
-    print_matrix(call, item, cJSON_GetObjectItem(eval, "ranks"), "all ranks, eval_");
+    metric_print_matrix(call, name, train, "");
+    metric_print_matrix(call, name, cJSON_GetObjectItem(train, "ranks"), "all ranks, ");
+    metric_print_matrix(call, name, eval, "eval_");
+    metric_print_matrix(call, name, cJSON_GetObjectItem(eval, "ranks"), "all ranks, eval_");
 }
 
 static void print_metrics(struct command_call *call, const cJSON *metrics)
