@@ -44,7 +44,7 @@ dist.destroy_process_group()
 SCRIPT = """\
 [rank 0] Stopped before the first step.
 All 3 ranks are stopped before the first step.
-4 parameters are equal on 3 ranks before step 1.
+4 parameters are equal on 3 ranks at the first stop.
 [rank 0] step 1, randn (randn)
 train.py:13\t        x = torch.randn(16, 4)
 [Training process #, rank 0 of 3, stopped]
@@ -256,7 +256,7 @@ class Sharded(Ranks):
         self.assertNotIn("input/tensor", done.stdout)  # the parts of the gradients are clipped
         self.assertRegex(done.stdout, r"clip_grad_norm_/_foreach_norm \(_foreach_norm\)\n.*net/0/weight\.grad ")
         # Each rank has its own part of every tensor: nothing agrees, and nothing differs.
-        self.assertNotRegex(done.stdout, r"(equal|differ).* before step 1")
+        self.assertNotRegex(done.stdout, r"(equal|differ).* at the first stop")
         done = self.gradb([*torches.ranks(self.python, 2), self.write("sharded.py", SHARDED)], "step 2", "rank check")
         self.assertRegex(done.stderr, r"(?m)^error: no tensor was compared on 2 ranks: [1-9]\d* are sharded or "
                                       r"unreadable, 0 are on one rank only$")
@@ -287,13 +287,18 @@ class Three(Ranks):
 
 # Nothing makes the weights equal.
 UNEQUAL = """
+import sys
 import torch
 import torch.distributed as dist
 dist.init_process_group("gloo")
 torch.manual_seed(7)
 net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+early = sys.argv[1] == "early"
+if early and dist.get_rank() == 1:
+    with torch.no_grad():
+        net[2].weight += 1
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-if dist.get_rank() == 1:
+if not early and dist.get_rank() == 1:
     with torch.no_grad():
         net[2].weight += 1
 for step in range(3):
@@ -312,13 +317,20 @@ class Unequal(Ranks):
 
     def test_said_once(self):
         """At the first stop, by name; and what dprintf prints names its rank."""
-        done = self.gradb([*torches.ranks(self.python, 2), self.write("unequal.py", UNEQUAL)],
+        done = self.gradb([*torches.ranks(self.python, 2), self.write("unequal.py", UNEQUAL), "early"],
                           'dprintf type:mean,"step %d",step', "step", "step")
-        self.assertEqual(re.findall(r"^.* before step 1.*$", done.stdout, re.M),
-                         ["1 of 4 parameters differs between 2 ranks before step 1: net/2/weight (rank 1) (see \"rank "
+        self.assertEqual(re.findall(r"^.* at the first stop.*$", done.stdout, re.M),
+                         ["1 of 4 parameters differs between 2 ranks at the first stop: net/2/weight (rank 1) (see \"rank "
                           "check\")."], done.stdout)
         self.assertEqual(sorted(re.findall(r"^\[rank \d\] step \d$", done.stdout, re.M)),
                          ["[rank %d] step %d" % (rank, step) for rank in range(2) for step in (1, 2)], done.stdout)
+        self.assertEqual((done.stderr, done.returncode), ("", 0))
+
+    def test_after_the_first_stop(self):
+        """What the script changes between the first stop and step 1 is seen at the end of that step."""
+        done = self.gradb([*torches.ranks(self.python, 2), self.write("unequal.py", UNEQUAL), "late"], "step", "step")
+        self.assertIn("4 parameters are equal on 2 ranks at the first stop.\n", done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^\d of 4 parameters differ between 2 ranks at the end of step 1: .*\(rank 1\)")
         self.assertEqual((done.stderr, done.returncode), ("", 0))
 
 

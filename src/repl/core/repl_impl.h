@@ -106,7 +106,9 @@ struct repl {
         ev_idle work;          /* does it */
     } watchers;
 
-    const struct gd_ranks *told_equal; /* the job of which repl_tell_equal_ranks spoke last */
+    /* the job of which repl_tell_equal_ranks spoke last, and at which of its stops */
+    const struct gd_ranks *told_equal;
+    uint64_t told_settled;
 
     struct remembered *values; /* ring of the last REPL_MAX_VALUES */
     int value_count;           /* values numbered so far */
@@ -149,8 +151,8 @@ void repl_training_failed(struct repl *repl); /* ignored when gradb ended it */
 void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask);
 
 /* ---- ranks that start equal (ranks_equal.c) ---- */
-/* At the first stop of a job of several ranks: says once whether their parameters are equal, as far
- * as the ranks answer soon. */
+/* At the first stop of a job of several ranks: says whether their parameters are equal, as far as
+ * the ranks answer soon; at the end of step 1, if they are not. */
 void repl_tell_equal_ranks(struct repl *repl, struct gd_session *session);
 
 /* ---- the terminal (residence.c) ---- */
