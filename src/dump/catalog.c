@@ -117,6 +117,7 @@ static void catalog_free(struct gd_catalog *catalog)
     }
     gd_snapshot_free(catalog->snapshot);
     gd_time_report_destroy(catalog->times);
+    gd_timeline_destroy(catalog->timeline);
     gd_arena_deinit(&catalog->arena);
     gd_hash_index_deinit(&catalog->shape_lookup);
     free(catalog->shapes);
@@ -279,6 +280,21 @@ struct gd_time_report *gd_catalog_give_times(struct gd_catalog *catalog)
 
     catalog->times = NULL;
     return times;
+}
+
+int gd_catalog_timeline(struct gd_catalog *catalog, struct gd_timeline **ret, struct gd_err *err)
+{
+    catalog->timeline = catalog->timeline ? catalog->timeline : gd_timeline_create();
+    *ret = catalog->timeline;
+    return *ret ? GD_OK : gd_fail_nomem(err);
+}
+
+struct gd_timeline *gd_catalog_give_timeline(struct gd_catalog *catalog)
+{
+    struct gd_timeline *timeline = catalog->timeline;
+
+    catalog->timeline = NULL;
+    return timeline;
 }
 
 struct gd_peer *gd_catalog_peer(struct gd_catalog *catalog)

@@ -75,6 +75,8 @@ int gd_catalog_add_fact(struct gd_catalog *catalog, const char *name, const char
 #define GD_FACT_LOG    "log"
 /* The report of where its time went, created on first use. */
 int gd_catalog_times(struct gd_catalog *catalog, struct gd_time_report **ret, struct gd_err *err);
+/* When what ran, created on first use. */
+int gd_catalog_timeline(struct gd_catalog *catalog, struct gd_timeline **ret, struct gd_err *err);
 /* Keeps the catalog although it has nothing but facts. */
 void gd_catalog_keep(struct gd_catalog *catalog);
 /* Who held the memory; keeps the catalog. Takes over the snapshot; there must be none yet. */
@@ -161,6 +163,7 @@ int gd_dump_finish(struct gd_dump *dump, struct gd_err *err);
 struct gd_graph *gd_catalog_give_graph(struct gd_catalog *catalog);
 /* The same for its report; NULL: there are no times. */
 struct gd_time_report *gd_catalog_give_times(struct gd_catalog *catalog);
+struct gd_timeline *gd_catalog_give_timeline(struct gd_catalog *catalog);
 /* Takes over the listing and the findings, which then live as long as the dump. */
 void gd_dump_keep_findings(struct gd_dump *dump, struct gd_listing *listing,
                            struct gd_findings *findings);

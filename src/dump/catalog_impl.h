@@ -32,6 +32,7 @@ struct gd_catalog {
     struct gd_snapshot *snapshot;
     struct gd_peer peer;
     struct gd_time_report *times; /* NULL: none */
+    struct gd_timeline *timeline; /* NULL: none */
     struct gd_arena arena;
     struct kept_value *values;
     size_t value_count, value_cap;

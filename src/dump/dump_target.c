@@ -508,6 +508,7 @@ static int make_session(struct gd_debugger *debugger, struct dump_group *group, 
     if (rc == GD_OK) {
         gd_catalog_give_graph(catalog);
         (*ret)->times = gd_catalog_give_times(catalog);
+        (*ret)->timeline = gd_catalog_give_timeline(catalog);
         dump_tell_scalars(target);
     }
     return rc;

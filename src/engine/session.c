@@ -51,6 +51,7 @@ void session_destroy(struct gd_session *session)
     gd_history_close(session->history);
     gd_event_log_free(&session->events);
     gd_time_report_destroy(session->times);
+    gd_timeline_destroy(session->timeline);
     free(session->hits);
     free(session);
 }

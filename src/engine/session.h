@@ -13,6 +13,7 @@
 #include "engine/target.h"
 #include "engine/timing/report.h"
 #include "engine/timing/step_times.h"
+#include "engine/timing/timeline.h"
 
 struct gd_debugger;
 struct gd_watching;
@@ -169,6 +170,7 @@ struct gd_session {
     struct gd_timing timing;
     struct gd_step_times step_times; /* of the last step that reported them */
     struct gd_time_report *times;    /* of all that did; NULL: none. gd_session_times */
+    struct gd_timeline *timeline;    /* when that was; NULL: unknown */
     struct gd_hit *hits; /* all hits of the session so far, oldest first; at most max-hits */
     size_t hit_count;
     size_t hits_dropped;

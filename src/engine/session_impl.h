@@ -146,6 +146,9 @@ void ranks_free(struct gd_debugger *debugger);
 /* A metric has a new value: the epoch or batch of the step whose times came last. */
 void session_note_batch(struct gd_session *session, const struct gd_scalar *scalar);
 
+/* Creates the session's timeline if there is none. False: out of memory. */
+bool session_make_timeline(struct gd_session *session);
+
 /* Records a metric in the history, if there is one. */
 void session_history_scalar(struct gd_session *session, const char *name, double value,
                             int64_t step);

@@ -67,5 +67,9 @@ void gd_session_on_scalar(struct gd_session *session, const char *name, double v
     remember_past(&scalar->past, value, step);
     session_history_scalar(session, scalar->name, value, step);
     session_note_batch(session, scalar);
+    if (!gd_session_is_record(session) && session_make_timeline(session)) {
+        gd_timeline_on_scalar(session->timeline, scalar->name, value, step,
+                              debugger_now(session->debugger));
+    }
     session_emit(session, GD_EV_SCALAR, scalar->name, NULL);
 }

@@ -429,7 +429,7 @@ static int push_steps(struct fill *fill, struct gd_err *err)
 
     for (size_t i = 0; rc == GD_OK && i < run->steps; i++) {
         steps[i] = gd_time_unknown_step(run->step[i].number);
-        steps[i].timed = true;
+        steps[i].timed = run->ops > 0;
         trace_step_parts(run, i, &steps[i]);
     }
     rc = rc != GD_OK ? rc : trace_communication(run, steps, err);
@@ -471,6 +471,90 @@ static int add_counters(struct fill *fill, struct gd_err *err)
     return rc;
 }
 
+/* ---- the timeline ---------------------------------------------------------------------------- */
+
+static uint16_t lane_of(const struct fill *fill, struct gd_timeline *timeline, uint16_t number)
+{
+    const struct trace_lane *lane = &fill->run->spans.lane[number];
+    char name[300];
+
+    snprintf(name, sizeof(name), "%.140s %.140s", text_of(fill, lane->process),
+             text_of(fill, lane->thread_label ? lane->thread_label : lane->thread));
+    return gd_timeline_lane(timeline, name);
+}
+
+static void put_spans(const struct fill *fill, struct gd_timeline *timeline, int64_t shift)
+{
+    const struct trace_run *run = fill->run;
+    GD_CLEANUP(gd_cleanup_free)
+    uint16_t *lane = calloc(run->spans.lanes + 1, sizeof(*lane));
+    size_t step = 0;
+
+    for (size_t i = 0; lane && i < run->spans.lanes; i++) {
+        lane[i] = lane_of(fill, timeline, (uint16_t)i);
+    }
+    for (size_t i = 0; lane && i < run->spans.count; i++) {
+        const struct trace_span *span = &run->spans.span[i];
+        gd_node_id node =
+            span->op == TRACE_NONE ? GD_NO_NODE : run->node[run->op[span->op].node].id;
+
+        while (step < run->steps && run->step[step].end <= span->start) {
+            step++;
+        }
+        if (node != GD_NO_NODE) {
+            gd_timeline_add(timeline, &(struct gd_timeline_span){
+                                          .start = span->start + shift,
+                                          .duration = span->duration,
+                                          .step = step < run->steps ? run->step[step].number : -1,
+                                          .what = node,
+                                          .lane = lane[span->lane],
+                                          .kind = GD_ON_OPERATOR});
+        }
+    }
+}
+
+static int add_timeline(struct fill *fill, struct gd_err *err)
+{
+    const struct trace_run *run = fill->run;
+    struct gd_timeline *timeline;
+    int rc = gd_catalog_timeline(fill->catalog, &timeline, err);
+    int64_t shift;
+
+    if (rc != GD_OK || run->spans.count == 0) {
+        return rc;
+    }
+    timeline->base = timeline->count ? timeline->base : run->spans.base;
+    shift = run->spans.base && timeline->base ? run->spans.base - timeline->base : 0;
+    timeline->is_measured = true;
+    for (size_t i = 0; i < run->steps && run->steps_by != TRACE_BY_WHOLE; i++) {
+        const struct trace_step *step = &run->step[i];
+        gd_timeline_add(timeline, &(struct gd_timeline_span){.start = step->start + shift,
+                                                             .duration = step->end - step->start,
+                                                             .step = step->number,
+                                                             .kind = GD_ON_STEP});
+    }
+    for (size_t i = 0; i < run->phases; i++) {
+        const struct trace_phase *phase = &run->phase[i];
+        gd_timeline_add(timeline, &(struct gd_timeline_span){.start = phase->start + shift,
+                                                             .duration = phase->end - phase->start,
+                                                             .step = -1,
+                                                             .what = phase->part,
+                                                             .kind = GD_ON_PART});
+    }
+    put_spans(fill, timeline, shift);
+    for (size_t i = 0; i < run->spans.counters; i++) {
+        const struct trace_counter *counter = &run->spans.counter[i];
+        gd_timeline_add(timeline,
+                        &(struct gd_timeline_span){
+                            .start = counter->at + shift,
+                            .value = counter->value,
+                            .step = -1,
+                            .what = gd_timeline_metric(timeline, text_of(fill, counter->name)),
+                            .kind = GD_ON_METRIC});
+    }
+    return GD_OK;
+}
+
 /* ---- facts ----------------------------------------------------------------------------------- */
 
 static int add_facts(struct fill *fill, struct gd_err *err)
@@ -498,8 +582,9 @@ static int add_facts(struct fill *fill, struct gd_err *err)
                  (unsigned long long)run->spans.dropped);
         rc = gd_catalog_add_fact(fill->catalog, "events left out", text, err);
     }
-    if (!peer->framework[0] && run->spans.is_kineto) {
-        snprintf(peer->framework, sizeof(peer->framework), "PyTorch");
+    if (!peer->framework[0]) {
+        snprintf(peer->framework, sizeof(peer->framework), "%s",
+                 run->spans.is_kineto ? "PyTorch" : run->spans.framework);
     }
     if (run->spans.host[0]) {
         snprintf(peer->host, sizeof(peer->host), "%s", run->spans.host);
@@ -519,6 +604,7 @@ int trace_fill(struct trace_run *run, struct gd_catalog *catalog, struct gd_err 
     rc = rc != GD_OK ? rc : push_steps(&fill, err);
     rc = rc != GD_OK ? rc : push_all_ops(&fill, err);
     rc = rc != GD_OK ? rc : add_counters(&fill, err);
+    rc = rc != GD_OK ? rc : add_timeline(&fill, err);
     rc = rc != GD_OK ? rc : add_facts(&fill, err);
     gd_buf_deinit(&fill.name);
     free(fill.claimed);

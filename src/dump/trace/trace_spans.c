@@ -384,6 +384,10 @@ static int on_fact(void *ctx, const char *name, const char *value, struct gd_err
     (void)err;
     if (strcmp(name, "schemaVersion") == 0) {
         spans->is_kineto = true;
+    } else if (strcmp(name, "framework") == 0) {
+        snprintf(spans->framework, sizeof(spans->framework), "%.63s", value);
+    } else if (strcmp(name, "baseTimeNanoseconds") == 0 && gd_json_unsigned(value, &number)) {
+        spans->base = number < (UINT64_C(1) << 62) ? (int64_t)number : 0;
     } else if (strcmp(name, "distributedInfo.rank") == 0 && gd_json_unsigned(value, &number)) {
         spans->rank = number < INT32_MAX ? (int64_t)number : -1;
     } else if (strcmp(name, "distributedInfo.world_size") == 0 &&

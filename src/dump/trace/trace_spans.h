@@ -64,8 +64,9 @@ struct trace_spans { /* {0} is empty */
     const char **text; /* 0: "" */
     size_t texts, text_cap;
     uint64_t bad_times, unpaired, dropped; /* events left out */
-    int64_t rank, world_size;              /* -1: the trace does not say */
-    char backend[32], host[64];
+    int64_t base;             /* nanoseconds since the epoch at which times begin; 0: unknown */
+    int64_t rank, world_size; /* -1: the trace does not say */
+    char backend[32], host[64], framework[64];
     bool is_kineto; /* it names its schema: written by torch.profiler */
     bool has_parts; /* times have fractions of microseconds */
     /* private: */

@@ -38,6 +38,12 @@ void session_note_batch(struct gd_session *session, const struct gd_scalar *scal
     }
 }
 
+bool session_make_timeline(struct gd_session *session)
+{
+    session->timeline = session->timeline ? session->timeline : gd_timeline_create();
+    return session->timeline != NULL;
+}
+
 void gd_session_on_step_times(struct gd_session *session, const struct gd_step_times *times)
 {
     struct gd_step_times *last = &session->step_times;
@@ -63,6 +69,10 @@ void gd_session_on_step_times(struct gd_session *session, const struct gd_step_t
     step.epoch = count_of(session, "epoch", last->step);
     step.batch = count_of(session, "batch", last->step);
     gd_time_add_step(report, &step);
+    if (session_make_timeline(session)) {
+        gd_timeline_on_step(session->timeline, last, session->graph,
+                            debugger_now(session->debugger));
+    }
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -121,6 +131,9 @@ void gd_session_on_op_time(struct gd_session *session, int64_t step, const struc
     if (session_has_ended(session) || !gd_graph_node(graph, op->node, &info) ||
         gd_session_times(session, &report, NULL) != GD_OK) {
         return;
+    }
+    if (session_make_timeline(session)) {
+        gd_timeline_on_op(session->timeline, op);
     }
     struct gd_time_record record = {.type = info.type,
                                     .name = info.name,

@@ -47,6 +47,7 @@ extern const struct command cmd_dump;
 extern const struct command cmd_check_config;
 extern const struct command cmd_table;
 extern const struct command cmd_convert;
+extern const struct command cmd_export;
 extern const struct command cmd_scan;
 extern const struct command cmd_merge;
 extern const struct command cmd_print;
@@ -152,6 +153,7 @@ const struct command *const command_table[] = {
     &cmd_table,
     &cmd_check_config,
     &cmd_convert,
+    &cmd_export,
     &cmd_scan,
     &cmd_merge,
     &cmd_print,

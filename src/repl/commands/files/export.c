@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Commands: export */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "dump/io/file_name.h"
+#include "dump/trace/trace_writer.h"
+#include "engine/ranks.h"
+#include "repl/core/repl_impl.h"
+#include "repl/core/work.h"
+#include "repl/out/newfile.h"
+#include "repl/values/inspect.h"
+
+/* The ranks that have times; *ret is to be freed. */
+static int list_sessions(struct command_call *call, struct gd_session ***ret, size_t *count,
+                         struct gd_err *err)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(call->session);
+    int world = ranks ? gd_ranks_world_size(ranks) : 1;
+
+    *count = 0;
+    *ret = calloc((size_t)(world > 0 ? world : 1), sizeof(struct gd_session *));
+    if (!*ret) {
+        return gd_fail_nomem(err);
+    }
+    for (int i = 0; i < world; i++) {
+        struct gd_session *session = ranks ? gd_ranks_member(ranks, i) : call->session;
+
+        if (session && session->timeline && session->timeline->count > 0) {
+            (*ret)[(*count)++] = session;
+        }
+    }
+    return *count > 0 ? GD_OK
+                      : gd_fail(err, GD_ENODATA,
+                                "there are no times to export: no step has ended yet, or what was "
+                                "opened has none");
+}
+
+static void show_written(struct command_call *call, const char *path, size_t ranks,
+                         const struct trace_written *done)
+{
+    cJSON *record = out_record(call->out, "exported");
+
+    out_set(record, OUT_TEXT("file", path), OUT_TEXT("format", "trace"), OUT_INT("ranks", ranks),
+            OUT_INT("steps", done->steps), OUT_INT("operators", done->operators),
+            OUT_INT("metrics", done->metrics), OUT_INT("dropped", done->dropped),
+            OUT_BOOL("starts_measured", !done->laid));
+    out_say(
+        call->out, record,
+        "Wrote {steps|step}, {operators|operator call} and {metrics|value} of metrics[{?several} "
+        "of {ranks} ranks] to {file}.\n"
+        "[{?laid}Operators and parts are laid end to end in each step: their durations were "
+        "measured, not their starts.\n]"
+        "[{dropped|event} of earlier steps were no longer there.\n]",
+        OUT_BOOL("several", ranks > 1), OUT_BOOL("laid", done->laid && done->operators > 0));
+}
+
+static int export_trace(struct command_call *call, struct gd_err *err)
+{
+    GD_CLEANUP(gd_cleanup_free) struct gd_session **sessions = NULL;
+    struct trace_written done;
+    struct repl_work work;
+    struct newfile file;
+    size_t count = 0;
+    int rc = repl_check_seal(call->repl, err), end;
+
+    rc = rc != GD_OK ? rc : inspect_no_options(call, err);
+    if (rc == GD_OK && call->argc != 1) {
+        rc = gd_fail(err, GD_EUSAGE, "export trace: specify a file");
+    }
+    rc = rc != GD_OK ? rc : list_sessions(call, &sessions, &count, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    const char *path = inspect_home_path(call, call->argv[0]);
+    rc = newfile_open(&file, path, false, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    repl_work_begin_count(&work, call, inspect_printf(call, "exporting %.100s", path), "events", 0);
+    rc = trace_write(file.file, gd_ends_with(path, ".gz"), sessions, count, repl_work_at, &work,
+                     &done, err);
+    rc = repl_work_end(&work, rc, err);
+    end = newfile_close(&file, rc == GD_OK, rc == GD_OK ? err : NULL);
+    rc = rc != GD_OK ? rc : end;
+    if (rc == GD_OK) {
+        show_written(call, path, count, &done);
+    }
+    return rc;
+}
+
+static const struct command export_sub[] = {
+    {
+        .name = "trace",
+        .usage = "export trace FILE",
+        .summary = "Write a timeline that Perfetto opens",
+        .help =
+            "Writes steps, their parts, operators with shapes and lines, and metrics over time in\n"
+            "Chrome's JSON format, compressed if FILE ends in .gz. Open it with\n"
+            "https://ui.perfetto.dev, chrome://tracing, or \"open\". Each rank of the job is a\n"
+            "process of the trace.\n"
+            "An opened trace has the time at which each operator began. A running training\n"
+            "reports only how long each took: these are laid end to end from the beginning of\n"
+            "their step, in the order in which they run. Of a running training the newest 262144\n"
+            "events are kept.",
+        .examples = "export trace run.json.gz",
+        .args = {ARG_FILE},
+        .flags = CMD_NEEDS_SESSION,
+        .run = export_trace,
+    },
+    {.name = NULL},
+};
+
+static int run_export(struct command_call *call, struct gd_err *err)
+{
+    (void)call;
+    return gd_fail(err, GD_EUSAGE, "export: specify what to write (trace)");
+}
+
+const struct command cmd_export = {
+    .name = "export",
+    .group = "files",
+    .usage = "export trace FILE",
+    .summary = "Write what was measured in another tool's format",
+    .help = "\"export trace\" writes a timeline: see \"help export trace\".\n",
+    .args = {ARG_SUBCOMMAND},
+    .run = run_export,
+    .sub = export_sub,
+};

@@ -1,0 +1,3 @@
+# status: 1
+# Nothing is measured before the first step.
+export trace run.json
