@@ -14,6 +14,7 @@ _ASKED = re.compile(r"(?:tried to allocate|[Tt]ry(?:ing)? to allocate|[Uu]nable 
 _UNITS = {"": 1, "b": 1, "bytes": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
           "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
 _SPREAD = 0.1       # of slopes at different steps, above which no line is drawn
+_UNEXPLAINED = 1.5  # times what earlier steps predict: another cause than the batch
 _NOTHING = 0.05     # of what is held: activations below this do not matter
 _MOST = 5           # candidates that are reported
 _LEAST = 0.02       # of all activations, that a candidate must save
@@ -60,6 +61,11 @@ def batch(measured, failed, items):
     extra = max(more for _, more, _ in known)
     fixed = failed.floor + constant + extra
     rows = int((failed.held - fixed) // slope)
+    here = fixed + slope * failed.batch
+    if failed.batch and (rows >= failed.batch or failed.held + (failed.asked or 0) > _UNEXPLAINED * here):
+        return {"refused": "earlier steps do not explain it: by their slope a batch of %d needs %s, but %s were held "
+                           "and %s asked for" % (failed.batch, size(int(here)), size(failed.held),
+                                             size(failed.asked) if failed.asked is not None else "more")}
     reply = {"slope": slope, "fixed": fixed, "held": failed.held, "steps": len(known),
              "batches": sorted({rows for _, _, rows in known}),
              "model": "%s before the forward pass + %s per row (%s) + %s in the backward pass" % (

@@ -12,7 +12,9 @@ import mindspore
 
 from .. import _lib, happenings
 from . import (  # noqa: F401: some only to register their commands
-    checkpoint, compiled, data, exceptions, hooks, metrics, operators, ranks, rates, saving, taps, values, words)
+    checkpoint, compiled, data, exceptions, hooks, memory, metrics, oom, operators, ranks, rates, saving, taps, values,
+    words)
+from ..memory import Growth
 from .graph import Graph
 from .guard import guarded
 from .outside import INPUT, Outside
@@ -66,6 +68,8 @@ class Agent:
         self.hooks = hooks.Hooks(self)
         self.metrics = metrics.Metrics(self)
         self.exceptions = exceptions.Exceptions(self)
+        self.ooms = oom.Ooms(self)
+        self.growth = Growth()
         self.taps = taps.Taps(self)
 
     def _options(self, program):
@@ -169,7 +173,7 @@ class Agent:
     def _wants_operators(self):
         """Whether the debugger wants to see what happens inside the step. The first step in PyNative mode is watched,
         so that the graph is known; in graph mode the first one in which it waits for a node that may become known."""
-        if self.always_looks or self.exceptions.mode == "all" or self.overflow is not None:
+        if self.always_looks or self.exceptions.mode == "all" or self.overflow is not None or self.ooms.on:
             return True
         if not self._recorded and not hooks.is_graph_mode():
             return True
@@ -215,6 +219,7 @@ class Agent:
                          "processor), and the training continues with the compiled results" % (
                              self.steps.step, self.looking.rehearsal))
             self._looked, self.looking = self.looking, None
+            self.ooms.step_ended(self._looked)
             if self._looked.followed():
                 self.followed, self.loss, self.exits = self.steps.step, self._looked.loss, self._looked.exits
                 self._cut_off = {id(parameter) for known, _ in self.parameters.living()

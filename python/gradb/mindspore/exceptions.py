@@ -23,12 +23,14 @@ class Exceptions(exceptions.Exceptions):
         if error is self._raised[0]:
             return  # a cell around it
         self._raised = (error, node, self.agent.steps.step)
-        if self.mode == "all":
+        if self.mode == "all" and error is not self._stopped:
             self._stop(error, node)
 
     @guarded
     def uncaught(self, error, _traceback):
         """See the base."""
+        if error is not self._stopped:
+            self.agent.ooms.failed(error)
         if error is not self._stopped:
             self._stop(error, self._raised[1] if self._raised[0] is error else None)
 
@@ -39,13 +41,17 @@ class Exceptions(exceptions.Exceptions):
             return None
         return {"node": node.name, "error": _words(error)}
 
-    def _stop(self, error, node):
+    def stop_at(self, error, node, text):
+        """Stops the run at an exception, described by `text`."""
+        self._stop(error, node, text)
+
+    def _stop(self, error, node, text=""):
         agent = self.agent
         if not agent.connected() or not agent.steps.begun():
             return
         self._stopped = error
         place = stack.raised_at(error.__traceback__)
-        text = _words(error) + (" (%s)" % place if place and node is None else "")
+        text = text or _words(error) + (" (%s)" % place if place and node is None else "")
         agent.graph.publish()
         agent.library.gradb_raised(agent.handle, node.id if node is not None else 0, _lib.text(text))
 

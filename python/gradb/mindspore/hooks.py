@@ -100,10 +100,18 @@ class Hooks(Wrappers):
         self.optimizing = True
         try:
             result = original(optimizer, *args, **kwargs)
+        except Exception as error:
+            self._failed(error, "optimizer/" + type(optimizer).__name__)
+            raise
         finally:
             self.optimizing = False
         steps.optimizer_ended(optimizer)
         return result
+
+    def _failed(self, error, name=""):
+        """The program's call has raised."""
+        if self.agent.ooms.on and not self.agent.dead:
+            self.agent.ooms.failed(error, name)
 
     def _runs_compiled(self):
         if not self.compiled:
@@ -120,6 +128,9 @@ class Hooks(Wrappers):
                 self._runs_compiled()
             result = self._inside(original, called, args, kwargs, compiled) if self.agent.looking and flat \
                 else original(called, *args, **kwargs) if flat else original(called, args, kwargs)
+        except Exception as error:
+            self._failed(error)
+            raise
         finally:
             self.inside = False
         if compiled or not flat:
@@ -197,6 +208,9 @@ class Hooks(Wrappers):
             try:
                 result = original(*args, **kwargs)
                 return result
+            except Exception as error:
+                hooks._failed(error)
+                raise
             finally:
                 looking.backward_ended(result)
         return grad

@@ -61,6 +61,10 @@ class Looking:
         self._rests = False    # during a backward pass, whose operators are reported by hooks
         self._above = []       # modes of the program's that were entered since
         self._unqueued = False  # gradb has turned the queue of operators off
+        self.batch = 0         # first length of the first tensor that the outermost cell was given
+        self.made_forward = 0  # bytes of the outputs of forward operators
+        self._steps_back = []  # (unique id of a backward node, its name), in the order of the pass
+        self._went = set()     # unique ids of those that have run
         self.rehearses = False
         self.rehearsal = 0.0
         self.rehearsed = ()    # forward nodes of the rehearsal in this outermost call
@@ -206,6 +210,8 @@ class Looking:
     def run_cell(self, original, cell, args, kwargs):
         """Runs a cell: its path is the scope of what runs inside."""
         path = self._scope_of(cell)
+        if not self.batch and self.agent.ooms.on:
+            self.batch = next((tensor.shape[0] for tensor in inputs(args) if tensor.shape), 0)
         before, site = self._path, self._site
         if path is not None:
             self._path = path
@@ -254,14 +260,14 @@ class Looking:
         """Runs an operator for the program; see __ms_dispatch__."""
         if self.off:
             return function(*args) if not kwargs else function(*args, **kwargs)
-        given = self.agent.overflow.given(args) if self.agent.overflow is not None else ()
+        given, outputs = self.agent.overflow.given(args) if self.agent.overflow is not None else (), ()
         try:
             result = function(*args) if not kwargs else function(*args, **kwargs)
             outputs = _tensors(result)
             addresses = _computed(outputs)
         except Exception as error:
             if not self.agent.dead:
-                self._raised_now(function.name, args, error)
+                self._raised_now(function.name, args, error, outputs)
             raise
         if addresses and not self.agent.dead and function.name not in _NOT_OPERATORS:
             self.off += 1
@@ -286,18 +292,36 @@ class Looking:
                            _attrs(operator, args))
         if node is not None:
             self._ran.append((operator, node))
+            self.made_forward += sum(output.nbytes for output in outputs if output is not None)
             self._report(node, outputs, addresses[:len(outputs)])
             if self.agent.overflow is not None:
                 self.agent.overflow.operator_ran(node, args, given, outputs)
 
     @guarded
-    def _raised_now(self, operator, args, error):
-        node = None
+    def _raised_now(self, operator, args, error, outputs=()):
+        node, asked = None, sum(output.nbytes for output in outputs if output is not None)
+        if self.goes_back():
+            self.agent.ooms.failed(error, self.next_back() or operator, list(inputs(args)), asked=asked)
         if not self.agent.hooks.optimizing and self._phase == _lib.FORWARD:
             self.agent.steps.enter(_lib.FORWARD)
             name = self.next_name(self._path, operator)
             node = self._named(name, operator, (None,), _lib.FORWARD, self._edges(inputs(args), name))
+            if node is not None:
+                self.agent.graph.publish()
+                self.agent.ooms.failed(error, node.name, list(inputs(args)), node, asked)
         self.agent.exceptions.raised(error, node)
+
+    def goes_back(self):
+        """Whether a backward pass runs."""
+        return self._phase == _lib.BACKWARD
+
+    def next_back(self):
+        """The name of the backward node that runs: the only one that has not run though all that lead to it have. None:
+        there are several."""
+        done = {name for own, name in self._steps_back if own in self._went}
+        ready = [name for own, name in self._steps_back if own not in self._went
+                 and all(source in done for source, _, _ in self._sources.get(own, ()))]
+        return ready[0] if len(ready) == 1 else None
 
     def next_name(self, scope, operator, site=None):
         """The name of the next such operator in its scope. site: 0 where the user's code does not call it."""
@@ -465,6 +489,7 @@ class Looking:
         names = self._names_of(nodes)
         for node, edges in nodes:
             name = names[_identity(node)]
+            self._steps_back.append((_identity(node), name))
             for index, (target, _) in enumerate(edges):
                 if target is not None and _identity(target) is not None:
                     self._sources.setdefault(_identity(target), []).append((name, index, len(edges)))
@@ -514,6 +539,7 @@ class Looking:
     @guarded
     def _went_back(self, own, name, operator, attrs, gradients):
         outputs, received = gradients
+        self._went.add(own)
         self.agent.steps.enter(_lib.BACKWARD)
         node = self._named(name, operator, outputs, _lib.BACKWARD, self._fed_by(own), attrs)
         if node is not None:
@@ -549,7 +575,8 @@ class Looking:
     def backward_begins(self):
         """The backward pass begins. Without our mode it is faster."""
         self._phase = _lib.BACKWARD
-        if self._pushed and not self._above and self.agent.exceptions.mode != "all":
+        if self._pushed and not self._above and self.agent.exceptions.mode != "all" \
+                and not self.agent.ooms.on:
             self._rests, self._pushed = True, False
             self._pop()
 

@@ -132,6 +132,10 @@ class Parameters:
         return [(parameter, node) for parameter, node in held
                 if parameter is not None and not getattr(parameter, "has_init", False)]
 
+    def paths(self):
+        """The paths of all cells of known networks that exist."""
+        return sorted({path for reference, path in self._paths.values() if path and reference() is not None})
+
     def _add_parameter(self, parameter, path=None, cell=None):
         if self.node_of(parameter) is not None:
             return self.node_of(parameter)

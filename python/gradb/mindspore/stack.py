@@ -61,6 +61,15 @@ def frames(depth=1):
     return tuple(found)
 
 
+def running(depth=1):
+    """The frames of the user's code, innermost first."""
+    frame = sys._getframe(depth)
+    while frame is not None:
+        if _kind(frame.f_code) == _USER:
+            yield frame
+        frame = frame.f_back
+
+
 def site(depth=1):
     """The number of the frames of the user's code on the stack, which is another where the same code is reached in
     another way. 0: there are none, or too many."""

@@ -106,6 +106,12 @@ void memory_place(struct command_call *call, struct gd_memory *report)
             row->where = gd_memory_text(report, line_of(call, row->name));
         }
     }
+    for (size_t i = 0; i < report->growth_count; i++) {
+        struct gd_memory_growth *growth = &report->growth[i];
+        if (growth->where[0] == '\0') {
+            growth->where = gd_memory_text(report, line_of(call, growth->name));
+        }
+    }
     for (size_t i = 0; i < report->module_count; i++) {
         struct gd_memory_row *row = &report->modules[i];
         size_t len = strlen(row->name);

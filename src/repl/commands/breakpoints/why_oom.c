@@ -91,8 +91,9 @@ static void show_oom(struct command_call *call, cJSON *reply, const struct gd_me
 
 static bool says_so(const char *text)
 {
-    static const char *const words[] = {"out of memory", "can't allocate memory", "bad_alloc",
-                                        "cannot allocate memory", "MemoryError"};
+    static const char *const words[] = {
+        "out of memory", "can't allocate memory",  "bad_alloc",        "cannot allocate memory",
+        "MemoryError",   "allocate memory failed", "memory not enough"};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (strcasestr(text, words[i])) {
             return true;

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who holds the memory of a MindSpore training (scripts/oom.py): `info memory`, what grows, `catch oom`, `why`."""
+import json
+
+import harness
+import minds
+
+FLOAT = 4
+SCRIPT = minds.SCRIPTS / "oom.py"
+
+
+def line_of(text):
+    lines = SCRIPT.read_text(encoding="utf-8").splitlines()
+    number, = [number for number, line in enumerate(lines, 1) if text in line]
+    return f"oom.py:{number}"
+
+
+@minds.needed
+class Memory(minds.Case):
+    def records(self, kind, where, batches, *commands):
+        """The records of one type after these commands."""
+        done = harness.run_gradb("-nx", "--batch", "--json", *harness.typed(*commands), "run", "--",
+                                 *self.words([self.script("oom.py"), where, batches]), env=self.environment(),
+                                 cwd=self.folder, timeout=4 * harness.DEADLINE)
+        self.assertNotIn("internal error", done.stdout + done.stderr)
+        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        found = [line for line in lines if line["type"] == kind]
+        self.assertTrue(found, done.stdout[-3000:] + done.stderr)
+        return found
+
+    def test_bytes_are_real(self):
+        for commands in ((), ("catch oom",)):
+            first, second = self.records("memory", "none", "16," * 6 + "16", *commands, "step 2", "info memory", "step 3",
+                                         "info memory")
+            weights = FLOAT * (64 * 256 + 256 + 256 * 8 + 8)
+            kinds = {kind: total["bytes"] for kind, total in first["kinds"].items()}
+            self.assertEqual(kinds["gradients"], weights)
+            self.assertEqual(kinds["optimizer"] // weights, 2)  # the moments, and some scalars
+            self.assertEqual(kinds["weights"] // weights, 1)
+            rows = {row["name"]: row for row in first["nodes"]}
+            self.assertEqual(rows["net/first/weight"]["bytes"], FLOAT * 64 * 256)
+            self.assertEqual(rows["net/first/weight"]["where"], line_of("ops.tanh"))
+            self.assertGreater(first["rss"], first["bytes"])
+            self.assertIn("Python does not see it", " ".join(first["notes"]))
+            self.assertEqual((second["growth_from"], second["growth"]), (2, []))
+
+    def test_leak(self):
+        for commands in ((), ("catch oom",)):
+            report = self.records("memory", "leak", "16," * 7 + "16", *commands, "step 2", "info memory", "step 4",
+                                  "info memory")[1]
+            leak, = report["growth"]
+            self.assertEqual((leak["name"], leak["where"]), ("net/Tanh", line_of("ops.tanh")))
+            self.assertEqual((leak["per_step"], leak["count"]), (FLOAT * 16 * 256, 4))
+            self.assertEqual(leak["holder"], "KEPT[...] (list of 6 items) in oom.py")
+
+    def test_out_of_memory(self):
+        asked = FLOAT * 64 * 256 << 16
+        for where, node, line, size in (("forward", "net/Tile", "# more than there is", asked),
+                                        ("backward", "backward/CellCustomBackward", "1 << 15", None),
+                                        ("optimizer", "optimizer/Adam", "KEPT.append(ops.tile", None)):
+            with self.subTest(where=where):
+                answer, = self.records("oom", where, "16,32,64", "catch oom", "continue", "why", "continue")
+                self.assertEqual((answer["node"], answer["where"], answer["phase"], answer["step"]),
+                                 (node, line_of(line), where, 3))
+                self.assertIn("Allocate memory failed", answer["error"])
+                if size:
+                    self.assertEqual(answer["asked"], size)
+                    self.assertIn("earlier steps do not explain it", answer["fit"]["refused"])
+                self.assertNotIn("fits", answer["fit"])
+                self.assertEqual(answer["memory"]["kinds"]["optimizer"]["bytes"] // (FLOAT * 64 * 256), 2)
+
+    def test_results_are_the_same(self):
+        script = self.script("oom.py")
+        bare = minds.digests(self.bare(script, "none", "16,16,16,16"))
+        self.assertEqual(len(bare), 1)
+        done = self.gradb([script, "none", "16,16,16,16"], "catch oom", "step", "info memory", "step", "info memory",
+                          "catch oom off", "continue")
+        self.assertEqual(minds.digests(done.log), bare)
+
+    def test_bad_input(self):
+        done = self.gradb([self.script("oom.py"), "none", "16,16"], "set on-error continue", "agent oom maybe",
+                          "agent memory-report later", "continue")
+        for text in ("oom takes 'on' or 'off', not 'maybe'", "memory-report takes 'end' or nothing, not 'later'"):
+            self.assertIn(text, done.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
