@@ -69,6 +69,12 @@ class Memory(minds.Case):
                 self.assertNotIn("fits", answer["fit"])
                 self.assertEqual(answer["memory"]["kinds"]["optimizer"]["bytes"] // (FLOAT * 64 * 256), 2)
 
+    def test_metrics(self):
+        done = self.gradb([self.script("oom.py"), "none", "16,16,16,16"], "agent memory-metrics on",
+                          "watch memory_rss > 1e6 && memory_allocated > 1e3 && memory_peak >= memory_rss", "step", "delete",
+                          "continue")
+        self.assertIn("Watchpoint 1, at the end of step 1.", done.stdout, done.stderr)
+
     def test_results_are_the_same(self):
         script = self.script("oom.py")
         bare = minds.digests(self.bare(script, "none", "16,16,16,16"))

@@ -171,10 +171,18 @@ class Memory(torches.Folder):
         self.assertGreater(report["peak"]["bytes"], report["kinds"]["weights"]["bytes"] * 3)
         self.assertRegex(report["peak"]["name"], r"aten")
 
+    def test_metrics(self):
+        done = self.gradb([self.python, self.write("train.py", COUNTED)], "step", "agent memory-metrics on",
+                          "watch memory_rss > 1e6 && memory_allocated > 1e3 && memory_peak >= memory_rss", "continue",
+                          "agent memory-metrics off", "delete", "step 2", "info history memory_rss")
+        self.assertIn("Watchpoint 1, at the end of step 2.", done.stdout)
+        self.assertIn("memory_rss: 1 step recorded", done.stdout)
+
     def test_bad_input(self):
         done = self.gradb([self.python, self.write("train.py", COUNTED)], "set on-error continue", "catch oom sideways",
-                          "agent oom maybe", "agent memory-report later", "info memory now", "tcatch oom")
+                          "agent oom maybe", "agent memory-report later", "agent memory-metrics 3", "info memory now", "tcatch oom")
         for text in ('catch oom: expected "off"', "oom takes 'on' or 'off', not 'maybe'", "memory-report takes 'end'",
+                     "memory-metrics takes 'on' or 'off', not '3'",
                      "info memory: takes no argument but -a", 'no subcommand "oom"'):
             self.assertEqual(done.stderr.count(text) + done.stdout.count(text), 1, text + done.stderr)
 

@@ -15,6 +15,7 @@ from . import (  # noqa: F401: some only to register their commands
     checkpoint, compiled, data, exceptions, hooks, memory, metrics, oom, operators, ranks, rates, saving, taps, values,
     words)
 from ..memory import Growth
+from ..memory_metrics import Metrics
 from .graph import Graph
 from .guard import guarded
 from .outside import INPUT, Outside
@@ -69,6 +70,7 @@ class Agent:
         self.metrics = metrics.Metrics(self)
         self.exceptions = exceptions.Exceptions(self)
         self.ooms = oom.Ooms(self)
+        self.memory_metrics = Metrics(self, memory.device_numbers)
         self.growth = Growth()
         self.taps = taps.Taps(self)
 

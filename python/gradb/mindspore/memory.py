@@ -11,7 +11,7 @@ import sys
 import mindspore
 from mindspore import Parameter, Tensor
 
-from .. import _lib, holders, memory, process
+from .. import _lib, holders, memory, memory_metrics, process
 from ..memory import Item
 from . import commands, hooks, stack, values
 from .outside import INPUT
@@ -130,6 +130,12 @@ def _devices():
              "segments": pool.get("block_counts")}]
 
 
+def device_numbers():
+    """(bytes, the most) that the allocator of the device has handed out; None on the CPU."""
+    found = _devices()
+    return (found[0]["allocated"], found[0]["peak"]) if found else None
+
+
 def census(agent, at_end=False):
     """A Census of this moment."""
     with agent.own_moment():
@@ -179,3 +185,5 @@ def _report(agent, args, _node):
 
 
 commands.register("memory-report", _report, "who holds the memory, as `info memory` shows it", "[end]")
+commands.register("memory-metrics", memory_metrics.command, "report memory_rss, memory_allocated and memory_peak",
+                  "[on | off]")

@@ -20,6 +20,7 @@ from . import (  # some only to register their commands
     allocations, aten, backward, clearing, digest, exceptions, live, memory, metrics, modules, oom, ops, optim,
     overflow_store, rates, regions, saving, source_text, storages, training, values, warning_lines)
 from ..memory import Growth
+from ..memory_metrics import Metrics
 from .evaluation import Evaluation
 from .events import Events
 from .guard import apart, contained
@@ -82,6 +83,7 @@ class Agent(native.base("Agent")):
         self.rates = rates.Rates(self)
         self.exceptions = exceptions.Exceptions(self)
         self.ooms = oom.Ooms(self)
+        self.memory_metrics = Metrics(self, memory.device_numbers)
         self.warnings = warning_lines.Warnings()
         self.native = _native_context(self)
         self._can_hand_over = self.native is not None and bool(native.address(library, "gradb_on_armed"))

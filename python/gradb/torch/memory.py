@@ -7,7 +7,7 @@ import sys
 
 import torch
 
-from .. import holders, memory, process
+from .. import holders, memory, memory_metrics, process
 from ..memory import Item
 from . import backward, commands, stack, storages, values, variables
 
@@ -232,6 +232,14 @@ def _device_processes():
     return found
 
 
+def device_numbers():
+    """(bytes, the most) that the allocators of the devices have handed out; None on the CPU."""
+    if not torch.cuda.is_available() or not torch.cuda.is_initialized():
+        return None
+    count = range(torch.cuda.device_count())
+    return sum(map(torch.cuda.memory_allocated, count)), sum(map(torch.cuda.max_memory_allocated, count))
+
+
 # ---- the report ----
 
 def census(agent):
@@ -285,3 +293,5 @@ def _report(agent, args, _node):
 
 
 commands.register("memory-report", _report, "who holds the memory, as `info memory` shows it", "[end]")
+commands.register("memory-metrics", memory_metrics.command, "report memory_rss, memory_allocated and memory_peak",
+                  "[on | off]")
