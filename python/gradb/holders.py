@@ -71,8 +71,8 @@ def _is_own(referrer, ours):
     kind = type(referrer)
     if kind is types.FrameType:
         return True  # its variables are in _names
-    return kind.__module__.startswith("gradb.") or kind is types.ModuleType or kind is dict and \
-        referrer.get("__name__", "") in ("gradb.holders", "builtins") or ours(referrer)
+    return ours(referrer) or kind is types.ModuleType or kind is dict and \
+        referrer.get("__name__", "") in ("gradb.holders", "builtins")
 
 
 def _step(referrer, held):
@@ -81,13 +81,15 @@ def _step(referrer, held):
     if kind in _LISTED:
         return "[...]", None, "%s of %d items" % (kind.__name__, len(referrer))
     if issubclass(kind, dict):
-        key = next((key for key, value in list(referrer.items()) if value is held), None)
+        key = next((key for key, value in list(dict.items(referrer)) if value is held), None)
         if key is None:
             return None
-        if isinstance(referrer.get("__spec__", referrer), type(sys.__spec__)) or "__builtins__" in referrer:
-            place = str(referrer.get("__file__") or referrer.get("__name__"))
+        spec = dict.get(referrer, "__spec__")
+        if isinstance(spec, type(sys.__spec__)) or dict.__contains__(referrer, "__builtins__"):
+            place = str(dict.get(referrer, "__file__") or dict.get(referrer, "__name__"))
             return "", (str(key), " in " + os.path.basename(place)), ""
-        return _piece_of(referrer, key), None, "dict of %d items" % len(referrer) if not _owner(referrer) else ""
+        size = "" if _owner(referrer) else "dict of %d items" % dict.__len__(referrer)
+        return _piece_of(referrer, key), None, size
     if kind is types.CellType:
         return "", None, ""
     if kind is types.FunctionType:
@@ -97,7 +99,7 @@ def _step(referrer, held):
                     referrer.__name__, os.path.basename(referrer.__code__.co_filename),
                     referrer.__code__.co_firstlineno)), ""
         return "", None, ""
-    table = getattr(referrer, "__dict__", None) if not isinstance(referrer, type) else None
+    table = _attributes_of(referrer)
     if type(table) is dict:
         if table is held:
             return "", None, ""
@@ -107,10 +109,18 @@ def _step(referrer, held):
 
 
 def _piece_of(table, key):
-    return ".%s" % key if _owner(table) else "[%.40r]" % (key,) if isinstance(key, (str, int, tuple)) else "[...]"
+    return ".%s" % key if _owner(table) else "[%.40r]" % (key,) if type(key) in (str, int) else "[...]"
+
+
+def _attributes_of(thing):
+    """The dict with the attributes of an object, without running code of its class; None: it has none."""
+    try:
+        return object.__getattribute__(thing, "__dict__") if not issubclass(type(thing), type) else None
+    except (AttributeError, TypeError):
+        return None
 
 
 def _owner(table):
     """Whether the dict has the attributes of an object."""
-    return any(getattr(referrer, "__dict__", None) is table for referrer in gc.get_referrers(table)[:_MAX_REFERRERS]
+    return any(_attributes_of(referrer) is table for referrer in gc.get_referrers(table)[:_MAX_REFERRERS]
                if not isinstance(referrer, (dict, list, tuple, types.FrameType)))

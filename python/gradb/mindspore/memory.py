@@ -163,7 +163,7 @@ def report(agent, at_end):
 
 
 def _is_ours(thing):
-    return type(thing).__module__.split(".", 1)[0] == "gradb"
+    return str(type(thing).__module__).split(".", 1)[0] == "gradb"
 
 
 def _notes(agent, found):

@@ -37,7 +37,7 @@ class Census:
         self._take_modules()
         self._take_optimizers()
         self._take_inputs(tensors)
-        graphs = [tensor for tensor in tensors if tensor.grad_fn is not None]
+        graphs = [tensor for tensor in tensors if _grad_fn_of(tensor) is not None]
         if not storages.graphs_are_hidden():
             self._take_graphs(graphs)
         for tensor in tensors:
@@ -127,7 +127,8 @@ class Census:
             node = self._known(key)
             if node is not None:
                 return node
-        return self._keeper(tensor.grad_fn) if tensor.grad_fn is not None else None
+        grad_fn = _grad_fn_of(tensor)
+        return self._keeper(grad_fn) if grad_fn is not None else None
 
     def _keeper(self, grad_fn):
         """The node that a grad_fn belongs to. Where the step was not observed, the only one of the graph with a
@@ -157,9 +158,8 @@ class Census:
         node = self._node_of(tensor)
         if node is not None:
             return node.name
-        if tensor.grad_fn is not None:
-            return "result of %s" % backward.function_name(tensor.grad_fn)
-        return "tensor"
+        grad_fn = _grad_fn_of(tensor)
+        return "result of %s" % backward.function_name(grad_fn) if grad_fn is not None else "tensor"
 
     def _group(self, key, tensor):
         """See memory.Item.group."""
@@ -167,7 +167,8 @@ class Census:
         made = allocations.maker_of(key) if allocations is not None else None
         if made is not None:
             return made.name
-        return tensor.grad_fn.name() if tensor.grad_fn is not None else "tensor"
+        grad_fn = _grad_fn_of(tensor)
+        return grad_fn.name() if grad_fn is not None else "tensor"
 
     def _add(self, tensor, kind, name, module="", node=None, holder=None, root=None):
         for key, size, device in storages.of(tensor):
@@ -181,6 +182,13 @@ class Census:
             detail = storages.shape_of(tensor) + ("" if device == "cpu" else " " + key[0])
             self.items[key] = Item(size, kind, name, where, module, detail, holder, root,
                                    "" if kind in memory.STAY else self._group(key, tensor))
+
+
+def _grad_fn_of(tensor):
+    try:
+        return tensor.grad_fn
+    except RuntimeError:  # a view that was modified in place, though it may not be
+        return None
 
 
 def _walk(roots, seen):
@@ -271,7 +279,7 @@ def report(agent, at_end):
 
 
 def _is_ours(thing):
-    return type(thing).__module__.split(".", 1)[0] == "gradb"
+    return str(type(thing).__module__).split(".", 1)[0] == "gradb"
 
 
 def _notes(agent, found):
