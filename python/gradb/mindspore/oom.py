@@ -100,10 +100,10 @@ class Ooms:
     def peak_record(self):
         """What is known of the peak within a step."""
         if not self._steps:
-            return {"note": "MindSpore's memory within a step is not visible to Python; `catch oom` counts the outputs "
+            return {"note": "MindSpore does not show its memory within a step; `catch oom` counts the outputs "
                             "of forward passes"}
         step, size, batch = self._steps[-1]
-        return {"note": "unknown to Python; the forward pass of step %d made outputs of %s for a batch of %d" % (
+        return {"note": "MindSpore does not show it; the forward pass of step %d made outputs of %s for a batch of %d" % (
             step, fitting.size(size), batch)}
 
     def report(self):
