@@ -103,8 +103,8 @@ class Ooms:
             return {"note": "MindSpore does not show its memory within a step; `catch oom` counts the outputs "
                             "of forward passes"}
         step, size, batch = self._steps[-1]
-        return {"note": "MindSpore does not show it; the forward pass of step %d made outputs of %s for a batch of %d" % (
-            step, fitting.size(size), batch)}
+        return {"note": "MindSpore does not show it; the forward pass of step %d made outputs of %s at a batch of %d"
+                        % (step, fitting.size(size), batch)}
 
     def report(self):
         """See _report."""
