@@ -236,8 +236,16 @@ static void train_loop(const struct program *p, struct train *t, struct trace *t
 {
     double start = get_seconds();
     bool stopped = false;
+    int64_t epoch = (int64_t)train_epoch(t);
+    trace_happened(trace, "begin", 0, NULL);
+    trace_happened(trace, "epoch-begin", epoch, NULL);
     while (t->step < p->steps && !stopped) {
         run_step(t, trace);
+        if ((int64_t)train_epoch(t) != epoch) {
+            trace_happened(trace, "epoch-end", epoch, NULL);
+            epoch = (int64_t)train_epoch(t);
+            trace_happened(trace, "epoch-begin", epoch, NULL);
+        }
         stopped = trace_wants_stop(trace);
         if (t->step % p->log_every == 0 || t->step == 1 || t->step == p->steps || stopped) {
             print_line("step %" PRId64 " loss %.4f lr %.3g", t->step, (double)t->loss,
@@ -250,7 +258,10 @@ static void train_loop(const struct program *p, struct train *t, struct trace *t
     double took = get_seconds() - start;
     if (p->checkpoint_last) {
         write_checkpoint(t, p->checkpoint_dir, trace);
+        trace_happened(trace, "checkpoint", epoch, p->checkpoint_dir);
     }
+    trace_happened(trace, "epoch-end", epoch, NULL);
+    trace_happened(trace, "end", 0, NULL);
     print_line("%s after %" PRId64 " steps, loss %.4f, %.1f steps/s",
                stopped ? "stopped" : "finished", t->step, (double)t->loss, (double)t->step / took);
 }

@@ -211,6 +211,13 @@ void trace_step_end(struct trace *trace)
     }
 }
 
+void trace_happened(struct trace *trace, const char *kind, int64_t epoch, const char *path)
+{
+    if (trace) {
+        gradb_happened(trace->gradb, kind, epoch, 0, path);
+    }
+}
+
 bool trace_wants_stop(struct trace *trace)
 {
     return trace && gradb_wants_stop(trace->gradb);

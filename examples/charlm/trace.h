@@ -28,6 +28,8 @@ void trace_step_begin(struct trace *trace, int64_t step);
 void trace_phase(struct trace *trace, enum phase phase);
 void trace_scalar(struct trace *trace, const char *name, double value);
 void trace_step_end(struct trace *trace);
+/* An event of the training, "begin" or "epoch-end": the debugger may stop there. */
+void trace_happened(struct trace *trace, const char *kind, int64_t epoch, const char *path);
 bool trace_wants_stop(struct trace *trace);
 bool trace_wants_checkpoint(struct trace *trace);
 /* Reports the path of the checkpoint, or why it failed. */

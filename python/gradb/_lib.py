@@ -163,11 +163,13 @@ _FUNCTIONS = {
 }
 # Added later: missing in an older library.
 _ADDED = {
+    "gradb_happened": (None, [_HANDLE, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_char_p]),
     "gradb_heed": (None, [_HANDLE]),
     "gradb_momentary": (None, [_HANDLE, ctypes.c_uint32]),
     "gradb_raised": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
     "gradb_set_inputs": (None, [_HANDLE, ctypes.c_uint32, ctypes.POINTER(Input), ctypes.c_size_t]),
     "gradb_set_attr": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_char_p]),
+    "gradb_wants_event": (ctypes.c_bool, [_HANDLE, ctypes.c_char_p]),
     "gradb_wants_new": (ctypes.c_bool, [_HANDLE]),
     "gradb_wants_at_end": (ctypes.c_bool, [_HANDLE, ctypes.c_uint32]),
     "gradb_metric": (ctypes.c_int, [_HANDLE, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]),

@@ -13,6 +13,8 @@ before the debugger may stop there, in the order in which they subscribed: funct
 of "step", "epoch", "batch" and "path"; between two steps, "step" is the one that has ended. A fault in one is a fault
 of the agent (see its guard)."""
 
+from . import _lib
+
 KINDS = ("begin", "epoch-begin", "epoch-end", "step-begin", "step-end", "eval-begin", "eval-end", "checkpoint", "end")
 _STEPS = ("step-begin", "step-end")
 
@@ -73,6 +75,14 @@ class Happenings:
             info.update((name, value) for name, value in (("epoch", epoch), ("batch", batch), ("path", path)) if value)
             for function in tuple(functions):
                 function(kind, info)
+        happened = getattr(agent.library, "gradb_happened", None)
+        if happened is not None and kind not in _STEPS:  # libgradb knows of these
+            self._call(happened, agent.handle, kind.encode(), epoch, batch, _lib.text(path))
+
+    def is_awaited(self, kind):
+        """Whether a debugger waits for events of that kind."""
+        wants = getattr(self.agent.library, "gradb_wants_event", None)
+        return wants is not None and wants(self.agent.handle, kind.encode())
 
     def begins(self):
         """The first step is about to begin."""

@@ -61,13 +61,14 @@ struct native_context {
     bool (*try_step)(struct gradb *, int64_t);
 
     /* Idle steps (idle.h). */
-    unsigned long thread; /* the training thread */
-    int idle_steps;       /* how many may pass without Python */
-    bool idle_connected;  /* a debugger is connected during them */
-    PyObject *recording;  /* whether a CUDA graph is being recorded; NULL: none can be */
-    int wrapped;          /* calls of modules that go through an Entrance and Python's wrapper */
-    bool inside;          /* of `outermost`, and nobody has asked for the path since */
-    PyObject *outermost;  /* weak: the module that a step calls first; NULL: unknown */
+    unsigned long thread;  /* the training thread */
+    int idle_steps;        /* how many may pass without Python */
+    bool idle_connected;   /* a debugger is connected during them */
+    unsigned idle_changes; /* gradb.changes when that was decided */
+    PyObject *recording;   /* whether a CUDA graph is being recorded; NULL: none can be */
+    int wrapped;           /* calls of modules that go through an Entrance and Python's wrapper */
+    bool inside;           /* of `outermost`, and nobody has asked for the path since */
+    PyObject *outermost;   /* weak: the module that a step calls first; NULL: unknown */
     PyObject *outermost_path, *evaluation_path; /* its path, when it trains or evaluates */
 
     /* Numbers of the running step that Python does not know of yet (numbers.h). */

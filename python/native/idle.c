@@ -61,6 +61,8 @@ PyObject *native_idle(PyObject *self, PyObject *args)
     }
     context->idle_steps = steps;
     context->idle_connected = connected;
+    context->idle_changes =
+        context->handle ? __atomic_load_n(&context->handle->changes, __ATOMIC_RELAXED) : 0;
     native_swap(&context->recording, recording == Py_None ? NULL : Py_NewRef(recording));
     return Py_NewRef(Py_None);
 }
@@ -335,6 +337,7 @@ static bool stays_idle(const struct native_context *context)
 {
     return context->handle && context->idle_steps > 0 && !is_watched(context) &&
            !native_is_true(context->agent, AGENT_DEAD) &&
+           __atomic_load_n(&context->handle->changes, __ATOMIC_RELAXED) == context->idle_changes &&
            context->is_connected(context->handle) == context->idle_connected;
 }
 

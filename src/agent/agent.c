@@ -5,6 +5,7 @@
 
 #include "agent/agent_capture.h"
 #include "agent/agent_core.h"
+#include "agent/agent_event.h"
 #include "agent/agent_graph.h"
 #include "agent/agent_mark.h"
 #include "agent/agent_metric.h"
@@ -39,6 +40,7 @@ static void step_begin_slow(struct agent *a, int64_t step)
         return;
     }
     stop_between_steps(a);
+    agent_event_step(a, true, step);
     agent_source_keep(a);
     agent_capture_step(a, step);
     agent_turn_end(a);
@@ -61,6 +63,7 @@ static void step_begins(struct agent *a, int64_t step)
     POKE(a->step, step);
     POKE(a->begun, PEEK(a->begun) + 1);
     POKE(a->in_step, 1);
+    POKE(a->entered, 0);
     POKE(a->phase, 0U);
     POKE(a->last_node, 0);
 }
@@ -122,7 +125,9 @@ static void step_end_slow(struct agent *a)
     if (!agent_turn_take(a)) {
         return;
     }
-    if (a->end_items && agent_watch_step_end(a)) {
+    bool stopped = a->end_items && agent_watch_step_end(a);
+    stopped = agent_event_step(a, false, PEEK(a->step)) || stopped;
+    if (stopped) {
         /* The end of the requested steps. */
     } else if (a->link == LINK_UP && a->run.kind == RUN_STEP && PEEK(a->begun) >= a->run.due) {
         agent_stop_thread(a, GRADB__V1__STOP_REASON__STOP_STEP, 0, true, "", 0);
@@ -168,6 +173,7 @@ bool gradb_try_step(gradb *g, int64_t step)
     }
     if (a) {
         end_metrics(a);
+        POKE(a->ended, PEEK(a->step));
         step_begins(a, step);
     }
     return true;
@@ -187,6 +193,7 @@ static void phase_begins(struct agent *a, uint32_t phase)
         }
     }
     POKE(a->phase, phase);
+    POKE(a->entered, 1);
 }
 
 void gradb_enter(gradb *g, gradb_phase phase)
@@ -203,6 +210,7 @@ void gradb_enter(gradb *g, gradb_phase phase)
         agent_turn_end(a);
     }
     POKE(a->phase, (uint32_t)phase);
+    POKE(a->entered, 1);
 }
 
 bool gradb_try_enter(gradb *g, gradb_phase phase)
@@ -213,6 +221,7 @@ bool gradb_try_enter(gradb *g, gradb_phase phase)
     }
     if (a) {
         POKE(a->phase, (uint32_t)phase);
+        POKE(a->entered, 1);
     }
     return true;
 }

@@ -10,6 +10,7 @@
 #include "agent/agent_capture.h"
 #include "agent/agent_control.h"
 #include "agent/agent_core.h"
+#include "agent/agent_event.h"
 #include "agent/agent_mark.h"
 #include "agent/agent_metric.h"
 #include "agent/agent_tensor.h"
@@ -123,6 +124,8 @@ static bool apply_message(struct agent *a, agent_to *m)
     case GRADB__V1__TO_TRAINER__MSG_GRAPH_SEEN: on_seen(a, m->graph_seen->sequence); break;
     case GRADB__V1__TO_TRAINER__MSG_EXPECTED: on_expected(a, m->expected); break;
     case GRADB__V1__TO_TRAINER__MSG_CHECKPOINT: POKE(a->wants_checkpoint, 1); break;
+    case GRADB__V1__TO_TRAINER__MSG_EVENT_WISHES: agent_event_wishes(a, m->event_wishes); break;
+    case GRADB__V1__TO_TRAINER__MSG_EVENT_VERDICT: agent_event_verdict(a, m->event_verdict); break;
     default: break;
     }
     agent_arm(a);
@@ -233,6 +236,7 @@ void agent_disarm(struct agent *a)
     a->interrupt.at = 0;
     a->stop_pending = false;
     agent_control_clear(a);
+    agent_event_wishes(a, NULL);
     a->verdict.first = a->verdict.awaited = a->verdict.stop = 0;
     agent_arm(a);
 }

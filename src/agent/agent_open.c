@@ -14,6 +14,7 @@
 
 #include "agent/agent_control.h"
 #include "agent/agent_core.h"
+#include "agent/agent_event.h"
 #include "agent/agent_fork.h"
 #include "agent/agent_graph.h"
 #include "agent/agent_io.h"
@@ -173,6 +174,7 @@ static void free_agent(struct agent *a)
     agent_ask_free(a);
     agent_graph_free(a);
     agent_words_drop(a);
+    agent_event_free(a);
     char *strings[] = {a->framework,  a->framework_version, a->device, a->program,
                        a->graph_name, a->address,           a->token,  a->job};
     for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {

@@ -101,6 +101,7 @@ struct agent_slot {
     struct agent_copy *captured; /* NULL until captured */
 };
 
+struct agent_events;     /* agent_event.c */
 struct agent_watch_item; /* agent_watch.h */
 struct agent_watch_plan;
 struct agent_metrics; /* agent_metric.h */
@@ -194,6 +195,7 @@ struct agent {
     atomic_int in_step;
     _Atomic int64_t ended; /* last step that ended */
     atomic_uint phase;
+    atomic_int entered; /* the step has entered a phase */
     atomic_int wants_stop;
     atomic_int wants_checkpoint;
     atomic_int has_metrics;
@@ -302,6 +304,7 @@ struct agent {
 
     struct agent_metrics *metrics; /* NULL: none */
     bool metric_nodes;             /* some node has NODE_METRIC */
+    struct agent_events *events;   /* NULL: the debugger has never waited for one */
 
     struct { /* gradb_sync */
         bool supported;

@@ -63,6 +63,7 @@ static int say_hello(struct agent_io *io)
         GRADB__V1__CAPABILITY__CAPABILITY_DEAD_UNITS,
         GRADB__V1__CAPABILITY__CAPABILITY_STEP_END,
         GRADB__V1__CAPABILITY__CAPABILITY_CAPTURE_STEPS,
+        GRADB__V1__CAPABILITY__CAPABILITY_EVENTS,
         agent_has_values(a) ? GRADB__V1__CAPABILITY__CAPABILITY_GROWS
                             : GRADB__V1__CAPABILITY__CAPABILITY_DIGEST,
         GRADB__V1__CAPABILITY__CAPABILITY_METRIC,
@@ -271,6 +272,8 @@ static int pump_shared(struct agent_io *io, bool *more)
         } else if (rc == GD_OK && a->reports && scalars_up_to(a, a->reports->step) > 0) {
             /* the evaluation of the report may use them, but no later ones */
             rc = send_scalars(io, scalars_up_to(a, a->reports->step));
+        } else if (rc == GD_OK && a->reports && a->times_count > 0) {
+            rc = send_times(io);
         } else if (rc == GD_OK && a->reports) {
             struct agent_packet *packet = a->reports;
             rc = gd_grpc_client_send(io->call, packet->data, packet->len);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/agent_core.h"
+#include "agent/agent_event.h"
 #include "agent/agent_metric.h"
 #include "agent/agent_watch.h"
 #include "agent/agent_words.h"
@@ -38,6 +39,7 @@ void agent_scalar(struct agent *a, const char *name, double value)
     if (a->scalar_items) {
         agent_watch_scalar(a, name, value);
     }
+    agent_event_scalar(a, name, value);
 }
 
 void gradb_scalar(gradb *g, const char *name, double value)

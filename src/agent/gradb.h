@@ -59,7 +59,8 @@ extern "C" {
  *   1.7  gradb_set_inputs
  *   1.8  GRADB_COMPILED, gradb_set_attr
  *   1.9  gradb_momentary, gradb_wants_at_end, gradb_wants_new
- *   1.10 gradb_timing_facts, gradb_metric, gradb_metric_batch, gradb_metric_evaluated
+ *   1.10 gradb_timing_facts, gradb_metric, gradb_metric_batch, gradb_metric_evaluated,
+ *        gradb_happened, gradb_wants_event
  */
 #define GRADB_VERSION_MAJOR 1
 #define GRADB_VERSION_MINOR 10
@@ -403,6 +404,15 @@ GRADB_API bool gradb_sync(gradb *g);
 /* An event. kind "skipped-step", "loss-scale", "graph-changed", "warning"; "busy" and "unseen"
  * (something that cannot be inspected) are shown to the user immediately. */
 GRADB_API void gradb_event(gradb *g, const char *kind, const char *text, gradb_node node);
+/* An event at which the debugger may stop the training: "begin", "epoch-begin", "epoch-end",
+ * "eval-begin", "eval-end", "checkpoint" (text: its path), "end". The begin and the end of steps
+ * are known from gradb_step_begin and gradb_step_end. epoch, batch: 0 where they are unknown; text
+ * may be NULL. Costs a message, or nothing while no debugger is connected. */
+GRADB_API void gradb_happened(gradb *g, const char *kind, int64_t epoch, int64_t batch,
+                              const char *text);
+/* Whether a debugger waits for events of that kind. `changes` gets a new value when the answer may
+ * change. */
+GRADB_API bool gradb_wants_event(gradb *g, const char *kind);
 
 /* Where the time of the ending step went, in seconds; negative: unknown. */
 typedef struct gradb_op_time {

@@ -19,13 +19,21 @@ static void apply_breakpoints(struct gd_debugger *debugger)
     gd_debugger_emit(debugger, &event);
 }
 
-static void free_breakpoint(struct gd_breakpoint *breakpoint)
+void breakpoints_changed(struct gd_debugger *debugger)
 {
-    gd_selector_destroy(breakpoint->selector);
-    gd_expr_destroy(breakpoint->guard);
-    free(breakpoint->where);
-    free(breakpoint->print);
-    free(breakpoint);
+    apply_breakpoints(debugger);
+}
+
+void breakpoint_free(struct gd_breakpoint *breakpoint)
+{
+    if (breakpoint) {
+        gd_selector_destroy(breakpoint->selector);
+        gd_expr_destroy(breakpoint->guard);
+        free(breakpoint->command);
+        free(breakpoint->print);
+        free(breakpoint->where);
+        free(breakpoint);
+    }
 }
 
 void breakpoints_free(struct gd_debugger *debugger)
@@ -33,7 +41,7 @@ void breakpoints_free(struct gd_debugger *debugger)
     while (debugger->breakpoints) {
         struct gd_breakpoint *next = debugger->breakpoints->next;
 
-        free_breakpoint(debugger->breakpoints);
+        breakpoint_free(debugger->breakpoints);
         debugger->breakpoints = next;
     }
 }
@@ -103,7 +111,7 @@ static int resolve_sites(struct gd_session *session)
 
     impl->site_count = 0;
     for (struct gd_breakpoint *b = session->debugger->breakpoints; rc == GD_OK && b; b = b->next) {
-        if (b->enabled) {
+        if (b->enabled && b->selector) {
             rc = add_sites(session, b);
         }
     }
@@ -176,6 +184,7 @@ static void push_sites(struct gd_session *session, int rc)
 
 void breakpoints_push(struct gd_session *session)
 {
+    happenings_push(session);
     push_sites(session, resolve_sites(session));
 }
 
@@ -196,7 +205,7 @@ static bool takes_alone(const struct gd_session *session, const struct gd_select
 static int add_new_sites(struct gd_session *session, gd_node_id node)
 {
     for (const struct gd_breakpoint *b = session->debugger->breakpoints; b; b = b->next) {
-        if (b->enabled && gd_selector_matches(b->selector, session->graph, node) &&
+        if (b->enabled && b->selector && gd_selector_matches(b->selector, session->graph, node) &&
             !add_site(session->impl, node, b->number)) {
             return GD_ENOMEM;
         }
@@ -214,7 +223,8 @@ void breakpoints_grow(struct gd_session *session)
     bool whole = !first || impl->sites_changes != gd_graph_changes(graph) || first > limit;
 
     for (const struct gd_breakpoint *b = session->debugger->breakpoints; !whole && b; b = b->next) {
-        whole = b->enabled && !takes_alone(session, b->selector, first, limit, false);
+        whole =
+            b->enabled && b->selector && !takes_alone(session, b->selector, first, limit, false);
     }
     if (whole) {
         breakpoints_push(session);
@@ -400,21 +410,19 @@ static int make_breakpoint(struct gd_debugger *debugger, const char *where, cons
     int rc = gd_selector_parse(where, &breakpoint->selector, err);
     rc = rc != GD_OK ? rc : check_names(debugger, breakpoint->selector, err);
     if (rc != GD_OK) {
-        free_breakpoint(breakpoint);
+        breakpoint_free(breakpoint);
         return rc;
     }
     *ret = breakpoint;
     return GD_OK;
 }
 
-static void add_breakpoint(struct gd_debugger *debugger, struct gd_breakpoint *breakpoint,
-                           bool temporary)
+void breakpoints_add(struct gd_debugger *debugger, struct gd_breakpoint *breakpoint)
 {
     struct gd_breakpoint **end = &debugger->breakpoints;
 
     breakpoint->number = debugger->next_breakpoint++;
     breakpoint->enabled = true;
-    breakpoint->temporary = temporary;
     while (*end) {
         end = &(*end)->next;
     }
@@ -429,7 +437,8 @@ int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temp
     int rc = make_breakpoint(debugger, where, NULL, &breakpoint, err);
 
     if (rc == GD_OK) {
-        add_breakpoint(debugger, breakpoint, temporary);
+        breakpoint->temporary = temporary;
+        breakpoints_add(debugger, breakpoint);
     }
     if (rc == GD_OK && ret) {
         *ret = breakpoint;
@@ -447,12 +456,10 @@ int gd_debugger_dprintf(struct gd_debugger *debugger, const char *where, const c
         rc = gd_breakpoint_set_guard(breakpoint, guard, err);
     }
     if (rc != GD_OK) {
-        if (breakpoint) {
-            free_breakpoint(breakpoint);
-        }
+        breakpoint_free(breakpoint);
         return rc;
     }
-    add_breakpoint(debugger, breakpoint, false);
+    breakpoints_add(debugger, breakpoint);
     *ret = breakpoint;
     return GD_OK;
 }
@@ -472,7 +479,7 @@ static bool unlink_breakpoint(struct gd_debugger *debugger, int number)
     struct gd_breakpoint *found = *link;
     if (found) {
         *link = found->next;
-        free_breakpoint(found);
+        breakpoint_free(found);
     }
     return found != NULL;
 }

@@ -84,8 +84,13 @@ struct gd_breakpoint {
     uint64_t ignore;       /* passes left to ignore */
     bool caused;           /* it is why the current session is stopped here */
     char *print;           /* dprintf: what to print, as typed after the place; NULL: it stops */
-    struct gd_expr *guard; /* of a dprintf: print only if it is true; NULL: always */
+    struct gd_expr *guard; /* of a dprintf or an event: only if it is true; NULL: always */
     bool warned;           /* warned that a name in it now means several nodes */
+    /* Of an event (event/happening.h), with no selector: */
+    enum gd_happening event; /* GD_NO_HAPPENING: at nodes */
+    char *command;           /* of `on`; NULL: it stops the training */
+    int64_t every, seen;     /* fires at each of so many events; how many there were */
+    bool told_unknown;       /* warned that the guard is unknown */
     struct gd_breakpoint *next;
 };
 

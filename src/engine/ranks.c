@@ -333,6 +333,17 @@ static int resume_alone(struct gd_session *session, const struct gd_run *run, st
     return rc;
 }
 
+bool ranks_rest(const struct gd_session *session, struct gd_run *ret)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(session);
+
+    *ret = ranks->run;
+    if (ret->kind == GD_RUN_STEP) {
+        ret->count = ranks->last - boundary_of(session);
+    }
+    return ret->kind != GD_RUN_STEP || ret->count > 0;
+}
+
 /* Starts with the session that was asked: its error is the command's, and then nothing has
  * moved. */
 static int start_run(struct gd_session *session, const struct gd_run *run, struct gd_err *err)

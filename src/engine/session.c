@@ -52,6 +52,9 @@ void session_destroy(struct gd_session *session)
     gd_event_log_free(&session->events);
     gd_time_report_destroy(session->times);
     gd_timeline_destroy(session->timeline);
+    for (int i = 0; i < session->scalar_count; i++) {
+        gd_past_values_free(&session->scalar[i].values);
+    }
     free(session->hits);
     free(session);
 }

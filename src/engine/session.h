@@ -10,10 +10,12 @@
 #define GD_ENGINE_SESSION_H
 
 #include "engine/event/event_log.h"
+#include "engine/event/happening.h"
 #include "engine/target.h"
 #include "engine/timing/report.h"
 #include "engine/timing/step_times.h"
 #include "engine/timing/timeline.h"
+#include "engine/watch/past_values.h"
 
 struct gd_debugger;
 struct gd_watching;
@@ -40,6 +42,7 @@ enum gd_stop_reason {
     GD_STOP_PHASE,     /* finish is done */
     GD_STOP_PROGRAM,   /* the training process asked for it */
     GD_STOP_EXCEPTION, /* an exception was raised there */
+    GD_STOP_EVENT,     /* an event of the training: `happened` */
     GD_STOP_END,       /* the record ends here */
 };
 const char *gd_stop_reason_name(enum gd_stop_reason reason);
@@ -55,6 +58,8 @@ struct gd_stop {
     char phase[32];      /* "forward", "backward", "optimizer", or "" */
     /* the process's own message if it asked to stop or raised an exception, else "" */
     char text[GD_STOP_TEXT_MAX];
+    struct gd_happened happened; /* GD_STOP_EVENT */
+    bool passing;      /* only to run the commands of `on`: the run continues afterwards */
     bool together;     /* stopped only because the ranks of its job are, and not the selected one */
     bool recorded;     /* of a dump, whose first step may have number 0 */
     uint64_t sequence; /* counts stops of this session from 1 */
@@ -93,8 +98,10 @@ struct gd_scalar { /* the last value of a metric: loss, lr, epoch, ... */
         double rose_from;
         int64_t rose_at; /* the step before the first of them */
     } past;
+    struct gd_past_values values; /* all, for expressions */
 };
 #define GD_MAX_SCALARS 256
+#define GD_MAX_FIRED   32
 
 struct gd_timing {       /* seconds; of this session, by the debugger's clock */
     double connected_at; /* seconds since the epoch */
@@ -175,9 +182,11 @@ struct gd_session {
     size_t hit_count;
     size_t hits_dropped;
     struct gd_event_log events; /* of gd_session_on_event */
-    uint64_t hits_generation;   /* grows when hits other than the oldest were removed */
-    gd_node_id current;         /* the node for commands without an argument */
-    uint64_t graph_generation;  /* grows with every commit */
+    int fired[GD_MAX_FIRED];    /* numbers of the breakpoints of the last event that fired */
+    int fired_count;
+    uint64_t hits_generation;  /* grows when hits other than the oldest were removed */
+    gd_node_id current;        /* the node for commands without an argument */
+    uint64_t graph_generation; /* grows with every commit */
     bool interrupt_asked;
     char end_text[256]; /* why it is LOST or FINISHED */
     bool failed;        /* LOST, or FINISHED because the training failed */

@@ -60,6 +60,8 @@ struct gd_session_impl {
     uint64_t kept_changes;
     bool warned_breakpoints, warned_keep, warned_expected;
     bool history_failed, history_warned; /* history_session.c */
+    struct gd_happened happened;         /* the last event of event/happening.h */
+    bool has_wishes;                     /* the target waits at some */
 };
 
 struct debugger_observer {
@@ -112,6 +114,16 @@ void breakpoints_push(struct gd_session *session);
 /* The same after the graph grew: its cost depends only on the number of new nodes. */
 void breakpoints_grow(struct gd_session *session);
 void breakpoints_free(struct gd_debugger *debugger);
+/* Takes the new one into the list. */
+void breakpoints_add(struct gd_debugger *debugger, struct gd_breakpoint *breakpoint);
+void breakpoints_changed(struct gd_debugger *debugger);
+void breakpoint_free(struct gd_breakpoint *breakpoint); /* NULL is fine */
+
+/* event/happening.c. Sends the target the events of the breakpoints; settles a stop at one (rest:
+ * something is left of the run); deletes the temporary ones that fired. */
+void happenings_push(struct gd_session *session);
+void happenings_stop(struct gd_session *session, bool rest);
+void happenings_delete_temporary(struct gd_session *session);
 /* Same for settings.keep_previous. */
 void keep_previous_grow(struct gd_session *session);
 
@@ -140,6 +152,8 @@ void session_announce(struct gd_session *session, enum breakpoint_verdict verdic
 void ranks_join(struct gd_session *session);
 bool ranks_take_stop(struct gd_session *session, enum breakpoint_verdict verdict, bool asked);
 void ranks_on_end(struct gd_session *session);
+/* What is left of the job's run; false: nothing. */
+bool ranks_rest(const struct gd_session *session, struct gd_run *ret);
 void ranks_end(struct gd_debugger *debugger);
 void ranks_free(struct gd_debugger *debugger);
 

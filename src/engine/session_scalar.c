@@ -52,7 +52,8 @@ void gd_session_on_scalar(struct gd_session *session, const char *name, double v
     if (scalar == end && session->scalar_count == GD_MAX_SCALARS) {
         return;
     }
-    if (scalar == end) {
+    bool fresh = scalar == end;
+    if (fresh) {
         session->scalar_count++;
         snprintf(scalar->name, sizeof(scalar->name), "%s", name);
         scalar->first = value;
@@ -65,8 +66,12 @@ void gd_session_on_scalar(struct gd_session *session, const char *name, double v
     scalar->step = step;
     session_reach(session, step);
     remember_past(&scalar->past, value, step);
+    gd_past_values_add(&scalar->values, value, step);
     session_history_scalar(session, scalar->name, value, step);
     session_note_batch(session, scalar);
+    if (fresh && session->impl->has_wishes) {
+        happenings_push(session); /* the target can test it */
+    }
     if (!gd_session_is_record(session) && session_make_timeline(session)) {
         gd_timeline_on_scalar(session->timeline, scalar->name, value, step,
                               debugger_now(session->debugger));

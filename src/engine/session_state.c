@@ -31,6 +31,7 @@ const char *gd_stop_reason_name(enum gd_stop_reason reason)
     case GD_STOP_PHASE: return "phase";
     case GD_STOP_PROGRAM: return "program";
     case GD_STOP_EXCEPTION: return "exception";
+    case GD_STOP_EVENT: return "event";
     case GD_STOP_END: return "end";
     }
     return "unknown";

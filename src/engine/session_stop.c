@@ -12,6 +12,7 @@
  */
 
 #include "engine/cache.h"
+#include "engine/ranks.h"
 #include "engine/session_impl.h"
 
 /* Updates time, steps and cache. Emits nothing. */
@@ -62,6 +63,30 @@ static bool rest_of_run(const struct gd_session *session, struct gd_run *ret)
     return ret->kind != GD_RUN_TO_NODE || at->node == GD_NO_NODE || at->node != ret->node;
 }
 
+/* The same for the run of a job. */
+static bool left_of_run(const struct gd_session *session, struct gd_run *ret)
+{
+    bool together = gd_ranks_of(session) && !session->impl->rank.solo &&
+                    gd_ranks_move_together(session, GD_RUN_CONTINUE);
+
+    return together ? ranks_rest(session, ret) : rest_of_run(session, ret);
+}
+
+int gd_session_go_on(struct gd_session *session, struct gd_err *err)
+{
+    struct gd_session_impl *impl = session->impl;
+    struct gd_run run;
+    bool quiet = impl->rank.quiet;
+
+    if (session->state != GD_STOPPED || !left_of_run(session, &run)) {
+        return gd_fail(err, GD_ESTATE, "nothing is left of the run");
+    }
+    impl->rank.quiet = true;
+    int rc = gd_ranks_resume(session, &run, err);
+    impl->rank.quiet = quiet;
+    return rc;
+}
+
 /* Continues without any event. False when that fails: then it is a stop like any other. */
 static bool resume_silently(struct gd_session *session)
 {
@@ -102,8 +127,14 @@ static void count_stop(struct gd_session *session, enum breakpoint_verdict verdi
         session->impl->has_run) {
         session->stop.reason = GD_STOP_NODE; /* the run ended there by itself */
     }
+    if (session->stop.reason == GD_STOP_EVENT) {
+        struct gd_run rest;
+        happenings_stop(session, left_of_run(session, &rest));
+    }
     session->interrupt_asked = false;
-    forget_interrupt(session);
+    if (!session->stop.passing) {
+        forget_interrupt(session);
+    }
     session->stop.sequence++;
 }
 
@@ -117,6 +148,9 @@ void session_announce(struct gd_session *session, enum breakpoint_verdict verdic
     session_emit(session, GD_EV_STOPPED, NULL, NULL);
     if (verdict == BREAKPOINT_STOP && session->stop.node == node) {
         breakpoints_delete_temporary(session, node);
+    }
+    if (session->stop.reason == GD_STOP_EVENT && !session->stop.passing) {
+        happenings_delete_temporary(session);
     }
 }
 
@@ -215,6 +249,9 @@ void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *sto
 
     if (session_has_ended(session)) {
         return;
+    }
+    if (stop->reason != GD_STOP_EVENT) {
+        session->fired_count = 0;
     }
     if (impl->resuming) { /* the target answered inside resume: take_stop continues with it */
         impl->deferred = *stop;

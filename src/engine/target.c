@@ -188,6 +188,15 @@ int gd_target_set_breakpoints(struct gd_target *target, const gd_node_id *nodes,
     return rc != GD_OK ? rc : target->ops->set_breakpoints(target, nodes, count, err);
 }
 
+int gd_target_set_events(struct gd_target *target, const struct gd_event_wish *wishes, size_t count,
+                         struct gd_err *err)
+{
+    int rc =
+        check_live(target, target->ops->set_events != NULL, "stop at events", "set events", err);
+
+    return rc != GD_OK ? rc : target->ops->set_events(target, wishes, count, err);
+}
+
 int gd_target_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
                     const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
 {

@@ -142,7 +142,16 @@ enum gd_capability {
     GD_CAN_DIGEST = 1 << 19,       /* the command "digest" */
     GD_CAN_METRIC = 1 << 24,       /* the command "metric" */
     GD_CAN_CAPTURE = 1 << 20,
-    GD_CAN_GOTO = 1 << 16, /* it is a record: BACK, GOTO; ranks do not wait for each other */
+    GD_CAN_EVENTS = 1 << 21, /* set_events */
+    GD_CAN_GOTO = 1 << 16,   /* it is a record: BACK, GOTO; ranks do not wait for each other */
+};
+
+/* An event of the training at which the target waits for gd_session_on_happening. */
+struct gd_event_wish {
+    const char *kind;
+    int64_t every;                  /* of steps: those with a number that it divides */
+    const struct gd_test_of *tests; /* only when one of them holds; none: always */
+    size_t test_count;
 };
 
 /* Nodes that may come, and are waited for. */
@@ -169,6 +178,9 @@ struct gd_target_ops {
     /* Replaces the set of nodes whose completion stops the run. */
     int (*set_breakpoints)(struct gd_target *target, const gd_node_id *nodes, size_t count,
                            struct gd_err *err);
+    /* Replaces the events at which the target waits. */
+    int (*set_events)(struct gd_target *target, const struct gd_event_wish *wishes, size_t count,
+                      struct gd_err *err);
     /* For a graph that grows as the program runs. Replaces what was expected; NULL where graphs do
      * not grow. */
     int (*expect)(struct gd_target *target, const struct gd_expected *expected, struct gd_err *err);
@@ -229,6 +241,8 @@ int gd_target_command(struct gd_target *target, const char *name, const char *ar
                       gd_command_fn fn, void *ctx, struct gd_err *err);
 int gd_target_set_breakpoints(struct gd_target *target, const gd_node_id *nodes, size_t count,
                               struct gd_err *err);
+int gd_target_set_events(struct gd_target *target, const struct gd_event_wish *wishes, size_t count,
+                         struct gd_err *err);
 int gd_target_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
                     const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
 int gd_target_stats(struct gd_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,

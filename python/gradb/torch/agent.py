@@ -61,6 +61,7 @@ class Agent(native.base("Agent")):
         if not self.handle:
             raise RuntimeError("gradb_open failed: GRADB_DISABLE is set, or memory is short")
         self.words = _lib.Words.from_address(self.handle)
+        self._held = None       # the main optimizer, while a debugger waits for the end, to look at its parameters
         self._hidden = 0        # nested moments in which the program must not be watched
         self._recorded = False  # a whole step was watched on this connection
         self._records = False   # this step is watched for the graph
@@ -198,6 +199,7 @@ class Agent(native.base("Agent")):
     def _training_ends(self):
         if not self.dead and os.getpid() == self._pid and not self.library.gradb_wants_stop(self.handle):
             self.happenings.ends()
+            self._held = None
 
     def _forked(self):
         self.dead = True
@@ -217,6 +219,7 @@ class Agent(native.base("Agent")):
         looks = bool(connected and (self._records or self.words.armed != 0 or self.timing.on
                                    or self.overflow is not None or self.allocations is not None
                                    or self.source.kept.needs_operators() or self.exceptions.mode == "all"))
+        self._held = self.steps.main() if connected and self.happenings.is_awaited("end") else None
         self.reporter.begin_step(self.steps.step, looks)
         self.set_watching(looks)
         if self.allocations is not None:

@@ -92,15 +92,9 @@ static int emit_code(struct parser *parser, enum code code)
     return emit_op(parser, (struct op){.code = code});
 }
 
-#define PREVIOUS "prev("
-
-static int emit_name(struct parser *parser, const char *name, size_t len, bool previous)
+static int emit_name(struct parser *parser, const char *name, size_t len)
 {
-    char text[NAME_LONGEST + sizeof(PREVIOUS) + 1];
-
-    snprintf(text, sizeof(text), "%s%.*s%s", previous ? PREVIOUS : "", (int)len, name,
-             previous ? ")" : "");
-    char *copy = strdup(text);
+    char *copy = strndup(name, len);
     if (!copy) {
         return gd_fail_nomem(parser->err);
     }
@@ -265,29 +259,75 @@ static int take_quoted(struct parser *parser, const char **name, size_t *len)
     return GD_OK;
 }
 
-/* prev(NAME): a metric's value in the previous step. */
-static int parse_previous(struct parser *parser)
+/* The metric that a function is of. */
+static int take_metric(struct parser *parser, const char *function, char ret[GD_EXPR_NUMBER])
 {
-    size_t open = parser->in.at, len;
-    const char *name;
-    int rc;
+    bool quoted = peek_char(parser) == '"'; /* skips blanks */
+    const char *name = parser->in.text + parser->in.at;
+    size_t len = gd_cursor_identifier(&parser->in);
 
-    take_sign(parser, "(");
-    if (peek_char(parser) == '"') {
-        rc = take_quoted(parser, &name, &len);
+    if (quoted) {
+        int rc = take_quoted(parser, &name, &len);
         if (rc != GD_OK) {
             return rc;
         }
+    } else if (!len || len > NAME_LONGEST) {
+        return fail_at(parser, parser->in.at, "%s takes the name of a metric: %s", function,
+                       expr_function_usage(function));
     } else {
-        name = parser->in.text + parser->in.at;
-        len = gd_cursor_identifier(&parser->in);
-        if (!len || len > NAME_LONGEST) {
-            return fail_at(parser, parser->in.at, "prev takes the name of a metric: prev(lr)");
-        }
         parser->in.at += len;
     }
-    rc = close_paren(parser, open);
-    return rc == GD_OK ? emit_name(parser, name, len, true) : rc;
+    snprintf(ret, GD_EXPR_NUMBER, "%.*s", (int)len, name);
+    return GD_OK;
+}
+
+static int take_count(struct parser *parser, const char *function, int64_t *ret)
+{
+    size_t at = parser->in.at;
+    double count = 0;
+
+    if (!take_sign(parser, ",") || gd_cursor_take_number(&parser->in, &count) || count < 1 ||
+        count > GD_MAX_PAST || count != floor(count)) {
+        return fail_at(parser, at, "%s takes a number of reports, 1 to %d: %s", function,
+                       GD_MAX_PAST, expr_function_usage(function));
+    }
+    *ret = (int64_t)count;
+    return GD_OK;
+}
+
+static int take_direction(struct parser *parser, const char *function, bool *ret)
+{
+    if (!take_sign(parser, ",")) {
+        return GD_OK;
+    }
+    *ret = take_sign(parser, "min");
+    return *ret || take_sign(parser, "max")
+               ? GD_OK
+               : fail_at(parser, parser->in.at, "what is better is min or max: %s",
+                         expr_function_usage(function));
+}
+
+/* A function of a metric, after its name. */
+static int parse_function(struct parser *parser, const char *word, enum gd_expr_function_kind kind)
+{
+    struct gd_expr_function function = {.kind = kind};
+    char name[EXPR_FUNCTION_TEXT];
+    size_t open = parser->in.at;
+
+    take_sign(parser, "(");
+    int rc = take_metric(parser, word, function.number);
+    function.least = kind == GD_FN_LEAST || gd_expr_prefers_least(function.number);
+    if (rc == GD_OK && (kind == GD_FN_MEAN || kind == GD_FN_STALL)) {
+        rc = take_count(parser, word, &function.count);
+    }
+    if (rc == GD_OK && (kind == GD_FN_IMPROVED || kind == GD_FN_STALL)) {
+        rc = take_direction(parser, word, &function.least);
+    }
+    if (rc == GD_OK) {
+        rc = close_paren(parser, open);
+    }
+    expr_function_text(&function, name);
+    return rc == GD_OK ? emit_name(parser, name, strlen(name)) : rc;
 }
 
 static int parse_word(struct parser *parser)
@@ -310,8 +350,9 @@ static int parse_word(struct parser *parser)
     if (find_function(word, &function) && peek_char(parser) == '(') {
         return parse_arguments(parser, function);
     }
-    if (strcmp(word, "prev") == 0 && peek_char(parser) == '(') {
-        return parse_previous(parser);
+    enum gd_expr_function_kind kind = expr_function_find(word);
+    if (kind != GD_FN_KINDS && peek_char(parser) == '(') {
+        return parse_function(parser, word, kind);
     }
     enum gd_statistic figure = gd_statistic_find(word, "");
     if (peek_char(parser) == '(') {
@@ -336,7 +377,7 @@ static int parse_word(struct parser *parser)
                        word);
     }
     int rc = unknown_word(parser, at, word);
-    return rc != GD_OK ? rc : emit_name(parser, word, len, false);
+    return rc != GD_OK ? rc : emit_name(parser, word, len);
 }
 
 static int parse_atom(struct parser *parser)
@@ -354,7 +395,7 @@ static int parse_atom(struct parser *parser)
         const char *name;
         size_t len;
         int rc = take_quoted(parser, &name, &len);
-        return rc == GD_OK ? emit_name(parser, name, len, false) : rc;
+        return rc == GD_OK ? emit_name(parser, name, len) : rc;
     }
     if (take_sign(parser, "(")) {
         int rc = enter_level(parser);
@@ -629,19 +670,6 @@ size_t gd_expr_names(const struct gd_expr *expr, const char **ret, size_t max)
         count++;
     }
     return count;
-}
-
-bool gd_expr_previous(const char *name, char number[GD_EXPR_NUMBER])
-{
-    size_t len = strlen(name), before = sizeof(PREVIOUS) - 1;
-
-    if (strncmp(name, PREVIOUS, before) != 0 || name[len - 1] != ')') {
-        return false;
-    }
-    if (number) {
-        snprintf(number, GD_EXPR_NUMBER, "%.*s", (int)(len - before - 1), name + before);
-    }
-    return true;
 }
 
 /* x < 5 is 5 > x */

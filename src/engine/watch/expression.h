@@ -10,15 +10,22 @@
  *   product = unary { ("*" | "/") unary }
  *   unary   = ["-"] atom
  *   atom    = NUMBER | "infinity" | "step" | NAME | "(" or ")"
- *           | "prev" "(" NAME ")"
+ *           | ("prev" | "best" | "least" | "isnan") "(" NAME ")"
+ *           | "mean" "(" NAME "," COUNT ")"
+ *           | "improved" "(" NAME ["," ("min" | "max")] ")"
+ *           | "stall" "(" NAME "," COUNT ["," ("min" | "max")] ")"
  *           | STATISTIC ["(" ("cur" | "prev" | "cur-prev") ")"]
  *           | ("abs" | "sqrt" | "log" | "log10" | "exp") "(" or ")"
  *           | ("min" | "max") "(" or "," or ")"
  *
  * STATISTIC is a name of gd_statistic_find that needs no range ("inf" is the number of infinite
  * elements); NAME is a metric, "loss", "lr", in double quotes if it contains more than letters,
- * digits, "_" and ".", or resembles a statistic's name; prev(NAME) is its value in the previous
- * step.
+ * digits, "_" and ".", or resembles a statistic's name. Functions of a metric's past: prev(NAME)
+ * is its value in the previous step; best and least its largest and its smallest finite value so
+ * far; mean that of the last COUNT reports. stall is 1 if it has not improved for COUNT reports,
+ * improved is 1 if it was reported in this step and is better than ever before: lower ("min") or
+ * higher ("max"), by default lower for a name like "loss" or "error" (gd_expr_prefers_least).
+ * isnan is 1 if the metric is NaN.
  *
  * Logic has three values: what is not known is "unknown", unknown || true is true, unknown &&
  * false is false. A number that is not a comparison is true when it is not 0. Undefined arithmetic
@@ -53,11 +60,33 @@ bool gd_expr_number(const struct gd_expr *expr, const struct gd_observation *see
 /* Each statistic in it, once, in order of occurrence, to show actual values. */
 size_t gd_expr_figures(const struct gd_expr *expr, enum gd_statistic *ret, size_t max);
 
-/* Each metric in it, once; "prev(NAME)" is a separate one. They live as long as expr. */
+/* Each metric in it, once; a function of one, "prev(NAME)", is a separate one. They live as long as
+ * expr. */
 size_t gd_expr_names(const struct gd_expr *expr, const char **ret, size_t max);
-/* Whether the name is "prev(NAME)"; if so NAME is copied to `number`, unless that is NULL. */
+/* Whether the name is a function of a metric, as gd_expr_names gives it: "prev(lr)",
+ * "stall(loss,10,min)". */
 #define GD_EXPR_NUMBER 64
-bool gd_expr_previous(const char *name, char number[GD_EXPR_NUMBER]);
+enum gd_expr_function_kind {
+    GD_FN_PREVIOUS,
+    GD_FN_BEST,
+    GD_FN_LEAST,
+    GD_FN_MEAN,
+    GD_FN_STALL,
+    GD_FN_IMPROVED,
+    GD_FN_ISNAN,
+    GD_FN_KINDS,
+};
+struct gd_expr_function {
+    enum gd_expr_function_kind kind;
+    char number[GD_EXPR_NUMBER]; /* the metric */
+    int64_t count;
+    bool least; /* the smaller the better */
+};
+bool gd_expr_function(const char *name, struct gd_expr_function *ret);
+/* Whether the text begins with a call of one: "best(". */
+bool gd_expr_is_call(const char *text);
+/* Whether smaller values of a metric of that name are better. */
+bool gd_expr_prefers_least(const char *name);
 
 /* An expression is "simple" if it is one comparison of a statistic with a number, or several joined
  * by || (a statistic alone is compared with 0): then a process that knows no expressions can report
@@ -68,6 +97,14 @@ struct gd_comparison_of {
     enum gd_comparison op;
     double value;
 };
+/* Tests of metrics with numbers, one of which holds whenever the expression is true; "step" counts
+ * as a metric. Fills in up to max and returns the count; 0: there are none, or too many. */
+struct gd_test_of {
+    const char *number;
+    enum gd_comparison op;
+    double value;
+};
+size_t gd_expr_needs_one(const struct gd_expr *expr, struct gd_test_of *ret, size_t max);
 bool gd_compare(double a, enum gd_comparison compare, double b);
 /* The same when the statistic is only known to be at least `least`. false: that decides nothing. */
 bool gd_compare_at_least(double least, enum gd_comparison compare, double b, bool *ret);

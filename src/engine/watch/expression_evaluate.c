@@ -66,8 +66,9 @@ static struct value operand_value(const struct op *op, const struct gd_observati
     } else if (op->code == OP_NUMBER) {
         value.number = op->number;
     } else if (!seen->scalar || !seen->scalar(seen->scalar_ctx, op->name, &value.number)) {
+        struct gd_expr_function function;
         value.error =
-            gd_expr_previous(op->name, NULL) ? GD_HIT_NO_PREVIOUS : (unsigned)GD_HIT_NO_VALUE;
+            gd_expr_function(op->name, &function) ? GD_HIT_NO_PREVIOUS : (unsigned)GD_HIT_NO_VALUE;
     } else if (isnan(value.number)) {
         value.error = GD_HIT_NAN; /* a loss that is NaN */
     }

@@ -4,6 +4,7 @@
 #define GD_ENGINE_EXPRESSION_IMPL_H
 
 #include "engine/watch/expression.h"
+#include "engine/watch/past_values.h"
 
 #define DEPTH_MAX 256 /* nested levels, and operands that wait for their operator */
 
@@ -40,6 +41,14 @@ struct op {
         const char *name; /* owned by the expression */
     };
 };
+
+/* ---- functions of metrics (expression_function.c) ---- */
+
+#define EXPR_FUNCTION_TEXT (GD_EXPR_NUMBER + 48)
+/* GD_FN_KINDS: none of them. */
+enum gd_expr_function_kind expr_function_find(const char *word);
+const char *expr_function_usage(const char *word);
+void expr_function_text(const struct gd_expr_function *function, char ret[EXPR_FUNCTION_TEXT]);
 
 struct gd_expr {
     char *text;

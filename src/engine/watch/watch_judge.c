@@ -12,32 +12,8 @@
 #include "engine/graph/selector.h"
 #include "engine/history/history.h"
 #include "engine/session_impl.h"
+#include "engine/watch/numbers.h"
 #include "engine/watch/watch_impl.h"
-
-/* ---- metrics ------------------------------------------------------------------------- */
-
-struct numbers {
-    const struct gd_session *session;
-    int64_t step;
-};
-
-static bool number_of(void *ctx, const char *name, double *ret)
-{
-    const struct numbers *numbers = ctx;
-    if (strcmp(name, "step") == 0) {
-        *ret = (double)numbers->step;
-        return true;
-    }
-    char number[GD_EXPR_NUMBER];
-    bool previous = gd_expr_previous(name, number);
-    const struct gd_scalar *scalar = gd_session_scalar(numbers->session, previous ? number : name);
-    if (!scalar) {
-        return false;
-    }
-    bool of_this_step = scalar->step >= numbers->step; /* otherwise nothing came since */
-    *ret = previous && of_this_step ? scalar->before : scalar->value;
-    return !previous || !of_this_step || scalar->has_before;
-}
 
 /* ---- reporting ----------------------------------------------------------------------------- */
 
@@ -300,8 +276,8 @@ static void judge_sum(struct watch_judging *judging, struct watch_cover *cover)
                                   .step = judging->step,
                                   .value_step = judging->step,
                                   .series = &sum->series};
-    struct numbers numbers = {judging->w->session, judging->step};
-    seen.scalar = number_of;
+    struct gd_numbers numbers = {judging->w->session, judging->step};
+    seen.scalar = gd_numbers_get;
     seen.scalar_ctx = &numbers;
     watching_judge_cover(judging, cover, NULL, &cover->memory, &seen);
     if (sum->with_stats && !judging->recheck) {
@@ -433,11 +409,11 @@ void watching_judge(struct watch_judging *judging, size_t tensor, const struct w
 {
     struct gd_watching *w = judging->w;
     const struct watch_tensor *t = &w->tensors[tensor];
-    struct numbers numbers = {w->session, judging->step};
+    struct gd_numbers numbers = {w->session, judging->step};
     const struct gd_stats *stats = seen->stats;
     struct gd_stats finite;
     seen->step = judging->step;
-    seen->scalar = number_of;
+    seen->scalar = gd_numbers_get;
     seen->scalar_ctx = &numbers;
     seen->series = t->series == UINT32_MAX ? NULL : &w->series[t->series];
     if (seen->stats &&
@@ -544,7 +520,7 @@ bool gd_watch_on_values(struct gd_session *session, const struct gd_watch_moment
 static void judge_scalar(struct watch_judging *judging, struct watch_cover *cover,
                          const struct gd_scalar *scalar)
 {
-    struct numbers numbers = {judging->w->session, judging->step};
+    struct gd_numbers numbers = {judging->w->session, judging->step};
     struct gd_stats stats;
     struct gd_observation seen = {.stats = &stats,
                                   .dtype = GD_FLOAT64,
@@ -552,7 +528,7 @@ static void judge_scalar(struct watch_judging *judging, struct watch_cover *cove
                                   .step = judging->step,
                                   .value_step = scalar->step,
                                   .series = &cover->sum.series,
-                                  .scalar = number_of,
+                                  .scalar = gd_numbers_get,
                                   .scalar_ctx = &numbers};
     gd_number_stats(scalar->value, &stats);
     watching_judge_cover(judging, cover, &(struct watch_place){GD_NO_NODE, 0, cover->scalar},

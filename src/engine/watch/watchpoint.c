@@ -94,12 +94,16 @@ static bool names_scalar(const struct gd_debugger *debugger, const char *where)
 /* The first metric of the expression: the expression is judged when it comes. */
 static char *scalar_of(const struct gd_expr *expr)
 {
-    const char *names[1];
-    char number[GD_EXPR_NUMBER];
-    if (!gd_expr_names(expr, names, 1)) {
-        return strdup("loss");
+    const char *names[16];
+    struct gd_expr_function function;
+    size_t count = gd_expr_names(expr, names, 16);
+    for (size_t i = 0; i < count && i < 16; i++) {
+        const char *name = gd_expr_function(names[i], &function) ? function.number : names[i];
+        if (strcmp(name, "elapsed") != 0 && strcmp(name, "step_time") != 0) {
+            return strdup(name);
+        }
     }
-    return strdup(gd_expr_previous(names[0], number) ? number : names[0]);
+    return strdup("loss");
 }
 
 static int take_where(const struct gd_debugger *debugger, const char *where,

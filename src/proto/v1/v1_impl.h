@@ -245,6 +245,12 @@ bool v1_budget_suffices(struct v1_budget budget, const ProtobufCMessageDescripto
 /* Scalars, Log, Event, Timing or CheckpointDone; ignores anything else. */
 void v1_words(struct v1_target *target, const v1_from *message);
 
+/* ---- v1_event.c ---------------------------------------------------------------------- */
+
+int v1_event_wishes(struct gd_target *base, const struct gd_event_wish *wishes, size_t count,
+                    struct gd_err *err);
+void v1_event_happened(struct v1_target *target, const Gradb__V1__Happening *m);
+
 /* ---- v1_watch.c ---------------------------------------------------------------------- */
 
 int v1_watch_plan(struct gd_target *target, const struct gd_watch_plan *plan, struct gd_err *err);

@@ -260,6 +260,7 @@ static const struct gd_target_ops v1_ops = {
     .interrupt_at = interrupt_at,
     .command = v1_value_command,
     .set_breakpoints = set_breakpoints,
+    .set_events = v1_event_wishes,
     .expect = expect_nodes,
     .fetch = v1_value_fetch,
     .stats = v1_value_stats,
@@ -292,6 +293,7 @@ static unsigned engine_capabilities(const struct v1_target *t)
     can |= v1_target_can(t, CAN(COMMAND)) ? GD_CAN_COMMAND : 0U;
     can |= v1_target_can(t, CAN(METRIC)) ? GD_CAN_METRIC : 0U;
     can |= v1_target_can(t, CAN(STEP_END)) ? GD_CAN_INTERRUPT_AT : 0U;
+    can |= v1_target_can(t, CAN(EVENTS)) ? GD_CAN_EVENTS : 0U;
     can |= v1_target_can(t, CAN(GROWS)) ? GD_CAN_GROW : 0U;
     can |= v1_target_can(t, CAN(DIGEST)) ? GD_CAN_DIGEST : 0U;
     can |= v1_target_can(t, CAN(CAPTURE)) || v1_target_can(t, CAN(CAPTURE_STEPS)) ? GD_CAN_CAPTURE
@@ -379,6 +381,8 @@ static void on_stopped(struct v1_target *t, const Gradb__V1__Stopped *m)
     struct gd_stop stop = {.reason = GD_STOP_PROGRAM, .node = v1_graph_node(t, m->node)};
     if (reason < sizeof(reasons) / sizeof(reasons[0])) {
         stop.reason = reasons[reason];
+    } else if (m->reason == GRADB__V1__STOP_REASON__STOP_EVENT) {
+        stop.reason = GD_STOP_EVENT;
     }
     stop.step = m->step > 0 ? m->step : 0;
     stop.at_step_end = m->at_step_end;

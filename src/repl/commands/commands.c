@@ -104,6 +104,7 @@ extern const struct command cmd_winheight;
 extern const struct command cmd_refresh;
 extern const struct command cmd_bind;
 extern const struct command cmd_agent;
+extern const struct command cmd_on;
 extern const struct command cmd_catch;
 extern const struct command cmd_tcatch;
 extern const struct command cmd_overflow;
@@ -210,6 +211,7 @@ const struct command *const command_table[] = {
     &cmd_refresh,
     &cmd_bind,
     &cmd_agent,
+    &cmd_on,
     &cmd_catch,
     &cmd_tcatch,
     &cmd_overflow,

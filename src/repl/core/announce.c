@@ -33,6 +33,9 @@ bool repl_announces_event(const struct repl *repl, const struct gd_event *event)
 {
     bool moves = event->type == GD_EV_STOPPED || event->type == GD_EV_RUNNING;
 
+    if (event->type == GD_EV_RANKS && ons_hold(event->session)) {
+        return false;
+    }
     return !repl->end.closing && !is_muted(repl, event->type) &&
            !(moves && is_driven(repl, event->session));
 }
@@ -55,6 +58,7 @@ bool repl_stop_is_silent(struct repl *repl)
 
 bool repl_announces_stop(struct repl *repl, const struct gd_session *session)
 {
-    return !repl_stop_is_silent(repl) && !repl_is_told_with_job(repl, session) &&
+    return !ons_hold(session) && !repl_stop_is_silent(repl) &&
+           !repl_is_told_with_job(repl, session) &&
            !(repl->dump && repl->dump->is_passing(repl, session)); /* it runs on */
 }

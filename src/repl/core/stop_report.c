@@ -39,6 +39,13 @@ static void add_stop(cJSON *object, const struct gd_session *session)
             OUT_IF(gd_ranks_of(session), OUT_BOOL("together", stop->together)),
             OUT_SOME("node", stop->node_name), OUT_IF(has_node, OUT_TEXT("node_type", info.type)),
             OUT_SOME("phase", stop->phase), OUT_SOME("text", stop->text));
+    if (stop->reason == GD_STOP_EVENT) {
+        const struct gd_happened *what = &stop->happened;
+        out_set(object, OUT_TEXT("event", gd_happening_name(what->kind)),
+                OUT_IF(what->epoch > 0, OUT_INT("epoch", what->epoch)),
+                OUT_IF(what->batch > 0, OUT_INT("batch", what->batch)),
+                OUT_SOME("path", what->text));
+    }
     if (stop->at_step_end) {
         add_scalars(object, session);
     }
@@ -161,6 +168,33 @@ static void add_breakpoint_number(struct repl *repl, struct gd_buf *out)
     gd_buf_puts(out, ", ");
 }
 
+/* "Catchpoint 3 (epoch-end, epoch 2), " */
+static void add_event(struct repl *repl, const struct gd_session *session, struct gd_buf *out)
+{
+    const struct gd_happened *what = &session->stop.happened;
+    int count = repl->stop.number_count;
+
+    gd_buf_puts(out, count > 1 ? "Catchpoints" : "Catchpoint");
+    for (int i = 0; i < count; i++) {
+        gd_buf_printf(out, "%s%d",
+                      i == 0           ? " "
+                      : i + 1 == count ? " and "
+                                       : ", ",
+                      repl->stop.numbers[i]);
+    }
+    gd_buf_printf(out, " (%s", gd_happening_name(what->kind));
+    if (what->text[0] != '\0') {
+        gd_buf_printf(out, " %s", what->text);
+    }
+    if (what->epoch > 0) {
+        gd_buf_printf(out, ", epoch %lld", (long long)what->epoch);
+    }
+    if (what->batch > 0) {
+        gd_buf_printf(out, ", batch %lld", (long long)what->batch);
+    }
+    gd_buf_puts(out, "), ");
+}
+
 #define OVERFLOW "overflow " /* the script's text for a stop at an overflow starts with this */
 
 static void add_reason(struct repl *repl, const struct gd_session *session, struct gd_buf *out)
@@ -168,6 +202,7 @@ static void add_reason(struct repl *repl, const struct gd_session *session, stru
     switch (session->stop.reason) {
     case GD_STOP_BREAKPOINT: add_breakpoint_number(repl, out); break;
     case GD_STOP_HIT: add_watchpoint_numbers(repl, session, out); break;
+    case GD_STOP_EVENT: add_event(repl, session, out); break;
     case GD_STOP_INTERRUPT: gd_buf_puts(out, "Interrupted, "); break;
     case GD_STOP_PROGRAM:
         gd_buf_puts(out, strncmp(session->stop.text, OVERFLOW, strlen(OVERFLOW)) == 0

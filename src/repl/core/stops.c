@@ -39,6 +39,12 @@ void repl_note_stop(struct repl *repl, struct gd_session *session)
             add_number(repl, b->number);
         }
     }
+    for (int i = 0; session->stop.reason == GD_STOP_EVENT && i < session->fired_count; i++) {
+        const struct gd_breakpoint *at = gd_debugger_breakpoint(repl->debugger, session->fired[i]);
+        if (at && !at->command) {
+            add_number(repl, at->number);
+        }
+    }
     /* traces and unchecked hits do not stop it */
     for (size_t i = hits_first_of_stop(session); i < session->hit_count; i++) {
         const struct gd_hit *hit = &session->hits[i];
@@ -130,13 +136,11 @@ static bool follow_up(struct repl *repl, bool waited)
         return false;
     }
     repl->busy.depth++;
-    if (repl->dump && repl->dump->at_stop(repl, session)) { /* stopped for the dump, and resumed */
+    bool passes = ons_run(repl, session) || (session->state == GD_STOPPED && repl->dump &&
+                                             repl->dump->at_stop(repl, session));
+    if (passes || session->state != GD_STOPPED) { /* stopped for `on` or a dump, and resumed */
         repl->busy.depth--;
-        return true;
-    }
-    if (session->state != GD_STOPPED) {
-        repl->busy.depth--;
-        return false;
+        return passes;
     }
     repl_tell_equal_ranks(repl, session);
     if (session->state != GD_STOPPED) { /* it was interrupted, or lost */

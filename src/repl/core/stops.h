@@ -67,6 +67,11 @@ int repl_wait_initial(struct repl *repl, struct gd_session *session, struct gd_e
 int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_err *err);
 /* the record of where a run command left call->session */
 void repl_state_record(struct command_call *call);
+/* After a stop: runs the commands of the `on` that fired, and resumes the run if it stopped only
+ * for them. One that fails is disabled. True: the training runs again (ons.c). */
+bool ons_run(struct repl *repl, struct gd_session *session);
+/* The session, or another rank of its job, is held only for such commands. */
+bool ons_hold(const struct gd_session *session);
 /* A MindSpore process ends when gradb does, detached or not. */
 bool repl_ends_without_us(const struct gd_session *session);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "engine/watch/expression.h"
+#include "engine/watch/numbers.h"
 #include "repl/core/parse.h"
 
 #define MAX_NAMES  16
@@ -25,15 +25,9 @@ static bool number_of(void *ctx, const char *name, double *ret)
         *ret = known->own->value;
         return true;
     }
-    char previous[GD_EXPR_NUMBER];
-    bool is_previous = gd_expr_previous(name, previous);
-    const struct gd_scalar *scalar =
-        gd_session_scalar(known->session, is_previous ? previous : name);
-    if (!scalar || (is_previous && !scalar->has_before)) {
-        return false;
-    }
-    *ret = is_previous ? scalar->before : scalar->value;
-    return true;
+    struct gd_numbers numbers = {.session = known->session,
+                                 .step = gd_session_step(known->session)};
+    return gd_numbers_get(&numbers, name, ret);
 }
 
 /* Names the first metric in it that has no number. */

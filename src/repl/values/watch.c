@@ -185,19 +185,21 @@ static bool is_reported(const struct gd_session *session, const char *name)
 }
 
 /* A metric that was never reported is probably misspelled. */
-static void note_unknown_names(struct command_call *call, const struct gd_expr *expr)
+void watch_note_unknown(struct command_call *call, const struct gd_expr *expr)
 {
     const struct gd_session *session = call->debugger->current;
     const char *name[16];
     size_t count = expr ? gd_expr_names(expr, name, 16) : 0;
     for (size_t i = 0; session && session->scalar_count > 0 && i < count && i < 16; i++) {
-        char number[GD_EXPR_NUMBER];
-        const char *of = gd_expr_previous(name[i], number) ? number : name[i];
-        if (!is_reported(session, of)) {
-            out_printf(call->out,
-                       "  The training has not reported a metric \"%s\" yet: the watchpoint waits "
-                       "for it.\n",
-                       out_safe(call, of));
+        struct gd_expr_function function;
+        const char *of = gd_expr_function(name[i], &function) ? function.number : name[i];
+        bool own = strcmp(of, "elapsed") == 0 || strcmp(of, "step_time") == 0;
+        if (!own && !is_reported(session, of)) {
+            out_printf(
+                call->out,
+                "  The training has not reported a metric \"%s\" yet: the %s waits for it.\n",
+                out_safe(call, of),
+                strcmp(call->command->name, "on") == 0 ? "command" : "watchpoint");
         }
     }
 }
@@ -218,9 +220,9 @@ void watch_show(struct command_call *call, const struct gd_watchpoint *watch)
     }
     /* never reported as a metric */
     if (!watch->event || strcmp(watch->event, GD_DIVERGENCE) != 0) {
-        note_unknown_names(call, watch->expr);
+        watch_note_unknown(call, watch->expr);
     }
-    note_unknown_names(call, watch->guard);
+    watch_note_unknown(call, watch->guard);
     watch_record(call, out_record(call->out, "watchpoint"), watch);
 }
 

@@ -14,6 +14,8 @@ int watch_number(struct command_call *call, const char *text, int *ret, struct g
 int watch_find(struct command_call *call, const char *text, struct gd_watchpoint **ret,
                struct gd_err *err);
 /* The first word of a raw line ("" at the end), and what follows it. */
+/* Says which metrics of the expression, NULL: none, were never reported. */
+void watch_note_unknown(struct command_call *call, const struct gd_expr *expr);
 const char *watch_first_word(struct command_call *call, const char **rest);
 
 /* "watch", "trace", "temporary" */

@@ -4,6 +4,7 @@
 #include "../../unit.h"
 #include "engine/session.h"
 #include "engine/watch/expression.h"
+#include "engine/watch/past_values.h"
 
 static struct gd_expr *parse_text(const char *text)
 {
@@ -107,10 +108,10 @@ static void test_logic(void **state)
 
 static bool with_previous(void *ctx, const char *name, double *ret)
 {
-    char number[GD_EXPR_NUMBER];
-    if (gd_expr_previous(name, number)) {
+    struct gd_expr_function function;
+    if (gd_expr_function(name, &function)) {
         *ret = 5;
-        return strcmp(number, "train/loss") == 0;
+        return function.kind == GD_FN_PREVIOUS && strcmp(function.number, "train/loss") == 0;
     }
     return find_loss(ctx, name, ret);
 }
@@ -130,7 +131,8 @@ static void test_previous(void **state)
     assert_int_equal(gd_expr_names(expr, names, 4), 2);
     assert_string_equal(names[0], "prev(loss)");
     assert_string_equal(names[1], "loss");
-    assert_false(gd_expr_previous("loss", NULL));
+    struct gd_expr_function function;
+    assert_false(gd_expr_function("loss", &function));
     gd_expr_destroy(expr);
     for (size_t i = 0; i < 4; i++) {
         static const char *const wrong[] = {"prev() > 1", "prev(3) > 1", "prev(loss > 1",
@@ -216,7 +218,7 @@ static void test_faults(void **state)
         {"mesn > 1", 0, "did you mean \"mean\""},
         {"abs_meen > 1", 0, "abs_mean"},
         {"std(prev) > 1", 0, "abs_mean(prev)"},
-        {"mean(foo) > 1", 4, "cur, prev or cur-prev"},
+        {"mean(foo) > 1", 8, "a number of reports"},
         {"foo(1)", 3, "no function foo"},
         {"min(1) > 0", 5, "min(a, b)"},
         {"max(1, 2", 3, "not closed"},
@@ -392,11 +394,104 @@ static void test_simple(void **state)
     }
 }
 
+static void test_past_values(void **state)
+{
+    static const double values[] = {3, 2, NAN, 2.5, 2, 4};
+    struct gd_past_values past = {.reports = 0};
+    double mean = 0;
+
+    assert_false(gd_past_values_mean(&past, 1, &mean));
+    for (int64_t i = 0; i < 6; i++) {
+        gd_past_values_add(&past, values[i], i + 1);
+    }
+    assert_int_equal(past.reports, 6);
+    assert_true(past.most.value == 4 && past.most.reports == 0);
+    assert_true(past.least.value == 2 && past.least.reports == 4); /* equal is not better */
+    assert_true(gd_past_values_mean(&past, 2, &mean) && mean == 3);
+    assert_true(gd_past_values_mean(&past, 4, &mean) && isnan(mean));
+    assert_false(gd_past_values_mean(&past, 7, &mean));
+    gd_past_values_add(&past, 1, 6); /* the same step again: 4 does not count */
+    assert_int_equal(past.reports, 6);
+    assert_true(past.most.value == 3 && past.most.reports == 5);
+    assert_true(past.least.value == 1 && past.least.reports == 0);
+    assert_true(gd_past_values_mean(&past, 2, &mean) && mean == 1.5);
+    for (int64_t step = 7; step < GD_MAX_PAST + 20; step++) {
+        gd_past_values_add(&past, (double)step, step);
+    }
+    assert_int_equal(past.count, GD_MAX_PAST);
+    assert_true(gd_past_values_mean(&past, 2, &mean) && mean == GD_MAX_PAST + 18.5);
+    assert_true(past.least.value == 1);
+    gd_past_values_free(&past);
+}
+
+static void test_functions(void **state)
+{
+    static const struct {
+        const char *text, *name;
+        enum gd_expr_function_kind kind;
+        int64_t count;
+        bool least;
+    } cases[] = {
+        {"best(accuracy) > 1", "best(accuracy)", GD_FN_BEST, 0, false},
+        {"least( loss ) > 1", "least(loss)", GD_FN_LEAST, 0, true},
+        {"mean(\"a, b\", 20) > 1", "mean(a, b,20)", GD_FN_MEAN, 20, false},
+        {"stall(train_loss, 10)", "stall(train_loss,10,min)", GD_FN_STALL, 10, true},
+        {"stall(accuracy, 10)", "stall(accuracy,10,max)", GD_FN_STALL, 10, false},
+        {"stall(loss, 3, max)", "stall(loss,3,max)", GD_FN_STALL, 3, false},
+        {"improved(score, min)", "improved(score,min)", GD_FN_IMPROVED, 0, true},
+        {"isnan(loss)", "isnan(loss)", GD_FN_ISNAN, 0, false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const char *names[2];
+        struct gd_expr_function function;
+        struct gd_expr *expr = parse_text(cases[i].text);
+        assert_int_equal(gd_expr_names(expr, names, 2), 1);
+        assert_string_equal(names[0], cases[i].name);
+        assert_true(gd_expr_function(names[0], &function));
+        assert_int_equal(function.kind, cases[i].kind);
+        assert_int_equal(function.count, cases[i].count);
+        assert_int_equal(function.least, cases[i].least);
+        gd_expr_destroy(expr);
+    }
+}
+
+/* One of these tests holds whenever the expression is true. */
+static void test_needs_one(void **state)
+{
+    static const struct {
+        const char *text, *tests;
+    } cases[] = {
+        {"loss > 5", "loss 0 5;"},
+        {"5 > loss && best(x) > 1", "loss 2 5;"},
+        {"loss > 5 || step == 3", "loss 0 5;step 4 3;"},
+        {"stall(loss, 3) && (a < 1 || b < 2) && c > 3", "a 2 1;b 2 2;"},
+        {"loss > 5 || stall(loss, 3)", ""},
+        {"!(loss > 5)", ""},
+        {"loss > prev(loss)", ""},
+        {"prev(loss) > 3", ""},
+        {"loss", ""},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct gd_test_of tests[8];
+        char text[200] = "";
+        struct gd_expr *expr = parse_text(cases[i].text);
+        size_t count = gd_expr_needs_one(expr, tests, 8);
+        for (size_t k = 0; k < count; k++) {
+            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s %d %g;", tests[k].number,
+                     (int)tests[k].op, tests[k].value);
+        }
+        assert_string_equal(text, cases[i].tests);
+        gd_expr_destroy(expr);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_logic),        cmocka_unit_test(test_previous),
     cmocka_unit_test(test_lower_bounds), cmocka_unit_test(test_why_unknown),
     cmocka_unit_test(test_faults),       cmocka_unit_test(test_limits),
     cmocka_unit_test(test_contents),     cmocka_unit_test(test_simple),
+    cmocka_unit_test(test_past_values),  cmocka_unit_test(test_functions),
+    cmocka_unit_test(test_needs_one),
 };
 
 RUN_TESTS()

@@ -7,6 +7,7 @@
 #include "engine/watch/expression.h"
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/breakpoints/breakpoints.h"
+#include "repl/commands/breakpoints/event.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch_args.h"
 #include "repl/values/inspect.h"
@@ -37,6 +38,9 @@ static size_t count_covered(struct command_call *call, const struct gd_breakpoin
 
 const char *breakpoint_place(struct command_call *call, const struct gd_breakpoint *at)
 {
+    if (at->event) {
+        return event_text(call, at);
+    }
     struct gd_err why = {.code = GD_OK};
     gd_node_id first = GD_NO_NODE;
     size_t count = count_covered(call, at, &first, &why);
@@ -68,6 +72,9 @@ void breakpoint_record(struct command_call *call, cJSON *object, const struct gd
             OUT_INT("hits", at->hits), OUT_INT("ignore", at->ignore), OUT_INT("nodes", count),
             OUT_IF(at->print, OUT_TEXT("print", at->print)),
             OUT_IF(at->guard, OUT_TEXT("condition", gd_expr_text(at->guard))));
+    if (at->event) {
+        event_record(call, object, at);
+    }
     const struct repl_lines *body = repl_commands_of(call->repl, at->number);
     cJSON *lines = out_list(object, "commands");
     for (size_t i = 0; body && i < body->count; i++) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/ranks.h"
+#include "repl/commands/breakpoints/event.h"
 #include "repl/commands/breakpoints/oom.h"
 #include "repl/commands/breakpoints/overflow.h"
 #include "repl/core/everyone.h"
@@ -170,12 +171,20 @@ static int run_catch(struct command_call *call, struct gd_err *err)
     if (word[0] == '\0') {
         return list_events(call);
     }
+    enum gd_happening kind = event_take(call);
+    if (kind) {
+        return event_catch(call, kind, temporary, err);
+    }
     int rc = command_find(call->command->sub, word, strlen(word), &sub, err);
     if (rc != GD_OK) {
-        return rc;
+        return rc == GD_ENOTFOUND ? event_unknown(call, word, err) : rc;
     }
     call->line_at += (size_t)(rest - call->line);
     call->line = rest;
+    kind = gd_happening_find(sub->name); /* abbreviated */
+    if (kind) {
+        return event_catch(call, kind, temporary, err);
+    }
     if (strcmp(sub->name, OVERFLOW) == 0) {
         return catch_overflow(call, temporary, err);
     }
@@ -198,6 +207,7 @@ static int run_catch(struct command_call *call, struct gd_err *err)
 
 /* Of these entries only the help and the arguments are used: the line is taken raw. */
 static const struct command catch_subs[] = {
+    EVENT_SUBS("catch", " [if EXPR]", "", run_catch),
     {.name = "skip",
      .usage = "catch skip [if EXPR]",
      .summary = SKIP_SUMMARY,
@@ -274,6 +284,7 @@ static const struct command catch_subs[] = {
 };
 
 static const struct command tcatch_subs[] = {
+    EVENT_SUBS("tcatch", " [if EXPR]", "", run_catch),
     {.name = "skip", .usage = "tcatch skip [if EXPR]", .summary = SKIP_SUMMARY, .run = run_catch},
     {.name = "scale",
      .usage = "tcatch scale [if EXPR]",
@@ -302,14 +313,20 @@ const struct command cmd_catch = {
     .aliases = "cat",
     .group = "breakpoints",
     .usage = "catch EVENT [if EXPR]",
-    .summary = "Stop at the end of a step in which an event occurred",
+    .summary = "Stop at an event of the training, or at the end of a step in which one occurred",
     .help =
-        "Events: the loss is not finite or rises suddenly; the learning rate or the loss scale\n"
+        "Epochs, steps, evaluations, checkpoints, the beginning and the end: the training stops\n"
+        "right there. \"epoch end\" and \"epoch_end\" are epoch-end, too. In a job of several "
+        "ranks\n"
+        "the events of rank 0 count. \"on\" runs a command there without stopping.\n"
+        "At the end of a step: the loss is not finite or rises suddenly; the learning rate or the "
+        "loss scale\n"
         "changes; the gradient scaler skips a step. They are detected in the metrics that the\n"
         "training reports (\"info scalars\"). \"info breakpoints\" and \"info watchpoints\" list\n"
         "catchpoints; delete, disable, ignore and commands take their numbers. Without an\n"
         "event, list the events.",
     .examples = "catch nan-loss\n"
+                "catch epoch-end if epoch > 2\n"
                 "catch lr if step > 100\n"
                 "catch loss-spike mean_ratio_gt=5",
     .args = {ARG_SUBCOMMAND},

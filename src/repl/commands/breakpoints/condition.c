@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: condition */
 #include "repl/commands/breakpoints/breakpoints.h"
+#include "repl/commands/breakpoints/event.h"
 #include "repl/core/watch_args.h"
 #include "repl/values/watch.h"
 
@@ -20,6 +21,18 @@ static int guard_print(struct command_call *call, struct gd_breakpoint *at, cons
     return rc;
 }
 
+static int set_event_guard(struct command_call *call, struct gd_breakpoint *at, const char *text,
+                           struct gd_err *err)
+{
+    const char *guard = watch_args_unquote(call->arena, text);
+    int rc = guard ? gd_catch_set_guard(call->debugger, at, guard, err) : gd_fail_nomem(err);
+
+    if (rc == GD_OK) {
+        event_show(call, at);
+    }
+    return rc;
+}
+
 static int run_condition(struct command_call *call, struct gd_err *err)
 {
     const char *guard;
@@ -31,6 +44,9 @@ static int run_condition(struct command_call *call, struct gd_err *err)
     }
     int rc = watch_number(call, word, &number, err);
     struct gd_breakpoint *at = rc == GD_OK ? gd_debugger_breakpoint(call->debugger, number) : NULL;
+    if (at && at->event) {
+        return set_event_guard(call, at, guard, err);
+    }
     if (at && at->print) {
         return guard_print(call, at, guard, err);
     }

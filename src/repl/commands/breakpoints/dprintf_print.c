@@ -8,6 +8,7 @@
 #include "engine/format.h"
 #include "engine/statistic.h"
 #include "engine/watch/expression.h"
+#include "engine/watch/numbers.h"
 #include "repl/commands/breakpoints/dprintf_text.h"
 #include "repl/core/events.h"
 #include "repl/core/repl_impl.h"
@@ -62,20 +63,9 @@ struct printing { /* of a REPL */
 static bool metric_of(void *ctx, const char *name, double *ret)
 {
     const struct print *print = ctx;
-    char number[GD_EXPR_NUMBER];
-    bool previous = gd_expr_previous(name, number);
-    const struct gd_scalar *scalar = gd_session_scalar(print->session, previous ? number : name);
+    struct gd_numbers numbers = {.session = print->session, .step = print->step};
 
-    if (strcmp(name, "step") == 0) {
-        *ret = (double)print->step;
-        return true;
-    }
-    if (!scalar) {
-        return false;
-    }
-    bool current = scalar->step >= print->step; /* otherwise nothing came since */
-    *ret = previous && current ? scalar->before : scalar->value;
-    return !previous || !current || scalar->has_before;
+    return gd_numbers_get(&numbers, name, ret);
 }
 
 static bool observe_value(const struct value *value, struct gd_observation *ret)

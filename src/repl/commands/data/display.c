@@ -6,6 +6,7 @@
 #include "repl/commands/status/info.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
+#include "repl/values/number.h"
 #include "repl/values/value.h"
 
 #define DISPLAY_MAX    64 /* expressions */
@@ -64,6 +65,9 @@ static int show_one(struct command_call *call, const struct display *display, cJ
     struct gd_err err = {0};
     struct gd_format format;
     struct value value;
+    double number;
+    bool known;
+    const char *why;
     out_set(record, OUT_INT("number", display->number));
     int rc = value_format(call, display->letters, &format, &err);
     rc = rc != GD_OK ? rc : value_parse(call, display->text, &value, &err);
@@ -76,6 +80,13 @@ static int show_one(struct command_call *call, const struct display *display, cJ
         value_deinit(&value);
     } else if (call->session) {
         scalar = gd_session_scalar(call->session, display->text);
+    }
+    if (!scalar && rc != GD_OK && number_find(call, display->text, &number, &known, &why)) {
+        out_set(record, OUT_TEXT("name", display->text), OUT_IF(known, OUT_REAL("value", number)),
+                OUT_IF(!known, OUT_TEXT("error", why)));
+        out_say(call->out, record, "{number}: {name}[ = {text}][: {error}]\n",
+                OUT_TEXT("text", known ? repl_scalar_text(call->arena, number, 9) : ""));
+        return GD_OK;
     }
     if (scalar) {
         out_set(record, OUT_TEXT("name", scalar->name), OUT_REAL("value", scalar->value),

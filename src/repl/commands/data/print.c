@@ -5,6 +5,7 @@
 #include "repl/values/dump_notes.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
+#include "repl/values/number.h"
 #include "repl/values/value.h"
 
 struct print_job {
@@ -190,11 +191,41 @@ static int print_word(struct command_call *call, struct print_job *job, const ch
     return rc;
 }
 
+/* A metric or an expression over metrics, which is not the name of a node. */
+static bool print_number(struct command_call *call, const char *text, int *rc, struct gd_err *err)
+{
+    double value;
+    bool known;
+    const char *why;
+
+    if (!number_find(call, text, &value, &known, &why)) {
+        return false;
+    }
+    *rc = known ? GD_OK : gd_fail(err, GD_ENODATA, "\"%.200s\" has no value: %s", text, why);
+    if (known) {
+        cJSON *record = out_record(call->out, "number");
+        out_set(record, OUT_TEXT("expression", text), OUT_REAL("value", value),
+                OUT_INT("step", gd_session_step(call->session)));
+        out_say(call->out, record, "{expression} = {text} (step {step})\n",
+                OUT_TEXT("text", repl_scalar_text(call->arena, value, 9)));
+    }
+    return true;
+}
+
 static int run_print(struct command_call *call, struct gd_err *err)
 {
     struct print_job job = {0};
+    struct tensor_arg ignored;
     int rc = value_format(call, call->format, &job.format, err);
     if (rc != GD_OK) {
+        return rc;
+    }
+    call->session = call->debugger->current;
+    bool names_node = call->argc == 1 && call->argv[0][0] != '"' &&
+                      arg_tensor(call, call->argv[0], &ignored, NULL) == GD_OK;
+    bool is_metric =
+        call->argc == 1 && call->session && gd_session_scalar(call->session, call->argv[0]);
+    if (call->argc > 0 && !names_node && !is_metric && print_number(call, call->line, &rc, err)) {
         return rc;
     }
     job.format.all = inspect_take_flag(call, "-a") || job.format.all;
@@ -227,7 +258,9 @@ const struct command cmd_print = {
         "Without an argument, show the current node. Slices work as in numpy; only the slice is\n"
         "transferred. For a node with several outputs, show one line for each; NODE:1 selects\n"
         "one. For a glob or another selector (*/weight, type:relu), show one line for each\n"
-        "tensor, up to 40 nodes unless -a is given.\n"
+        "tensor, up to 40 nodes unless -a is given. A metric or an expression over metrics shows\n"
+        "its number: loss, best(loss), mean(loss, 20) / prev(loss), elapsed (\"help "
+        "conditions\").\n"
         "Each value gets a number: $1, $2, ... can be printed and sliced later, after the\n"
         "training has moved on. `$` is the last value, `$$` the one before it; `$_` is the last\n"
         "tensor, fetched again.\n"

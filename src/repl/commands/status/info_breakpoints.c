@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `info breakpoints`. */
+#include "engine/watch/expression.h"
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/commands/status/info.h"
@@ -13,9 +14,13 @@ static void show_breakpoint(struct command_call *call, const struct gd_breakpoin
     breakpoint_record(call, object, at);
     out_say(call->out, object,
             "{number:-3}  {kind:-10}  {disp:-4}  {enb:-3}  {place}\n"
-            "[        print {print}\n][        print only if {condition}\n]"
+            "[        print {print}\n][        print only if {only}\n]"
             "[        already hit {hits|time}\n][        ignore next {ignore|hit}\n]",
-            OUT_TEXT("kind", at->print ? "dprintf" : "breakpoint"),
+            OUT_TEXT("only", at->print && at->guard ? gd_expr_text(at->guard) : ""),
+            OUT_TEXT("kind", at->print     ? "dprintf"
+                             : !at->event  ? "breakpoint"
+                             : at->command ? "on"
+                                           : "catchpoint"),
             OUT_TEXT("disp", at->temporary ? "del" : "keep"),
             OUT_TEXT("enb", at->enabled ? "y" : "n"),
             OUT_TEXT("place", breakpoint_place(call, at)));

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+#include "agent/agent_event.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_core.h"
+#include "agent/agent_mark.h"
+#include "agent/agent_stop.h"
+#include "agent/agent_turn.h"
+#include "agent/agent_words.h"
+
+static const char *const kinds[] = {"begin",      "epoch-begin", "epoch-end",
+                                    "step-begin", "step-end",    "eval-begin",
+                                    "eval-end",   "checkpoint",  "end"};
+#define KINDS      (sizeof(kinds) / sizeof(kinds[0]))
+#define STEP_BEGIN 3
+#define STEP_END   4
+#define MOST       1024 /* wishes, and numbers of all of them */
+
+struct agent_number { /* a test of a wish */
+    char name[64];
+    Gradb__V1__Comparison op;
+    double value, last;
+    bool known; /* `last` is */
+};
+
+struct agent_wish {
+    size_t kind;
+    uint32_t every;
+    size_t first, count; /* its tests */
+};
+
+struct agent_events {
+    struct agent_wish *wish;
+    struct agent_number *number;
+    size_t wish_count, number_count;
+    atomic_uint wanted; /* bit i: kind i */
+    uint64_t id, awaited;
+    bool stop;
+};
+
+static size_t find_kind(const char *name)
+{
+    size_t i = 0;
+    while (i < KINDS && strcmp(kinds[i], name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+/* ---- wishes -------------------------------------------------------------------------------- */
+
+static void add_numbers(struct agent_events *events, const Gradb__V1__EventWish *m)
+{
+    for (size_t i = 0; i < m->n_hold_if; i++) {
+        struct agent_number *number = &events->number[events->number_count++];
+        *number = (struct agent_number){.op = m->hold_if[i]->op, .value = m->hold_if[i]->value};
+        strncpy(number->name, m->hold_if[i]->number, sizeof(number->name) - 1);
+    }
+}
+
+static size_t count_numbers(const Gradb__V1__EventWishes *m)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < m->n_wishes; i++) {
+        count += m->wishes[i]->n_hold_if;
+    }
+    return count;
+}
+
+/* Numbers that were tested before keep their newest value. */
+static void keep_values(struct agent_events *to, const struct agent_number *from, size_t count)
+{
+    for (size_t i = 0; i < to->number_count; i++) {
+        for (size_t j = 0; j < count; j++) {
+            if (from[j].known && strcmp(to->number[i].name, from[j].name) == 0) {
+                to->number[i].last = from[j].last;
+                to->number[i].known = true;
+            }
+        }
+    }
+}
+
+static bool take_wishes(struct agent_events *events, const Gradb__V1__EventWishes *m)
+{
+    size_t numbers = count_numbers(m);
+    unsigned wanted = 0;
+    if (m->n_wishes > MOST || numbers > MOST) {
+        return false;
+    }
+    events->wish = calloc(m->n_wishes + 1, sizeof(*events->wish));
+    events->number = calloc(numbers + 1, sizeof(*events->number));
+    if (!events->wish || !events->number) {
+        return false;
+    }
+    for (size_t i = 0; i < m->n_wishes; i++) {
+        size_t kind = find_kind(m->wishes[i]->kind);
+        if (kind == KINDS) {
+            continue;
+        }
+        events->wish[events->wish_count++] =
+            (struct agent_wish){.kind = kind,
+                                .every = m->wishes[i]->every ? m->wishes[i]->every : 1,
+                                .first = events->number_count,
+                                .count = m->wishes[i]->n_hold_if};
+        add_numbers(events, m->wishes[i]);
+        wanted |= 1U << kind;
+    }
+    POKE(events->wanted, wanted);
+    return true;
+}
+
+void agent_event_wishes(struct agent *a, const Gradb__V1__EventWishes *m)
+{
+    struct agent_events *events = a->events;
+    if (!events && (!m || !(events = a->events = calloc(1, sizeof(*events))))) {
+        return;
+    }
+    struct agent_wish *wish = events->wish;
+    struct agent_number *number = events->number;
+    size_t count = events->number_count;
+    events->wish = NULL;
+    events->number = NULL;
+    events->wish_count = events->number_count = 0;
+    POKE(events->wanted, 0U);
+    if (m && !take_wishes(events, m)) {
+        events->wish_count = events->number_count = 0;
+        agent_set_error(a, "out of memory for the events that the debugger waits for");
+    }
+    keep_values(events, number, count);
+    free(wish);
+    free(number);
+    if (!m && events->awaited) { /* the debugger is gone */
+        events->awaited = 0;
+        pthread_cond_broadcast(&a->go);
+    }
+    __atomic_fetch_add(&a->pub.changes, 1, __ATOMIC_RELEASE);
+}
+
+void agent_event_verdict(struct agent *a, const Gradb__V1__EventVerdict *m)
+{
+    struct agent_events *events = a->events;
+    if (events && events->awaited && m->id == events->awaited) {
+        events->awaited = 0;
+        events->stop = m->stop;
+        pthread_cond_broadcast(&a->go);
+    }
+}
+
+bool agent_event_of_steps(const struct agent *a)
+{
+    return a->events && PEEK(a->events->wanted) & (1U << STEP_BEGIN | 1U << STEP_END);
+}
+
+void agent_event_scalar(struct agent *a, const char *name, double value)
+{
+    for (size_t i = 0; a->events && i < a->events->number_count; i++) {
+        struct agent_number *number = &a->events->number[i];
+        if (strncmp(number->name, name, sizeof(number->name) - 1) == 0) {
+            number->last = value;
+            number->known = true;
+        }
+    }
+}
+
+void agent_event_free(struct agent *a)
+{
+    if (a->events) {
+        free(a->events->wish);
+        free(a->events->number);
+        free(a->events);
+        a->events = NULL;
+    }
+}
+
+/* ---- what happens -------------------------------------------------------------------------- */
+
+static bool test_number(const struct agent_number *number, int64_t step)
+{
+    bool is_step = strcmp(number->name, "step") == 0;
+    double x = is_step ? (double)step : number->last;
+    if ((!number->known && !is_step) || isnan(x)) {
+        return false;
+    }
+    switch (number->op) {
+    case GRADB__V1__COMPARISON__GT: return x > number->value;
+    case GRADB__V1__COMPARISON__GE: return x >= number->value;
+    case GRADB__V1__COMPARISON__LT: return x < number->value;
+    case GRADB__V1__COMPARISON__LE: return x <= number->value;
+    case GRADB__V1__COMPARISON__EQ: return !(x < number->value || x > number->value);
+    case GRADB__V1__COMPARISON__NE: return x < number->value || x > number->value;
+    default: return true;
+    }
+}
+
+static bool is_wished(const struct agent_events *events, size_t kind, int64_t step)
+{
+    bool wished = false;
+    for (size_t i = 0; events && !wished && i < events->wish_count; i++) {
+        const struct agent_wish *wish = &events->wish[i];
+        bool steps = kind == STEP_BEGIN || kind == STEP_END;
+        if (wish->kind != kind || (steps && step % wish->every != 0)) {
+            continue;
+        }
+        wished = wish->count == 0;
+        for (size_t k = 0; k < wish->count && !wished; k++) {
+            wished = test_number(&events->number[wish->first + k], step);
+        }
+    }
+    return wished;
+}
+
+/* Waits for the verdict on the event with that id. True: to stop. */
+static bool await_verdict(struct agent *a, uint64_t id)
+{
+    a->events->stop = false;
+    a->events->awaited = id;
+    agent_wake(a);
+    while (a->events->awaited == id && a->link == LINK_UP) {
+        pthread_cond_wait(&a->go, &a->lock);
+    }
+    a->events->awaited = 0;
+    return a->events->stop && a->link == LINK_UP;
+}
+
+/* Nothing of the running step has been computed. */
+static bool is_between(const struct agent *a)
+{
+    return !PEEK(a->in_step) || (!PEEK(a->entered) && PEEK(a->last_node) == 0);
+}
+
+static bool tell_event(struct agent *a, size_t kind, Gradb__V1__Happening *m)
+{
+    bool steps = kind == STEP_BEGIN || kind == STEP_END;
+    m->kind = (char *)kinds[kind];
+    m->holding = is_wished(a->events, kind, m->step);
+    if (a->link != LINK_UP || (steps && !m->holding)) {
+        return false;
+    }
+    m->id = a->events ? ++a->events->id : 0;
+    if (!agent_queue(a, &m->base)) {
+        agent_set_error(a, "an event was dropped because the debugger is too slow");
+        return false;
+    }
+    if (!m->holding || !await_verdict(a, m->id)) {
+        agent_wake(a);
+        return false;
+    }
+    bool between = is_between(a);
+    agent_stop_thread(a, GRADB__V1__STOP_REASON__STOP_EVENT, between ? 0 : PEEK(a->last_node),
+                      between, "", 0);
+    return true;
+}
+
+bool agent_event_step(struct agent *a, bool begins, int64_t step)
+{
+    Gradb__V1__Happening m = GRADB__V1__HAPPENING__INIT;
+    m.step = step;
+    return agent_event_of_steps(a) && tell_event(a, begins ? STEP_BEGIN : STEP_END, &m);
+}
+
+void gradb_happened(gradb *g, const char *kind, int64_t epoch, int64_t batch, const char *text)
+{
+    struct agent *a = agent_of(g);
+    size_t index = kind ? find_kind(kind) : KINDS;
+    char kept[AGENT_MAX_LINE];
+    if (!a || index == KINDS || index == STEP_BEGIN || index == STEP_END || !PEEK(a->connected) ||
+        !agent_usable(a) || !agent_turn_take(a)) {
+        return;
+    }
+    kept[0] = '\0';
+    strncat(kept, text ? text : "", sizeof(kept) - 1);
+    Gradb__V1__Happening m = GRADB__V1__HAPPENING__INIT;
+    m.text = kept;
+    m.step = is_between(a) && PEEK(a->in_step) ? PEEK(a->ended) : PEEK(a->step);
+    m.epoch = epoch;
+    m.batch = batch;
+    tell_event(a, index, &m);
+    agent_turn_end(a);
+}
+
+bool gradb_wants_event(gradb *g, const char *kind)
+{
+    struct agent *a = agent_of(g);
+    size_t index = kind ? find_kind(kind) : KINDS;
+    if (!a || index == KINDS || !PEEK(a->connected) || !agent_usable(a)) {
+        return false;
+    }
+    pthread_mutex_lock(&a->lock);
+    bool wanted = a->events && PEEK(a->events->wanted) & 1U << index;
+    pthread_mutex_unlock(&a->lock);
+    return wanted;
+}

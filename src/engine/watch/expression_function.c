@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Functions of metrics, which an expression keeps as names: "stall(loss,10,min)". And which tests
+ * of metrics a true expression needs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/watch/expression_impl.h"
+
+static const struct {
+    const char *word, *usage;
+} functions[GD_FN_KINDS] = {
+    [GD_FN_PREVIOUS] = {"prev", "prev(lr)"},
+    [GD_FN_BEST] = {"best", "best(accuracy)"},
+    [GD_FN_LEAST] = {"least", "least(loss)"},
+    [GD_FN_MEAN] = {"mean", "mean(loss, 20)"},
+    [GD_FN_STALL] = {"stall", "stall(loss, 10) or stall(score, 10, max)"},
+    [GD_FN_IMPROVED] = {"improved", "improved(accuracy) or improved(cost, min)"},
+    [GD_FN_ISNAN] = {"isnan", "isnan(loss)"},
+};
+
+enum gd_expr_function_kind expr_function_find(const char *word)
+{
+    int kind = 0;
+
+    while (kind < GD_FN_KINDS && strcmp(functions[kind].word, word) != 0) {
+        kind++;
+    }
+    return (enum gd_expr_function_kind)kind;
+}
+
+const char *expr_function_usage(const char *word)
+{
+    return functions[expr_function_find(word)].usage;
+}
+
+void expr_function_text(const struct gd_expr_function *function, char ret[EXPR_FUNCTION_TEXT])
+{
+    const char *word = functions[function->kind].word, *number = function->number;
+    const char *better = function->least ? "min" : "max";
+
+    switch (function->kind) {
+    case GD_FN_MEAN:
+        snprintf(ret, EXPR_FUNCTION_TEXT, "%s(%s,%lld)", word, number, (long long)function->count);
+        break;
+    case GD_FN_STALL:
+        snprintf(ret, EXPR_FUNCTION_TEXT, "%s(%s,%lld,%s)", word, number,
+                 (long long)function->count, better);
+        break;
+    case GD_FN_IMPROVED:
+        snprintf(ret, EXPR_FUNCTION_TEXT, "%s(%s,%s)", word, number, better);
+        break;
+    default: snprintf(ret, EXPR_FUNCTION_TEXT, "%s(%s)", word, number); break;
+    }
+}
+
+/* Cuts the last argument off and returns it; "": there is none. */
+static const char *cut_last(char *text)
+{
+    char *comma = strrchr(text, ',');
+
+    if (!comma) {
+        return "";
+    }
+    *comma = '\0';
+    return comma + 1;
+}
+
+bool gd_expr_function(const char *name, struct gd_expr_function *ret)
+{
+    const char *open = strchr(name, '(');
+    size_t len = strlen(name);
+    char word[16], inner[EXPR_FUNCTION_TEXT];
+
+    if (!open || name[len - 1] != ')' || (size_t)(open - name) >= sizeof(word)) {
+        return false;
+    }
+    snprintf(word, sizeof(word), "%.*s", (int)(open - name), name);
+    snprintf(inner, sizeof(inner), "%.*s", (int)(name + len - 1 - open - 1), open + 1);
+    *ret = (struct gd_expr_function){.kind = expr_function_find(word)};
+    if (ret->kind == GD_FN_STALL || ret->kind == GD_FN_IMPROVED) {
+        ret->least = strcmp(cut_last(inner), "min") == 0;
+    }
+    if (ret->kind == GD_FN_STALL || ret->kind == GD_FN_MEAN) {
+        ret->count = strtoll(cut_last(inner), NULL, 10);
+    }
+    ret->least = ret->least || ret->kind == GD_FN_LEAST;
+    snprintf(ret->number, sizeof(ret->number), "%.*s", GD_EXPR_NUMBER - 1, inner);
+    return ret->kind != GD_FN_KINDS;
+}
+
+bool gd_expr_is_call(const char *text)
+{
+    for (int kind = 0; kind < GD_FN_KINDS; kind++) {
+        size_t len = strlen(functions[kind].word);
+        if (strncmp(text, functions[kind].word, len) == 0 && text[len] == '(') {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gd_expr_prefers_least(const char *name)
+{
+    static const char *const worse[] = {"loss", "error", "perplexity", "ppl", "cost", "mse", "mae"};
+
+    for (size_t i = 0; i < sizeof(worse) / sizeof(*worse); i++) {
+        if (strcasestr(name, worse[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- what must hold ------------------------------------------------------------------------ */
+
+struct needs {
+    const struct gd_expr *expr;
+    struct gd_test_of *test;
+    size_t count, max;
+};
+
+/* The index of the first operation of the operand that ends before `end`. */
+static size_t start_of(const struct gd_expr *expr, size_t end)
+{
+    int wanted = 1;
+
+    while (wanted > 0) {
+        const struct op *op = &expr->op[--end];
+        wanted += op->code >= OP_ADD ? 1 : op->code >= OP_NEGATE ? 0 : -1;
+    }
+    return end;
+}
+
+static const char *number_at(const struct op *op)
+{
+    struct gd_expr_function function;
+    bool plain = op->code == OP_NAMED && !gd_expr_function(op->name, &function);
+
+    return op->code == OP_STEP ? "step" : plain ? op->name : NULL;
+}
+
+static bool add_test(struct needs *needs, const char *number, enum gd_comparison op, double value)
+{
+    if (needs->count == needs->max) {
+        return false;
+    }
+    needs->test[needs->count++] = (struct gd_test_of){number, op, value};
+    return true;
+}
+
+/* Adds the tests, one of which holds when the part that ends before `end` is true. */
+static bool add_needs(struct needs *needs, size_t end)
+{
+    static const enum gd_comparison turned[] = {
+        [GD_CMP_GT] = GD_CMP_LT, [GD_CMP_GE] = GD_CMP_LE, [GD_CMP_LT] = GD_CMP_GT,
+        [GD_CMP_LE] = GD_CMP_GE, [GD_CMP_EQ] = GD_CMP_EQ, [GD_CMP_NE] = GD_CMP_NE};
+    const struct op *op = &needs->expr->op[end - 1];
+    size_t before = needs->count;
+
+    if (op->code == OP_COMPARE && end >= 3) {
+        const char *left = number_at(op - 2), *right = number_at(op - 1);
+        if (left && op[-1].code == OP_NUMBER) {
+            return add_test(needs, left, op->compare, op[-1].number);
+        }
+        return right && op[-2].code == OP_NUMBER &&
+               add_test(needs, right, turned[op->compare], op[-2].number);
+    }
+    if (op->code != OP_AND && op->code != OP_OR) {
+        return false;
+    }
+    size_t middle = start_of(needs->expr, end - 1);
+    bool first = add_needs(needs, middle);
+    if (op->code == OP_AND && first) {
+        return true;
+    }
+    needs->count = first ? needs->count : before;
+    bool second = (first || op->code == OP_AND) && add_needs(needs, end - 1);
+    return second;
+}
+
+size_t gd_expr_needs_one(const struct gd_expr *expr, struct gd_test_of *ret, size_t max)
+{
+    struct needs needs = {.expr = expr, .test = ret, .max = max};
+
+    return add_needs(&needs, expr->count) ? needs.count : 0;
+}

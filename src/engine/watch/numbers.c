@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/watch/numbers.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/session_impl.h"
+
+/* Seconds in which the training ran, up to now. */
+static double elapsed_time(const struct gd_session *session)
+{
+    double running = session->timing.running;
+
+    if (session->state == GD_RUNNING) {
+        running += debugger_now(session->debugger) - session->impl->since;
+    }
+    return running;
+}
+
+/* Numbers that no training reports as a metric. */
+static bool own_number(const struct gd_numbers *numbers, const char *name, double *ret)
+{
+    const struct gd_session *session = numbers->session;
+
+    if (strcmp(name, "elapsed") == 0) {
+        *ret = elapsed_time(session);
+        return !gd_session_is_record(session);
+    }
+    if (strcmp(name, "step_time") == 0) {
+        *ret = session->step_times.part[GD_TIME_TOTAL];
+        return session->step_times.step > 0 && *ret >= 0;
+    }
+    return false;
+}
+
+static bool plain_number(const struct gd_numbers *numbers, const char *name, double *ret)
+{
+    if (strcmp(name, "step") == 0) {
+        *ret = (double)numbers->step;
+        return true;
+    }
+    if (numbers->epoch > 0 && strcmp(name, "epoch") == 0) {
+        *ret = (double)numbers->epoch;
+        return true;
+    }
+    if (numbers->batch > 0 && strcmp(name, "batch") == 0) {
+        *ret = (double)numbers->batch;
+        return true;
+    }
+    const struct gd_scalar *scalar = gd_session_scalar(numbers->session, name);
+    if (!scalar) {
+        return own_number(numbers, name, ret);
+    }
+    *ret = scalar->value;
+    return true;
+}
+
+static bool previous_number(const struct gd_numbers *numbers, const struct gd_scalar *scalar,
+                            double *ret)
+{
+    bool of_this_step = scalar->step >= numbers->step; /* otherwise nothing came since */
+
+    *ret = of_this_step ? scalar->before : scalar->value;
+    return !of_this_step || scalar->has_before;
+}
+
+/* Reported in this step, and better than ever before. */
+static double has_improved(const struct gd_numbers *numbers, const struct gd_past_best *best,
+                           const struct gd_scalar *scalar)
+{
+    return scalar->step >= numbers->step && isfinite(best->value) && best->reports == 0;
+}
+
+bool gd_numbers_get(void *ctx, const char *name, double *ret)
+{
+    const struct gd_numbers *numbers = ctx;
+    struct gd_expr_function function;
+
+    if (!gd_expr_function(name, &function)) {
+        return plain_number(numbers, name, ret);
+    }
+    if (function.kind == GD_FN_ISNAN) {
+        bool known = plain_number(numbers, function.number, ret);
+        *ret = isnan(*ret) ? 1 : 0;
+        return known;
+    }
+    const struct gd_scalar *scalar = gd_session_scalar(numbers->session, function.number);
+    if (!scalar) {
+        return false;
+    }
+    const struct gd_past_values *past = &scalar->values;
+    const struct gd_past_best *best = function.least ? &past->least : &past->most;
+    switch (function.kind) {
+    case GD_FN_PREVIOUS: return previous_number(numbers, scalar, ret);
+    case GD_FN_MEAN: return gd_past_values_mean(past, function.count, ret);
+    case GD_FN_STALL: *ret = best->reports >= function.count; return past->reports > function.count;
+    case GD_FN_IMPROVED: *ret = has_improved(numbers, best, scalar); return true;
+    default: *ret = best->value; return !isnan(best->value);
+    }
+}
+
+static struct gd_observation observe_numbers(struct gd_numbers *numbers)
+{
+    return (struct gd_observation){.dtype = GD_FLOAT64,
+                                   .range = -1,
+                                   .step = numbers->step,
+                                   .value_step = numbers->step,
+                                   .scalar = gd_numbers_get,
+                                   .scalar_ctx = numbers};
+}
+
+enum gd_truth gd_numbers_judge(const struct gd_numbers *numbers, const struct gd_expr *expr,
+                               unsigned *error)
+{
+    struct gd_numbers copy = *numbers;
+    struct gd_observation seen = observe_numbers(&copy);
+
+    return gd_expr_evaluate(expr, &seen, error);
+}
+
+bool gd_numbers_value(const struct gd_numbers *numbers, const struct gd_expr *expr, double *ret,
+                      unsigned *error)
+{
+    struct gd_numbers copy = *numbers;
+    struct gd_observation seen = observe_numbers(&copy);
+
+    return gd_expr_number(expr, &seen, ret, error);
+}

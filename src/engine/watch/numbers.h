@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The numbers of a session by name, as expressions use them: metrics, functions of their past, and
+ * "elapsed", "step_time", "epoch", "batch". */
+#ifndef GD_ENGINE_NUMBERS_H
+#define GD_ENGINE_NUMBERS_H
+
+#include "engine/watch/expression.h"
+
+struct gd_session;
+
+struct gd_numbers {
+    const struct gd_session *session;
+    int64_t step;
+    int64_t epoch, batch; /* of the event that is judged; 0: as reported last */
+};
+
+/* For gd_observation.scalar, ctx a struct gd_numbers. */
+bool gd_numbers_get(void *ctx, const char *name, double *ret);
+/* An expression without statistics, judged by them. */
+enum gd_truth gd_numbers_judge(const struct gd_numbers *numbers, const struct gd_expr *expr,
+                               unsigned *error);
+
+/* Its value, the same way. false: it is unknown. */
+bool gd_numbers_value(const struct gd_numbers *numbers, const struct gd_expr *expr, double *ret,
+                      unsigned *error);
+
+#endif

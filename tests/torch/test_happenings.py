@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Events of a PyTorch training: catch, on, and what an unmodified script is seen to do."""
+import harness
+import torches
+
+SCRIPT = """
+import torch
+from torch.utils.data import DataLoader
+torch.manual_seed(1)
+def main():
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    loader, checks = DataLoader(torch.ones(200, 4), batch_size=2), DataLoader(torch.ones(6, 4), batch_size=2)
+    for epoch in range(2):
+        net.train()
+        for x in loader:
+            optimizer.zero_grad()
+            net(x).pow(2).mean().backward()
+            optimizer.step()
+        net.eval()
+        with torch.no_grad():
+            for x in checks:
+                net(x)
+        torch.save({"model": net.state_dict()}, "state.pt")
+main()
+"""
+HAPPENED = [("begin", ""), ("epoch-begin", "epoch 1"), ("epoch-end", "epoch 1"), ("eval-begin", "epoch 1"),
+            ("eval-end", "epoch 1"), ("checkpoint", "state.pt"), ("epoch-begin", "epoch 2"), ("epoch-end", "epoch 2"),
+            ("eval-begin", "epoch 2"), ("eval-end", "epoch 2"), ("checkpoint", "state.pt"), ("end", "")]
+STOPS = ["begin), stopped before the first step.", "epoch-end, epoch 1), at the end of step 100.",
+         "eval-begin, epoch 1), at the end of step 100.", "eval-end, epoch 1), at the end of step 100.",
+         "checkpoint state.pt, epoch 1), at the end of step 100."]
+
+
+@torches.both
+class Happenings(torches.Folder):
+    def said(self, *commands):
+        done = self.gradb([self.python, self.write("script.py", SCRIPT)], *commands)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        return done.stdout
+
+    def test_the_training_stops_at_each_event(self):
+        said = self.said("catch begin", "catch epoch end", "catch eval_begin", "catch eval-end", "catch checkpoint",
+                         *["continue"] * 5, "delete", "catch end", "continue", "print net/0/weight[0]", "info events",
+                         "continue")
+        for stop in STOPS:
+            self.assertIn(stop, said)
+        self.assertIn("(end), at the end of step 200.\n", said)
+        self.assertIn("$1 = net/0/weight:0[0]\n", said)
+        log = said.split("$1 = ")[1]
+        seen = [line.split(None, 2)[1:] for line in log.splitlines() if line[:4].strip().isdigit()]
+        self.assertEqual([(kind[0], " ".join(kind[1:])) for kind in seen], HAPPENED)
+
+    def test_commands_run_while_the_training_continues(self):
+        said = self.said("on step-end every 50 if loss < 1e9 print step", "on epoch-end print epoch",
+                         "on step-end if loss > 1e9 print loss", "catch end", "continue", "info breakpoints")
+        for step in (50, 100, 150, 200):
+            self.assertIn("step = %d (step %d)\n" % (step, step), said)
+        self.assertIn("epoch = 2 (step 200)\n", said)
+        self.assertIn("step-end every 50 if loss < 1e9: print step\n        already hit 4 times\n", said)
+        self.assertNotIn("loss = nan", said)
+
+
+if __name__ == "__main__":
+    harness.main()
