@@ -4,6 +4,7 @@ import re
 
 import harness
 import minds
+import shipped
 
 # Prints a digest of the weights. Arguments: mode, optimizer, and what happens in step 3: nothing, "set" (what gradb's
 # test sets), or the checkpoint to begin there with.
@@ -85,6 +86,33 @@ class Steps(ms.Callback):
 ms.Model(net, nn.MSELoss(), optimizer).train(5, data, callbacks=[Steps()], dataset_sink_mode=False)
 print("the script goes on")
 """
+# The loss falls for ten steps, then stays; with an argument it is NaN from step 7 on.
+PLATEAU = """
+import sys
+import numpy as np
+import mindspore as ms
+from mindspore import nn
+import gradb.mindspore
+ms.set_context(mode=ms.GRAPH_MODE if sys.argv[1] == "graph" else ms.PYNATIVE_MODE)
+net = nn.Dense(2, 1)
+optimizer = nn.SGD(net.trainable_params(), 0.5)
+class Loss(nn.Cell):
+    def construct(self, output, value):
+        return output.sum() * 0 + value.sum()
+class Show(ms.Callback):
+    def on_train_step_begin(self, context):
+        step = context.original_args().cur_step_num
+        gradb.mindspore.log("accuracy", 0.1 * (step % 7) + 0.01 * (step // 7))
+        self.rate = float(optimizer.learning_rate.asnumpy())
+    def on_train_step_end(self, context):
+        told = context.original_args()
+        print("loss", told.cur_step_num, float(told.net_outputs.asnumpy()), self.rate, flush=True)
+values = [float("nan") if len(sys.argv) > 2 and step > 6 else max(1.0, 2 - step / 10) for step in range(1, 41)]
+rows = [(np.ones((1, 2), "f4"), np.array([value], "f4")) for value in values]
+data = ms.dataset.GeneratorDataset(rows, ["x", "value"], shuffle=False)
+ms.Model(net, Loss(), optimizer).train(1, data, callbacks=[Show()], dataset_sink_mode=False)
+print("the script goes on")
+"""
 # What sets the rates of each kind of optimizer as "set" does, and what gradb says.
 SETS = {
     "plain": (["set lr = lr / 2"], ["lr of Momentum: 0.1 -> 0.05\n"]),
@@ -103,6 +131,26 @@ WRONG = {
     "mixed": ("set lr *= 2", "error: set lr: SGD computes its rate from the step, by the schedule ExponentialDecayLR: it "
                              "cannot be set\n"),
 }
+
+
+@minds.needed
+class Examples(shipped.Shipped, minds.Case):
+    mode = ""
+
+    def trained(self, commands, *arguments):
+        (self.folder / "plateau.py").write_text(PLATEAU)
+        done = self.gradb(["plateau.py", self.mode, *arguments], *commands)
+        self.assertIn(done.returncode, (0, 4), done.stdout + done.stderr)
+        self.assertEqual(done.stderr, "", done.stdout)
+        return done.stdout + done.log
+
+    def test_pynative(self):
+        self.mode = "pynative"
+        self.check_all("ckpt")
+
+    def test_graph(self):
+        self.mode = "graph"
+        self.check_all("ckpt")
 
 
 @minds.needed

@@ -4,6 +4,7 @@ import json
 import subprocess
 
 import harness
+import shipped
 import torches
 
 # Prints the rates that each step used and a digest of the weights. Arguments: the scheduler, and the file of a
@@ -118,6 +119,39 @@ try:
 except KeyboardInterrupt as error:
     print("saved after", step + 1, error)
 """
+
+
+# The loss falls for ten steps, then stays; with an argument it is NaN from step 7 on.
+PLATEAU = """
+import sys
+import torch
+import gradb.torch
+net = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+try:
+    for step in range(1, 41):
+        value = float("nan") if len(sys.argv) > 1 and step > 6 else max(1.0, 2 - step / 10)
+        loss = net(torch.ones(1, 2)).sum() * 0 + value
+        optimizer.zero_grad()
+        loss.backward()
+        gradb.torch.log("accuracy", 0.1 * (step % 7) + 0.01 * (step // 7))
+        print("loss", step, loss.item(), optimizer.param_groups[0]["lr"], flush=True)
+        optimizer.step()
+except KeyboardInterrupt:
+    print("stopped after", step)
+"""
+
+
+@torches.both
+class Examples(shipped.Shipped, torches.Folder):
+    def trained(self, commands, *arguments):
+        done = self.gradb([self.python, self.write("plateau.py", PLATEAU), *arguments], *commands, "info log -a")
+        self.assertIn(done.returncode, (0, 4), done.stdout + done.stderr)
+        self.assertEqual(done.stderr, "", done.stdout)
+        return done.stdout
+
+    def test_each_does_what_it_says(self):
+        self.check_all("pt")
 
 
 @torches.both
