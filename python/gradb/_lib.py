@@ -175,6 +175,7 @@ _ADDED = {
     "gradb_metric": (ctypes.c_int, [_HANDLE, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]),
     "gradb_metric_batch": (ctypes.c_bool, [_HANDLE, ctypes.c_char_p, ctypes.POINTER(Batch)]),
     "gradb_metric_evaluated": (None, [_HANDLE]),
+    "gradb_timing_facts": (None, [_HANDLE, ctypes.c_char_p]),
     "gradb_stop_at": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
 }
 

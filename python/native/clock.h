@@ -24,8 +24,17 @@ struct native_clock {
     double away, since, left;    /* see timing.py */
     double spent[SECTIONS];      /* in this step */
     bool known[SECTIONS];        /* the step has had this section */
-    bool on, has_data;           /* see timing.py */
+    bool on, has_data, waits;    /* see timing.py */
     enum native_section section; /* that runs now */
+    double took;                 /* by the operator that has just run; negative: none has */
+    struct native_op_time *op;   /* by number of the node */
+    size_t op_room;
+    PyObject *leaves; /* list of (leaf of a backward pass, when it was ready); NULL: none yet */
+};
+
+struct native_op_time {
+    unsigned calls; /* 0: the node has not run */
+    double seconds;
 };
 extern PyType_Spec native_clock_spec;
 extern PyTypeObject *native_clock_type;
@@ -38,6 +47,13 @@ gradb_times native_times(const struct native_clock *clock);
 
 /* The times of the next step begin. */
 void native_restart(struct native_clock *clock);
+
+/* While `on`: seconds, to be taken again when the operator has run; it is that node. */
+double native_read_clock(const struct native_clock *clock);
+void native_took(struct native_clock *clock, double began);
+int native_add_op(struct native_clock *clock, size_t number);
+/* That leaf of a backward pass is ready. */
+int native_add_leaf(struct native_clock *clock, PyObject *leaf);
 
 /* Around a call of libgradb that may wait for the debugger: releases the interpreter lock, and the
  * clock does not run. */

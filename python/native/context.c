@@ -60,7 +60,7 @@ int native_is_watched_closely(const struct native_context *context)
         native_get(agent, AGENT_ALLOCATIONS) != Py_None) {
         return 1;
     }
-    return context->clock->on;
+    return context->clock->on && context->clock->waits;
 }
 
 int native_report_fault(struct native_context *context)

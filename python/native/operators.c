@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "clock.h"
 #include "context.h"
 #include "graph.h"
 #include "inputs.h"
@@ -285,10 +286,15 @@ static void report_raised(const struct call *call, PyObject *operation)
 static PyObject *run_usual(const struct call *call, PyObject *operation)
 {
     struct native_context *context = call->mode->context;
+    bool measured = context->clock->on;
+    double began = measured ? native_read_clock(context->clock) : 0;
     PyObject *result = run_operator(call);
     if (!result) {
         report_raised(call, operation);
         return NULL;
+    }
+    if (measured) {
+        native_took(context->clock, began);
     }
     int told =
         native_truth(context->agent, AGENT_DEAD) == 0 ? report_known(call, operation, result) : 1;

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <structmember.h>
 
+#include "clock.h"
 #include "graph.h"
 #include "names.h"
 #include "objects.h"
@@ -192,6 +193,13 @@ static int report_ran(struct native_pass_node *own, PyObject *results, PyObject 
                        before);
 }
 
+/* The node has run since the previous hook ended. */
+static int note_time(struct native_clock *clock, struct native_pass_node *own)
+{
+    native_took(clock, clock->left);
+    return own->variable && own->variable != Py_None ? native_add_leaf(clock, own->variable) : 0;
+}
+
 static PyObject *call_hook(PyObject *self, PyObject *args, PyObject *keywords)
 {
     struct native_pass_node *own = (struct native_pass_node *)self;
@@ -202,9 +210,16 @@ static PyObject *call_hook(PyObject *self, PyObject *args, PyObject *keywords)
     }
     /* libgradb's handle may be freed meanwhile; the context is held for this call. */
     struct native_context *context = (struct native_context *)Py_XNewRef((PyObject *)own->context);
-    int status = context && context->handle ? report_ran(own, results, before) : 0;
+    struct native_clock *clock = context && context->clock->on ? context->clock : NULL;
+    int status = clock ? note_time(clock, own) : 0;
+    if (status == 0) {
+        status = context && context->handle ? report_ran(own, results, before) : 0;
+    }
     if (status < 0) {
         status = native_report_fault(context);
+    }
+    if (clock) {
+        clock->left = native_read_clock(clock);
     }
     Py_XDECREF((PyObject *)context);
     return status < 0 ? NULL : Py_NewRef(Py_None);

@@ -116,7 +116,8 @@ static int note_ran(struct native_context *context, PyObject *node, PyObject *re
         status = PyList_Append(native_get(context->graph, GRAPH_RAN), id);
     }
     if (status == 0 && context->clock->on) {
-        status = native_call((PyObject *)context->clock, native_names.ran, id, NULL, NULL);
+        size_t number = PyLong_AsSize_t(id);
+        status = PyErr_Occurred() ? -1 : native_add_op(context->clock, number);
     }
     Py_DECREF(id);
     Py_DECREF(step);

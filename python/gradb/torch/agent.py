@@ -216,6 +216,7 @@ class Agent(native.base("Agent")):
             self.observe_allocations(False)
             self.overflows.disarm()
         self._records = connected and not self._recorded
+        self.timing.step_begins(connected)
         looks = bool(connected and (self._records or self.words.armed != 0 or self.timing.on
                                    or self.overflow is not None or self.allocations is not None
                                    or self.source.kept.needs_operators() or self.exceptions.mode == "all"))
@@ -232,7 +233,7 @@ class Agent(native.base("Agent")):
         quiet = (self.source.kept.is_empty() and self.reporter.graph.is_quiet() and not self.regions.closed
                  and not self.happenings.each_step)
         recording = torch.cuda.is_current_stream_capturing if torch.cuda.is_initialized() else None
-        self.native.idle(_IDLE if quiet else 0, connected, recording)
+        self.native.idle(self.timing.sampling.most_idle(_IDLE) if quiet else 0, connected, recording)
         if quiet and self._may_hand_over():
             self.native.hand_over(True)
             self.modules.hand_over()

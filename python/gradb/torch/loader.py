@@ -48,7 +48,7 @@ class Loader(native.base("Loader")):
         def __next__(iterator):
             if loader.agent.dead or not loader.agent.is_training_thread():
                 return following(iterator)
-            section = loader._fetch()
+            section = loader._fetch(iterator)
             try:
                 batch = following(iterator)
             except StopIteration:
@@ -101,9 +101,14 @@ class Loader(native.base("Loader")):
         """Whether it has returned the last batch."""
         return self._current is not None and self._current() is iterator
 
+    def _owner_now(self):
+        """A reference to the loader of the last batch, or None."""
+        iterator = self._current() if self._current is not None else None
+        return self._owner.get(iterator) if iterator is not None else None
+
     def feeds(self):
         """A training step uses the last batch: its loader feeds the training."""
-        owner = self._owner.get(self._current()) if self._current is not None else None
+        owner = self._owner_now()
         data_loader = owner() if owner is not None else None
         if data_loader is not None and data_loader not in self._trains:
             self._trains.add(data_loader)
@@ -111,13 +116,15 @@ class Loader(native.base("Loader")):
 
     def is_apart(self):
         """Whether the last batch is of a loader that has never fed a training step, while another one has."""
-        owner = self._owner.get(self._current()) if self._current is not None else None
+        owner = self._owner_now()
         return owner is not None and len(self._trains) > 0 and owner() not in self._trains
 
     @guarded
-    def _fetch(self):
+    def _fetch(self, iterator):
         self.agent.watch_if_asked()
         self.loads = True
+        if self.agent.timing.sampling.wanted:
+            self.agent.timing.batch_asked(iterator)
         return self.agent.timing.data_begins()
 
     @guarded

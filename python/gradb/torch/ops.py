@@ -39,6 +39,9 @@ _LEAKS = frozenset(("data_ptr", "storage", "untyped_storage", "_typed_storage", 
                     "share_memory_", "__dlpack__"))
 # Those of them whose result is not a tensor: no gradient comes back from what is computed with it.
 _EXITS = frozenset(("numpy", "__array__", "item", "tolist", "__float__"))
+# Other functions that wait for a value.
+_READS = frozenset(("__bool__", "__int__", "__index__", "__complex__", "is_nonzero", "__repr__", "__str__",
+                    "__format__", "equal", "allclose"))
 _EMPTY = frozenset(("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted"))
 _VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))  # properties that return another tensor
 _REVERSED = frozenset("r" + name for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "div",
@@ -53,14 +56,15 @@ class _Operator(native.base("Operator")):
 
     name: of its nodes; writes: into its first argument; empty: returns memory without a value;
     view: returns a view of its argument, and is not a node; leaks: hands out its memory, and is not a node;
-    exits: turns a tensor into a number or an array, and is not a node; sets_item: an assignment to elements;
-    usual: none of these; in_place: writes, and nothing else of these; counts: some calls of it are counters."""
+    exits: reads values (makes a number, an array or a text of a tensor), and is not a node;
+    sets_item: an assignment to elements; usual: none of these; in_place: writes, and nothing else of these;
+    counts: some calls of it are counters."""
     __slots__ = native.slots("Operator", ("name", "writes", "empty", "view", "leaks", "sets_item", "usual", "in_place",
                                           "counts", "exits"))
 
     def __init__(self, name, view=False, leaks=False):
         self.name = name
-        self.exits = name in _EXITS
+        self.exits = name in _EXITS or name in _READS
         self.writes = name in _IN_PLACE or (name.endswith("_") and not name.startswith("_")
                                             and name != "clip_grad_norm_")
         self.empty = name in _EMPTY
@@ -83,7 +87,7 @@ def _operator_of(function):
     name = getattr(function, "__name__", None)
     if not isinstance(name, str) or name in _NOISE:
         leaks = name in _LEAKS or _sets_memory(function, name)
-        return _Operator(name, leaks=leaks) if leaks or name in _EXITS else None
+        return _Operator(name, leaks=leaks) if leaks or name in _EXITS or name in _READS else None
     if name == "__get__":
         held = getattr(getattr(function, "__self__", None), "__name__", "")
         return _Operator(held, view=True, leaks=held == "data") if held in _VIEWS else None
@@ -198,7 +202,7 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
                 overflow.forget()
             raise
         if timing.on:
-            timing.took(timing.now() - began)
+            timing.took(began, result)
         # an assignment to elements writes its first argument and returns nothing
         reporter.operator_ran(operator, args, kwargs, args[0] if operator.sets_item else result,
                              operator.writes or out is not None)
@@ -215,8 +219,12 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
             result = _call(caller, func, args, {})
             reporter.same_as(result, args[0], operator.leaks)
             return result
+        timing = self._agent.timing
+        began = timing.now() if timing.on else 0.0
         result = _call(caller, func, args, kwargs or {})
-        if operator.exits and args:
+        if timing.on and operator.exits:
+            timing.waited(operator.name, began)
+        if operator.name in _EXITS and args:
             reporter.left_by(operator.name, args[0])
         return result
 

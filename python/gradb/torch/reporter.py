@@ -276,7 +276,8 @@ class Reporter(native.base("Reporter")):
         """The result of a factory is used: the factory becomes a node. It has no value if the result was written since.
         """
         if self.settle(node, (tensor,), (), node.stack, node.said) and values.version_of(tensor) == version:
-            self._ran(node, (tensor,), [(weakref.ref(tensor), version)])
+            with self.agent.timing.apart():
+                self._ran(node, (tensor,), [(weakref.ref(tensor), version)])
 
     # ---- tensors from outside ----
 
@@ -310,7 +311,8 @@ class Reporter(native.base("Reporter")):
     def _input_ran(self, node, tensor):
         """A tensor from outside is used: reported once per step."""
         if node.step != self.agent.steps.step:
-            self._ran(node, (tensor,), [self.graph.produced(tensor, node, 0)])
+            with self.agent.timing.apart():
+                self._ran(node, (tensor,), [self.graph.produced(tensor, node, 0)])
 
     def _unseen(self, tensor):
         """The node of a function that is not an operator of PyTorch's: a custom autograd.Function, an extension."""
@@ -383,8 +385,8 @@ class Reporter(native.base("Reporter")):
         if agent.dead:
             return
         timing = agent.timing
-        if timing.on:
-            timing.hook_begins()
+        if timing.on and (agent.native is None or timing.waits):
+            timing.hook_begins(own)
         watching, agent.watching_now = agent.watching_now, False
         try:
             with apart():

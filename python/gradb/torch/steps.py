@@ -247,6 +247,7 @@ class Steps(native.base("Steps")):
             self.agent.clearing.pass_ended()
         self.forward = False
         self.agent.timing.turn(timing.GAP)
+        self.agent.timing.pass_ended()
         if self._due and not self._by_hand:
             self.end()  # an optimizer has stepped inside
         elif accumulates and not self._by_hand and not self._knows_optimizers():

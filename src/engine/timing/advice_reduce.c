@@ -81,7 +81,7 @@ bool advice_on_reduction(const struct advice_input *in, struct gd_advice *ret)
         ret, tail.median / in->median, "",
         "%s of a step (%.0f %%) pass in AllReduce after the last gradient: %d bucket%s, the "
         "largest "
-        "of %.3g MiB, leave%s nothing to run beside the backward pass: %s, predicted tail %s (at "
+        "of %.3g MiB, leave%s little to run beside the backward pass: %s, predicted tail %s (at "
         "%.3g MB/s, measured; a call's latency is unknown with one size)",
         advice_time(tail.median, now), 100 * tail.median / in->median, facts->bucket_count,
         facts->bucket_count == 1 ? "" : "s", largest / MIB, facts->bucket_count == 1 ? "s" : "",

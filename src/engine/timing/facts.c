@@ -157,9 +157,6 @@ static void read_members(struct gd_time_report *report, const cJSON *root)
     read_text(root, "compiled", facts->compiled, sizeof(facts->compiled));
     read_text(root, "compile_place", facts->compile_place, sizeof(facts->compile_place));
     read_count(root, "processors", &facts->processors);
-    read_count(root, "every", &facts->every);
-    read_real(root, "timed_cost", &facts->timed_cost);
-    read_real(root, "mean_cost", &facts->mean_cost);
     read_step(root, report);
     const cJSON *loader = cJSON_GetObjectItemCaseSensitive(root, "loader");
     const cJSON *waits = cJSON_GetObjectItemCaseSensitive(root, "waits");

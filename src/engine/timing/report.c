@@ -55,7 +55,7 @@ int gd_time_report_create(struct gd_time_report **ret, struct gd_err *err)
     report->impl = impl;
     report->recent = recent;
     report->first = report->last = gd_time_unknown_step(0);
-    report->facts.compile = report->facts.timed_cost = report->facts.mean_cost = -1;
+    report->facts.compile = -1;
     report->facts.bucket_limit = -1;
     report->facts.loader = (struct gd_time_loader){
         .workers = -1, .prefetch = -1, .batch_size = -1, .pinned = -1, .persistent = -1};
@@ -146,6 +146,7 @@ void gd_time_add_step(struct gd_time_report *report, const struct gd_time_step *
     if (step.timed) {
         report->first_timed = report->timed_steps++ == 0 ? step.step : report->first_timed;
         report->last_timed = step.step;
+        report->timed_seconds += step.part[GD_TIME_TOTAL] > 0 ? step.part[GD_TIME_TOTAL] : 0;
     }
 }
 

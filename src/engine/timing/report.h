@@ -125,9 +125,6 @@ struct gd_time_facts {
     int64_t compiles, compiles_late;       /* how often; after step 2 */
     char compiled[64], compile_place[160]; /* what was compiled last */
     int64_t processors;                    /* that the process may use; 0: unknown */
-    int64_t every;     /* operators are measured in one of `every` steps; 0: no longer */
-    double timed_cost; /* what a measured step takes longer, relative; negative: unknown */
-    double mean_cost;  /* over all steps, relative; negative: unknown */
     struct gd_time_loader loader;
     struct gd_time_wait wait[GD_TIME_WAITS];
     int wait_count;
@@ -148,6 +145,7 @@ struct gd_time_report {
     struct gd_time_step slowest[GD_TIME_SLOWEST]; /* the slowest first, without the first step */
     int slowest_count;
     int64_t timed_steps, first_timed, last_timed; /* with operators */
+    double timed_seconds;                         /* of those */
     const struct gd_time_operator *op;
     uint32_t op_count;
     uint64_t op_dropped; /* executions of operators beyond the limit */
@@ -172,8 +170,8 @@ int gd_time_add_operator(struct gd_time_report *report, const struct gd_time_rec
 
 double gd_time_mean(const struct gd_time_report *report, enum gd_time part);
 
-/* Of the last GD_TIME_STEPS steps, without the first of all where there are others; negative:
- * unknown in one of them. */
+/* Of the last GD_TIME_STEPS steps, without the first of all and measured ones where there are
+ * others; negative: unknown in one of them. */
 struct gd_time_spread {
     double median, low, high; /* quartiles */
     double deviation;         /* the median of the distances from the median */
@@ -182,6 +180,9 @@ struct gd_time_spread {
 enum gd_time_series { GD_SERIES_PART, GD_SERIES_TAIL, GD_SERIES_COST };
 struct gd_time_spread gd_time_spread_of(const struct gd_time_report *report,
                                         enum gd_time_series series, enum gd_time part);
+/* What measuring operators costs: by how much a measured step is longer than the median of others,
+ * and the share of that in the time of all steps but the first. Negative: unknown. */
+void gd_time_measuring(const struct gd_time_report *report, double *each, double *share);
 /* The last steps, oldest first: copies at most `most`. Returns how many. */
 int gd_time_recent(const struct gd_time_report *report, struct gd_time_step *ret, int most);
 

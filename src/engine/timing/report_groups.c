@@ -55,7 +55,11 @@ struct gd_time_spread gd_time_spread_of(const struct gd_time_report *report,
     double sorted[GD_TIME_STEPS];
     int64_t kept = report->count < GD_TIME_STEPS ? report->count : GD_TIME_STEPS;
     int64_t first = report->count > 1 && report->count <= GD_TIME_STEPS ? 1 : 0;
+    bool plain = series == GD_SERIES_PART && report->count - first > report->timed_steps;
     for (int64_t i = first; i < kept; i++) {
+        if (plain && report->recent[i].timed) {
+            continue;
+        }
         double value = value_of(&report->recent[i], series, part);
         if (value >= 0) {
             sorted[spread.count++] = value;
@@ -77,6 +81,19 @@ struct gd_time_spread gd_time_spread_of(const struct gd_time_report *report,
     qsort(sorted, (size_t)spread.count, sizeof(sorted[0]), compare_seconds);
     spread.deviation = find_quantile(sorted, spread.count, 0.5);
     return spread;
+}
+
+void gd_time_measuring(const struct gd_time_report *report, double *each, double *share)
+{
+    double median = gd_time_spread_of(report, GD_SERIES_PART, GD_TIME_TOTAL).median;
+    double all = report->sum[GD_TIME_TOTAL] - report->first.part[GD_TIME_TOTAL];
+    *each = *share = -1;
+    if (report->timed_steps > 0 && report->count - 1 > report->timed_steps && median > 0 &&
+        all > 0) {
+        double extra = report->timed_seconds / (double)report->timed_steps - median;
+        *each = extra > 0 ? extra : 0;
+        *share = *each * (double)report->timed_steps / all;
+    }
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */

@@ -59,13 +59,13 @@ void gd_session_on_step_times(struct gd_session *session, const struct gd_step_t
     for (int i = 0; i < GD_TIMES; i++) {
         step.part[i] = last->part[i] = known_time(times->part[i]);
     }
-    last->op_count = 0;
+    last->op_count = count > 0 ? 0 : last->op_count; /* those of the last measured step stay */
     for (int i = 0; i < count; i++) {
         if (known_time(times->op[i].seconds) >= 0) {
             last->op[last->op_count++] = times->op[i];
         }
     }
-    step.timed = last->op_count > 0;
+    step.timed = count > 0;
     step.epoch = count_of(session, "epoch", last->step);
     step.batch = count_of(session, "batch", last->step);
     gd_time_add_step(report, &step);

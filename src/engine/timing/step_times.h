@@ -30,7 +30,7 @@ struct gd_op_time {
 struct gd_step_times {
     int64_t step; /* 0: none came yet */
     double part[GD_TIMES];
-    struct gd_op_time op[GD_MAX_OP_TIMES]; /* the slowest first */
+    struct gd_op_time op[GD_MAX_OP_TIMES]; /* the slowest first, of the last measured step */
     int op_count;
 };
 

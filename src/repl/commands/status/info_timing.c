@@ -38,16 +38,17 @@ static void show_times(struct command_call *call, const struct times *times)
 {
     const struct gd_timing *timing = &call->session->timing;
     cJSON *record = out_record(call->out, "timing");
-    bool any = timing->steps_run > 0 && times->running > 0;
+    const struct gd_time_report *report = call->session->times;
+    int64_t steps = report && report->count > timing->steps_run ? report->count : timing->steps_run;
+    bool any = steps > 0 && times->running > 0;
     bool shown = times->age > 0 || gd_session_is_live(call->session);
-    out_set(record, OUT_REAL("connected_seconds", times->age),
-            OUT_REAL("running_seconds", times->running),
-            OUT_REAL("stopped_seconds", times->stopped),
-            OUT_REAL("last_run_seconds", timing->last_run), OUT_INT("steps", timing->steps_run),
-            OUT_INT("last_run_steps", timing->last_run_steps),
-            OUT_IF(times->running > 0,
-                   OUT_REAL("steps_per_second", (double)timing->steps_run / times->running)),
-            OUT_IF(times->age > 0, OUT_REAL("stopped_share", times->stopped / times->age)));
+    out_set(
+        record, OUT_REAL("connected_seconds", times->age),
+        OUT_REAL("running_seconds", times->running), OUT_REAL("stopped_seconds", times->stopped),
+        OUT_REAL("last_run_seconds", timing->last_run), OUT_INT("steps", steps),
+        OUT_INT("last_run_steps", timing->last_run_steps),
+        OUT_IF(times->running > 0, OUT_REAL("steps_per_second", (double)steps / times->running)),
+        OUT_IF(times->age > 0, OUT_REAL("stopped_share", times->stopped / times->age)));
     if (!shown) {
         return; /* a recorded run */
     }
@@ -58,7 +59,7 @@ static void show_times(struct command_call *call, const struct times *times)
             "[{?last_run_seconds}Last run: {last_run_seconds:time}[, {last_run_steps|step}]\n]",
             OUT_BOOL("age", times->age > 0), OUT_BOOL("any", any),
             OUT_REAL("percent", times->age > 0 ? 100 * times->stopped / times->age : 0),
-            OUT_REAL("each", any ? times->running / (double)timing->steps_run : 0));
+            OUT_REAL("each", any ? times->running / (double)steps : 0));
 }
 
 /* ---- by the training's --------------------------------------------------------------------- */
@@ -216,26 +217,22 @@ static void show_slowest(struct command_call *call, cJSON *record,
 /* What the measurement costs, and which steps were measured. */
 static void show_cost(struct command_call *call, cJSON *record, const struct gd_time_report *report)
 {
-    const struct gd_time_facts *facts = &report->facts;
-    struct gd_time_spread cost = gd_time_spread_of(report, GD_SERIES_COST, GD_TIME_TOTAL);
+    double each, share;
     if (report->timed_steps == 0) {
         return;
     }
+    gd_time_measuring(report, &each, &share);
     out_set(record, OUT_INT("measured_steps", report->timed_steps),
             OUT_INT("first_measured", report->first_timed),
             OUT_INT("last_measured", report->last_timed),
-            OUT_IF(facts->every > 0, OUT_INT("every", facts->every)),
-            OUT_IF(facts->mean_cost >= 0, OUT_REAL("mean_cost", facts->mean_cost)),
-            OUT_IF(cost.count > 0, OUT_REAL("hook_seconds", cost.median)));
+            OUT_IF(each >= 0, OUT_REAL("measuring_seconds", each)),
+            OUT_IF(share >= 0, OUT_REAL("measuring_share", share)));
     out_say(call->out, NULL,
-            "Operators were measured in {steps|step} ({first} to {last}[, one in {every}])"
-            "[; {cost:time} in gradb's hooks each][, {percent} % of the run]\n",
+            "Operators were measured in {steps|step} ({first} to {last})"
+            "[, each {cost:time} longer: {percent} % of the run]\n",
             OUT_INT("steps", report->timed_steps), OUT_INT("first", report->first_timed),
-            OUT_INT("last", report->last_timed), OUT_INT("every", facts->every),
-            OUT_REAL("cost", cost.count > 0 ? cost.median : 0),
-            OUT_TEXT("percent", facts->mean_cost >= 0
-                                    ? inspect_printf(call, "%.2g", 100 * facts->mean_cost)
-                                    : ""));
+            OUT_INT("last", report->last_timed), OUT_REAL("cost", each),
+            OUT_TEXT("percent", each >= 0 ? inspect_printf(call, "%.2g", 100 * share) : ""));
 }
 
 static void show_summary(struct command_call *call, cJSON *record,

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`info timing` and its advice on scripts that waste time in one way each; what is measured, and that it changes nothing."""
+import os
+import signal
+import subprocess
+
+import harness
+import torches
+
+SCRIPT = torches.SCRIPTS / "tuning.py"
+
+
+class Timings(torches.Folder):
+    def timed(self, *program, before=("agent timing on",), after=()):
+        """gradb's output after a run of the program to its end, and its record of `info timing`."""
+        done = harness.run_gradb("-nx", "--batch", "--json", "--listen", "127.0.0.1:0",
+                                 *harness.typed(*before, "continue", "info timing", *after), "run", "--",
+                                 *program, env=torches.environment(), cwd=self.folder,
+                                 timeout=4 * harness.DEADLINE)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done, harness.records(done, "timing")
+
+    def advice_of(self, how, steps):
+        """{rule: text} of that way of wasting time."""
+        _, (record, *_) = self.timed(*torches.warm(self.python), SCRIPT, how, steps)
+        self.assertEqual(record["examined_steps"], steps)
+        self.assertGreater(record["examined_operators"], 5)
+        return {advice["rule"]: advice.get("place", "") + ": " + advice["text"] for advice in record["advice"]}
+
+
+@torches.both
+class Advice(Timings):
+    def test_a_tuned_script_gets_none(self):
+        self.assertEqual(self.advice_of("none", 60), {})
+
+    def test_a_slow_loader(self):
+        advice = self.advice_of("loader", 30)
+        self.assertEqual(list(advice), ["slow-loader"])
+        self.assertRegex(advice["slow-loader"], r"^tuning\.py:\d+: waiting for data takes \d\d % .*num_workers=0")
+
+    def test_a_queue_that_runs_empty(self):
+        advice = self.advice_of("jitter", 40)
+        self.assertIn("num_workers=2, prefetch_factor=2", advice["slow-loader"])
+        self.assertRegex(advice["slow-loader"], r"; \d+ of \d+ requests found no batch ready\)")
+
+    def test_item_in_the_loop(self):
+        advice = self.advice_of("item", 60)
+        self.assertEqual(list(advice), ["synchronization"])
+        line = SCRIPT.read_text().split("\n").index(
+            next(line for line in SCRIPT.read_text().split("\n") if ".item()" in line)) + 1
+        self.assertIn("tuning.py:%d: 4 times per step the program reads a value with item()" % line,
+                      advice["synchronization"])
+
+    def test_odd_shapes(self):
+        advice = self.advice_of("shapes", 30)
+        self.assertEqual(list(advice), ["shapes"])
+        self.assertIn("pad 997, 997 to 1000, 1000", advice["shapes"])
+
+    def test_casts(self):
+        if torches.release_of(self.python) < (2, 0):
+            self.skipTest("its matrix products take so long that the casts do not matter")
+        advice = self.advice_of("casts", 40)
+        self.assertEqual(list(advice), ["casts"])
+        self.assertRegex(advice["casts"], r"^tuning\.py:\d+: 80 casts and 0 layout changes per step take")
+
+
+@torches.both
+class Buckets(Timings):
+    def test_one_large_bucket_and_what_it_predicts(self):
+        _, (record, *_) = self.timed(self.python, "-m", "torch.distributed.run", "--nproc_per_node", "2",
+                                     torches.SCRIPTS / "bucket.py", "14", "1000")
+        self.assertEqual(record["buckets"], [6 * (1024 * 1024 + 1024) * 4])
+        self.assertGreaterEqual(record["tail"]["median"], 0)
+        advice = {advice["rule"]: advice["text"] for advice in record["advice"]}
+        # Where all processors are busy, computing may hide the reduction of one bucket, too.
+        if record["tail"]["median"] > 0.1 * record["spread"]["median"]:
+            self.assertRegex(advice["one-bucket"], r"bucket_cap_mb=\d+\) makes \d buckets, predicted tail")
+
+
+@torches.both
+class Measuring(Timings):
+    def test_operators_add_up(self):
+        _, (record, modules) = self.timed(*torches.warm(self.python), SCRIPT, "none", "60",
+                                          after=("info timing modules",))
+        types = {row["type"]: row for row in record["types"]}
+        count = record["measured_steps"]
+        self.assertGreaterEqual(count, 1)
+        self.assertEqual(types["linear"]["calls"], 2 * count)
+        self.assertEqual(types["relu"]["calls"], count)
+        self.assertNotIn("Input", types)
+        self.assertNotIn("SGD", types)
+        flops = 2 * 64 * 256 * 256 + 2 * 64 * 256 * 16
+        self.assertEqual(types["linear"]["flops"], flops * count)
+        self.assertEqual(types["AddmmBackward0"]["flops"], 2 * flops * count)
+        keys = {row["key"] for row in modules["modules"]}
+        self.assertLessEqual({"net/fc1", "net/fc2"}, keys)
+        self.assertAlmostEqual(sum(row["seconds"] for row in modules["modules"]), record["operator_seconds"], 6)
+        self.assertEqual(record["first"]["step"], 1)
+        self.assertLess(record["operator_seconds"] / count, record["first"]["total"])
+
+    def test_off_measures_nothing(self):
+        _, (record, *_) = self.timed(*torches.warm(self.python), SCRIPT, "none", "60",
+                                     before=("agent timing on", "agent timing off"))
+        self.assertEqual((record["steps_timed"], record["operators"]), (60, []))
+        self.assertNotIn("measured_steps", record)
+
+    def test_it_changes_no_result(self):
+        bare = subprocess.run([*map(str, torches.warm(self.python)), SCRIPT, "item", "60"], capture_output=True, text=True,
+                              env=torches.environment(GRADB_DISABLE="1"), check=True, timeout=2 * harness.DEADLINE)
+        done, _ = self.timed(*torches.warm(self.python), SCRIPT, "item", "60")
+        self.assertIn("total", bare.stdout)
+        self.assertIn(bare.stdout.strip(), done.stdout + done.stderr)
+
+    def test_a_killed_gradb_does_no_harm(self):
+        command = [*map(str, torches.warm(self.python)), SCRIPT, "item", "2000"]
+        bare = subprocess.run(command, capture_output=True, text=True, env=torches.environment(GRADB_DISABLE="1"),
+                              check=True, timeout=2 * harness.DEADLINE)
+        with harness.Gradb() as gradb:
+            port = gradb.wait_listening()
+            program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                       env=torches.environment(GRADB_ADDRESS="127.0.0.1:%d" % port,
+                                                               GRADB_LIBRARY=torches.library(),
+                                                               PYTHONPATH=str(torches.PACKAGE / "gradb" / "_boot")))
+            self.addCleanup(program.kill)
+            gradb.expect("Stopped before the first step")
+            gradb.send("agent timing on")
+            gradb.expect("operators")
+            gradb.send("step 8")
+            gradb.expect("at the end of step 8")
+            gradb.run("info timing", "measured in 1 step")
+            gradb.send("continue &")
+            os.kill(gradb.process.pid, signal.SIGKILL)
+            self.assertEqual(program.communicate(timeout=2 * harness.DEADLINE)[0], bare.stdout)
+            self.assertEqual(program.returncode, 0)
+
+
+if __name__ == "__main__":
+    harness.main()
