@@ -212,6 +212,13 @@ class Actions(torches.Folder):
                 self.assertEqual(digest(said), digest(bare))  # and the random state was left alone
                 self.assertEqual(digest(self.bare(schedule, name)), digest(bare))
 
+    def test_a_file_that_is_asked_for_inside_a_step_is_written_at_its_end(self):
+        said = self.done([self.write("train.py", TRAIN), "none"], "checkpoint first-{step}", "step 2", "next 3",
+                         "checkpoint at-{step}", "next 2", "info breakpoints", "step 2", "info breakpoints", "kill")
+        self.assertEqual(said.count("The checkpoint will be saved at the end of the step.\n"), 2)
+        self.assertEqual(sorted(path.name for path in self.folder.glob("*.pt")), ["at-3.pt", "first-1.pt"])
+        self.assertEqual(said.count("checkpoint at-{step}\n"), 1, said)
+
     def test_only_the_last_files_are_kept(self):
         (self.folder / "best-0.0.pt").write_text("mine")
         said = self.done([self.write("train.py", TRAIN), "none"], "step", "checkpoint best-{step}.0 keep=2",
@@ -233,7 +240,6 @@ class Actions(torches.Folder):
         with harness.Gradb(command=("run", "--", *torches.warm(self.python), self.write("train.py", TRAIN), "lambda"),
                            env=torches.environment(), cwd=self.folder) as gradb:
             gradb.expect("Stopped before the first step")
-            gradb.run("checkpoint early.pt", "error: checkpoint FILE: the training is not at the end of a step")
             gradb.run("step", "end of step 1")
             for line, message in WRONG:
                 gradb.send(line)

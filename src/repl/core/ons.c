@@ -26,6 +26,9 @@ static int run_one(struct repl *repl, int number, int64_t step)
 {
     struct gd_breakpoint *at = gd_debugger_breakpoint(repl->debugger, number);
     char *command = at && at->command && at->enabled ? strdup(at->command) : NULL;
+    if (command && at->temporary) {
+        gd_debugger_delete_breakpoint(repl->debugger, number, NULL);
+    }
     int rc = command ? repl_run_line(repl, command, LINE_SCRIPT) : GD_OK;
 
     free(command);

@@ -36,7 +36,7 @@ static int read_request(struct command_call *call, struct request *ret, struct g
     if (!ret->file && (ret->keep || ret->force)) {
         return gd_fail(err, GD_EUSAGE, "checkpoint: specify the file, too");
     }
-    return ret->file ? numbers_fill(call, ret->file, &ret->name, err) : GD_OK;
+    return GD_OK;
 }
 
 /* See python/gradb/checkpoint.py. */
@@ -130,6 +130,26 @@ static int save_later(struct command_call *call, struct gd_err *err)
     return rc;
 }
 
+/* The same command again, at the end of the step: only then the numbers in FILE are known. */
+static int save_at_end(struct command_call *call, struct gd_err *err)
+{
+    struct gd_breakpoint *at = NULL;
+    const struct gd_catch_spec spec = {
+        .kind = GD_HAPPENED_STEP_END,
+        .command = inspect_printf(call, "%s %s", call->command->name, call->line),
+        .every = 1,
+        .temporary = true};
+    int rc = gd_debugger_catch(call->debugger, &spec, &at, err);
+
+    if (rc == GD_OK) {
+        out_printf(call->out, "The checkpoint will be saved at the end of the step.\n");
+    }
+    return rc == GD_EUNSUPPORTED
+               ? gd_fail(err, GD_ESTATE,
+                         "checkpoint FILE: the training is not at the end of a step: `step` first")
+               : rc;
+}
+
 static bool is_between_steps(const struct gd_session *session)
 {
     return session->state == GD_STOPPED && session->stop.at_step_end &&
@@ -146,8 +166,11 @@ static int run_checkpoint(struct command_call *call, struct gd_err *err)
         return rc;
     }
     if (request.file && !is_between_steps(call->session)) {
-        return gd_fail(err, GD_ESTATE,
-                       "checkpoint FILE: the training is not at the end of a step: `step` first");
+        return save_at_end(call, err);
+    }
+    rc = request.file ? numbers_fill(call, request.file, &request.name, err) : GD_OK;
+    if (rc != GD_OK) {
+        return rc;
     }
     if (can && is_between_steps(call->session)) {
         rc = save_now(call, &request, err);
