@@ -204,18 +204,29 @@ static int send_scalars(struct agent_io *io, size_t count)
     return rc;
 }
 
-/* All of them. With the lock. */
-static int send_times(struct agent_io *io)
+/* The oldest ones. With the lock. */
+static int send_times(struct agent_io *io, size_t count)
 {
     struct agent *a = io->agent;
     int rc = GD_OK;
-    for (size_t i = 0; rc == GD_OK && i < a->times_count; i++) {
+    for (size_t i = 0; rc == GD_OK && i < count; i++) {
         Gradb__V1__Timing m = GRADB__V1__TIMING__INIT;
         agent_fill_timing(&m, &a->times[i]);
         rc = agent_wire_send(io, &m.base);
     }
-    a->times_count = 0;
+    a->times_count -= count;
+    memmove(a->times, a->times + count, a->times_count * sizeof(*a->times));
     return rc;
+}
+
+/* How many times are of steps up to this one: the debugger receives all in the order of steps. */
+static size_t times_up_to(const struct agent *a, int64_t step)
+{
+    size_t count = 0;
+    while (count < a->times_count && a->times[count].step <= step) {
+        count++;
+    }
+    return count;
 }
 
 /* With the lock. */
@@ -249,7 +260,7 @@ static int pump_small(struct agent_io *io)
         rc = send_scalars(io, a->scalar_count);
     }
     if (rc == GD_OK && a->times_count > 0) {
-        rc = send_times(io);
+        rc = send_times(io, a->times_count);
     }
     if (rc == GD_OK && a->log_count > 0) {
         rc = send_log(io);
@@ -272,8 +283,8 @@ static int pump_shared(struct agent_io *io, bool *more)
         } else if (rc == GD_OK && a->reports && scalars_up_to(a, a->reports->step) > 0) {
             /* the evaluation of the report may use them, but no later ones */
             rc = send_scalars(io, scalars_up_to(a, a->reports->step));
-        } else if (rc == GD_OK && a->reports && a->times_count > 0) {
-            rc = send_times(io);
+        } else if (rc == GD_OK && a->reports && times_up_to(a, a->reports->step) > 0) {
+            rc = send_times(io, times_up_to(a, a->reports->step));
         } else if (rc == GD_OK && a->reports) {
             struct agent_packet *packet = a->reports;
             rc = gd_grpc_client_send(io->call, packet->data, packet->len);

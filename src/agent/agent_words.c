@@ -170,25 +170,6 @@ void agent_fill_timing(Gradb__V1__Timing *m, const struct agent_times *from)
     m->gap = from->times.gap;
 }
 
-/* Those of earlier steps, so that the debugger receives all in order. */
-static void queue_kept_times(struct agent *a)
-{
-    pthread_mutex_lock(&a->lock);
-    size_t count = a->times_count;
-    struct agent_times *kept = count > 0 ? malloc(count * sizeof(*kept)) : NULL;
-    if (kept) {
-        memcpy(kept, a->times, count * sizeof(*kept));
-        a->times_count = 0;
-    }
-    pthread_mutex_unlock(&a->lock);
-    for (size_t i = 0; kept && i < count; i++) {
-        Gradb__V1__Timing m = GRADB__V1__TIMING__INIT;
-        agent_fill_timing(&m, &kept[i]);
-        queue_words(a, &m.base);
-    }
-    free(kept);
-}
-
 static void queue_with_ops(struct agent *a, const gradb_times *times)
 {
     size_t count = times->op_count < MAX_OP_TIMES ? times->op_count : MAX_OP_TIMES;
@@ -203,7 +184,6 @@ static void queue_with_ops(struct agent *a, const gradb_times *times)
         list[m.n_ops++] = &ops[i];
     }
     m.ops = list;
-    queue_kept_times(a);
     agent_fill_timing(&m, &(struct agent_times){.times = *times, .step = PEEK(a->step)});
     queue_words(a, &m.base);
     free(list);

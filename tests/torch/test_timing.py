@@ -67,8 +67,7 @@ class Advice(Timings):
 @torches.both
 class Buckets(Timings):
     def test_one_large_bucket_and_what_it_predicts(self):
-        _, (record, *_) = self.timed(self.python, "-m", "torch.distributed.run", "--nproc_per_node", "2",
-                                     torches.SCRIPTS / "bucket.py", "14", "1000")
+        _, (record, *_) = self.timed(*torches.ranks(self.python, 2), torches.SCRIPTS / "bucket.py", "14", "1000")
         self.assertEqual(record["buckets"], [6 * (1024 * 1024 + 1024) * 4])
         self.assertGreaterEqual(record["tail"]["median"], 0)
         advice = {advice["rule"]: advice["text"] for advice in record["advice"]}
