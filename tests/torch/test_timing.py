@@ -68,11 +68,13 @@ class Advice(Timings):
 class Buckets(Timings):
     def test_one_large_bucket_and_what_it_predicts(self):
         _, (record, *_) = self.timed(*torches.ranks(self.python, 2), torches.SCRIPTS / "bucket.py", "14", "1000")
-        self.assertEqual(record["buckets"], [6 * (1024 * 1024 + 1024) * 4])
+        size = (1024 * 1024 + 1024) * 4
+        # Before 2.0 the first bucket, that of the last layer, is closed at 1 MiB whatever the limit is.
+        self.assertEqual(record["buckets"], [size, 5 * size] if torches.release_of(self.python) < (2, 0) else [6 * size])
         self.assertGreaterEqual(record["tail"]["median"], 0)
         advice = {advice["rule"]: advice["text"] for advice in record["advice"]}
         # Where all processors are busy, computing may hide the reduction of one bucket, too.
-        if record["tail"]["median"] > 0.1 * record["spread"]["median"]:
+        if len(record["buckets"]) == 1 and record["tail"]["median"] > 0.1 * record["spread"]["median"]:
             self.assertRegex(advice["one-bucket"], r"bucket_cap_mb=\d+\) makes \d buckets, predicted tail")
 
 
