@@ -5,7 +5,7 @@
 #include "base/grow.h"
 #include "dump/memory/snapshot_impl.h"
 
-static const char *shape_name(int shape)
+static const char *shape_name(unsigned shape)
 {
     switch ((enum snap_shape)shape) {
     case SNAP_LIST_FRAMES: return "frames";

@@ -563,8 +563,8 @@ static int add_facts(struct fill *fill, struct gd_err *err)
         "marked by the profiler",
         "numbered by kernel_details.csv, each from its first to its last kernel",
         "each ends with Optimizer.step: the trace has no marks of the profiler",
-        "unknown: the trace has neither marks of the profiler nor an optimizer's step; what it "
-        "contains counts as step 1"};
+        "unknown, counted as step 1: no marks of the profiler, no optimizer's step",
+    };
     const struct trace_run *run = fill->run;
     struct gd_peer *peer = gd_catalog_peer(fill->catalog);
     char text[128];

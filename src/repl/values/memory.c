@@ -85,7 +85,7 @@ void memory_record(cJSON *record, const struct gd_memory *report)
             OUT_BOOL("counted", report->counted), OUT_INT("bytes", sum.bytes),
             OUT_INT("count", sum.count));
     cJSON *kinds = out_object(record, "kinds");
-    for (int kind = 0; kind < GD_MEMORY_KINDS; kind++) {
+    for (enum gd_memory_kind kind = 0; kind < GD_MEMORY_KINDS; kind++) {
         out_set(out_object(kinds, gd_memory_kind_name(kind)),
                 OUT_INT("bytes", report->kind[kind].bytes),
                 OUT_INT("count", report->kind[kind].count));
@@ -116,7 +116,7 @@ static void show_kinds(struct command_call *call, const struct gd_memory *report
 {
     out_printf(call->out, "%12s %7s %9s  %s\n", "Bytes", "Share",
                report->unit[0] == 'b' ? "Blocks" : "Tensors", "Kind");
-    for (int kind = 0; kind < GD_MEMORY_KINDS; kind++) {
+    for (enum gd_memory_kind kind = 0; kind < GD_MEMORY_KINDS; kind++) {
         const struct gd_memory_total *total = &report->kind[kind];
         if (total->bytes > 0 || total->count > 0) {
             out_printf(call->out, "%12s %5.1f %% %9s  %s\n",

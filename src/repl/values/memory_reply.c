@@ -103,7 +103,7 @@ static void read_totals(const cJSON *reply, struct gd_memory *report)
 {
     const cJSON *kinds = cJSON_GetObjectItem(reply, "kinds");
     const cJSON *peak = cJSON_GetObjectItem(reply, "peak");
-    for (int kind = 0; kind < GD_MEMORY_KINDS; kind++) {
+    for (enum gd_memory_kind kind = 0; kind < GD_MEMORY_KINDS; kind++) {
         const cJSON *item = cJSON_GetObjectItem(kinds, gd_memory_kind_name(kind));
         int64_t bytes = whole_of(item, "bytes"), count = whole_of(item, "count");
         report->kind[kind].bytes = bytes > 0 ? bytes : 0;
