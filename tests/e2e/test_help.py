@@ -32,7 +32,7 @@ FAIL_HERE = {
     "check-config data_dump.json": "not_found",
     **dict.fromkeys(("info steps", "reverse-step 2", "goto 100"), "unsupported"),  # no dump
     "set lr[1] = 1e-4": "not_found",  # it has one group of parameters
-    "checkpoint best-{loss:.4f} keep=3": "state",  # stopped inside a step
+    "checkpoint best-{loss:.4f} keep=3": "unsupported",  # charlm chooses the place itself
     "agent memory": "unsupported",
     **dict.fromkeys(("catch overflow", "catch overflow 3", "tcatch overflow", "overflow", "overflow record 3",
                      "catch exception", "catch exception off",

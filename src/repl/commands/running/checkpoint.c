@@ -6,6 +6,7 @@
 #include "repl/commands/running/running.h"
 #include "repl/core/everyone.h"
 #include "repl/core/repl_impl.h"
+#include "repl/line/complete_agent.h"
 #include "repl/values/inspect.h"
 #include "repl/values/numbers.h"
 
@@ -130,6 +131,34 @@ static int save_later(struct command_call *call, struct gd_err *err)
     return rc;
 }
 
+/* By its list of commands; a process that gives none is asked when it saves. */
+static bool can_save_to_file(struct command_call *call)
+{
+    const char *text = NULL;
+
+    if (!(call->session->target->capabilities & GD_CAN_COMMAND)) {
+        return false;
+    }
+    if (repl_command(call, AGENT_LIST, "", GD_NO_NODE, &text, NULL) != GD_OK) {
+        return true;
+    }
+    cJSON *reply = cJSON_Parse(text);
+    const cJSON *item;
+    bool found = reply == NULL;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(reply, "commands"))
+    {
+        found = found || strcmp(out_text_of(item, "name"), COMMAND) == 0;
+    }
+    cJSON_Delete(reply);
+    return found;
+}
+
+static int fail_file(struct gd_err *err)
+{
+    return gd_fail(err, GD_EUNSUPPORTED,
+                   "this training process chooses the place itself: checkpoint without FILE");
+}
+
 /* The same command again, at the end of the step: only then the numbers in FILE are known. */
 static int save_at_end(struct command_call *call, struct gd_err *err)
 {
@@ -166,7 +195,7 @@ static int run_checkpoint(struct command_call *call, struct gd_err *err)
         return rc;
     }
     if (request.file && !is_between_steps(call->session)) {
-        return save_at_end(call, err);
+        return can_save_to_file(call) ? save_at_end(call, err) : fail_file(err);
     }
     rc = request.file ? numbers_fill(call, request.file, &request.name, err) : GD_OK;
     if (rc != GD_OK) {
@@ -178,10 +207,7 @@ static int run_checkpoint(struct command_call *call, struct gd_err *err)
             return rc;
         }
     }
-    return request.file ? gd_fail(err, GD_EUNSUPPORTED,
-                                  "this training process chooses the place itself: checkpoint "
-                                  "without FILE")
-                        : save_later(call, err);
+    return request.file ? fail_file(err) : save_later(call, err);
 }
 
 const struct command cmd_checkpoint = {
