@@ -292,12 +292,22 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* A trace does not name its device. */
+static bool runs_on_cpu(const struct gd_time_report *report)
+{
+    bool computes = false;
+    for (uint32_t i = 0; i < report->op_count; i++) {
+        computes |= report->op[i].lane == GD_LANE_DEVICE;
+    }
+    return report->facts.device[0] ? strncasecmp(report->facts.device, "cpu", 3) == 0 : !computes;
+}
+
 static void gather_steps(const struct gd_time_report *report, struct advice_input *in)
 {
     double sorted[GD_TIME_STEPS];
     int count = gd_time_recent(report, in->step, GD_TIME_STEPS);
     in->report = report;
-    in->is_cpu = strncasecmp(report->facts.device, "cpu", 3) == 0 || !report->facts.device[0];
+    in->is_cpu = runs_on_cpu(report);
     in->operators = gd_time_operator_seconds(report);
     for (int i = 0; i < count; i++) {
         const struct gd_time_step *step = &in->step[i];

@@ -56,6 +56,14 @@ class Bad(unittest.TestCase):
         self.refused(whole[:60], "the JSON ends unexpectedly")
         self.refused(b"", "empty", name="empty.trace.json")
 
+    def test_more_rows_than_are_shown(self):
+        events = {"traceEvents": [event(f"aten::op{i}", 10 * i, 5) for i in range(30)]}
+        for command, shown in (("info timing", 5), ("info timing types", 20), ("info timing operators", 20)):
+            told, full = self.open(events, command), self.open(events, command + " -a")
+            self.assertEqual((told.count("aten::op"), full.count("aten::op")), (shown, 30))
+            self.assertRegex(told, rf"\({30 - shown} more: info timing \w+ -a\)")
+            self.assertNotIn(" more: ", full)
+
     def test_wrong(self):
         self.refused('{"traceEvents": [{"ph": "X", "name": "a" "ts": 1}]}', "invalid JSON at byte 41: expected ','")
         self.refused('{"schemaVersion": 1}', 'is not a trace: it has no "traceEvents"')

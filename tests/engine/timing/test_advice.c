@@ -143,6 +143,21 @@ static void advice_on_shapes(void **state)
     expect_advice(report, "shapes", "multiples of 16");
 }
 
+/* A trace does not name its device: kernels show that there is one. */
+static void advice_on_a_trace(void **state)
+{
+    struct gd_time_report *report = *state;
+    struct gd_time_record kernel = {
+        .type = "gemm", .lane = GD_LANE_DEVICE, .step = 2, .seconds = 0.1};
+    report->facts.device[0] = '\0';
+    add_operator(report, "matmul", GD_FLOAT32, 1001, 5, 0.8);
+    expect_advice(report, "shapes", "this run is on a CPU");
+    add_operator(report, "matmul", GD_FLOAT32, 1024, 5, 2.1);
+    expect_advice(report, NULL, NULL);
+    assert_int_equal(gd_time_add_operator(report, &kernel, NULL), GD_OK);
+    expect_advice(report, "shapes", "accelerators compute in such tiles");
+}
+
 static void advice_on_dtypes(void **state)
 {
     struct gd_time_report *report = *state;
@@ -231,6 +246,7 @@ static const struct CMUnitTest tests[] = {TEST(slow_loader),
                                           TEST(slow_steps_of_another_cause_are_not_jitter),
                                           TEST(advice_on_synchronization),
                                           TEST(advice_on_shapes),
+                                          TEST(advice_on_a_trace),
                                           TEST(advice_on_dtypes),
                                           TEST(advice_on_casts),
                                           TEST(one_bucket),

@@ -266,13 +266,13 @@ static void add_nodes(struct command_call *call, cJSON *record)
     }
 }
 
-static int show_all(struct command_call *call, const struct gd_time_report *report,
+static int show_all(struct command_call *call, const struct gd_time_report *report, bool all,
                     struct gd_err *err)
 {
     cJSON *record = out_record(call->out, "timing");
     show_summary(call, record, report);
     add_nodes(call, record);
-    int rc = report->op_count > 0 ? timing_show_types(call, record, report, err) : GD_OK;
+    int rc = report->op_count > 0 ? timing_show_types(call, record, report, all, err) : GD_OK;
     if (rc == GD_OK && report->count > 1) {
         timing_show_advice(call, record, report, false);
     }
@@ -282,15 +282,16 @@ static int show_all(struct command_call *call, const struct gd_time_report *repo
 int info_timing(struct command_call *call, struct gd_err *err)
 {
     const struct gd_time_report *report = call->session->times;
+    bool all = inspect_take_flag(call, "-a");
     if (call->argc > 1) {
         return gd_fail(err, GD_EUSAGE, "specify one of %s", TIMING_SUBJECTS);
     }
     if (call->argc == 1) {
-        return timing_show(call, call->argv[0], report, err);
+        return timing_show(call, call->argv[0], report, all, err);
     }
     if (!report || !gd_session_is_record(call->session)) { /* a record's times are the report */
         struct times times = times_of(call);
         show_times(call, &times);
     }
-    return report ? show_all(call, report, err) : GD_OK;
+    return report ? show_all(call, report, all, err) : GD_OK;
 }

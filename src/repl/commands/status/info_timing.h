@@ -8,14 +8,14 @@
 
 #define TIMING_SUBJECTS "operators, types, shapes, modules, steps or advice"
 
-/* `info timing SUBJECT`. The report may be NULL. GD_EUSAGE: there is no such subject; GD_ENODATA.
- */
+/* `info timing SUBJECT`. all: each row. The report may be NULL. GD_EUSAGE: there is no such
+ * subject; GD_ENODATA. */
 int timing_show(struct command_call *call, const char *subject, const struct gd_time_report *report,
-                struct gd_err *err);
+                bool all, struct gd_err *err);
 
-/* The first rows of the types. */
+/* The first rows of the types, or all. */
 int timing_show_types(struct command_call *call, cJSON *record, const struct gd_time_report *report,
-                      struct gd_err *err);
+                      bool all, struct gd_err *err);
 /* all: also the rules. */
 void timing_show_advice(struct command_call *call, cJSON *record,
                         const struct gd_time_report *report, bool all);

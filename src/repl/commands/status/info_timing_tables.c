@@ -129,19 +129,18 @@ static int show_groups(struct command_call *call, cJSON *record, const struct li
 }
 
 int timing_show_types(struct command_call *call, cJSON *record, const struct gd_time_report *report,
-                      struct gd_err *err)
+                      bool all, struct gd_err *err)
 {
     struct listing listing = {report, GD_BY_TYPE, gd_time_operator_seconds(report),
                               gd_time_balance_of(report)};
     /* The summary's JSON has "operators" already: the slowest nodes of the last step. */
-    return show_groups(call, record, &listing, 1, ROWS_BRIEF, err);
+    return show_groups(call, record, &listing, 1, all ? UINT32_MAX : ROWS_BRIEF, err);
 }
 
 static int show_table(struct command_call *call, size_t number, const struct gd_time_report *report,
-                      struct gd_err *err)
+                      bool all, struct gd_err *err)
 {
     cJSON *record = out_record(call->out, "timing");
-    bool all = inspect_take_flag(call, "-a");
     struct listing listing = {report, tables[number].by, gd_time_operator_seconds(report),
                               gd_time_balance_of(report)};
     out_say(call->out, NULL, "{title}, {time:time} in {steps|measured step}\n",
@@ -157,7 +156,7 @@ static int show_table(struct command_call *call, size_t number, const struct gd_
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static void show_steps(struct command_call *call, const struct gd_time_report *report)
+static void show_steps(struct command_call *call, const struct gd_time_report *report, bool all)
 {
     static const struct out_column columns[] = {{"step", "Step", true},
                                                 {"epoch", "Epoch", true},
@@ -168,9 +167,10 @@ static void show_steps(struct command_call *call, const struct gd_time_report *r
                                                 {"backward", "Backward", true, ":time"},
                                                 {"optimizer", "Optimizer", true, ":time"},
                                                 {"note", "", false}};
-    bool all = inspect_take_flag(call, "-a") || out_is_json(call->out);
     struct gd_time_step *steps = calloc(GD_TIME_STEPS, sizeof(*steps));
-    int count = steps ? gd_time_recent(report, steps, all ? GD_TIME_STEPS : STEP_ROWS) : 0;
+    int count = steps ? gd_time_recent(report, steps,
+                                       all || out_is_json(call->out) ? GD_TIME_STEPS : STEP_ROWS)
+                      : 0;
     out_record(call->out, "timing");
     struct out_table *table = out_table_begin(call->out, "steps", columns, 9);
     for (int i = 0; i < count; i++) {
@@ -179,7 +179,7 @@ static void show_steps(struct command_call *call, const struct gd_time_report *r
     }
     out_table_end(table);
     free(steps);
-    if (count < report->count && !all) {
+    if (count < report->count && !all && !out_is_json(call->out)) {
         out_printf(call->out, "(the last %d of %s; up to %d: info timing steps -a)\n", count,
                    inspect_plural(call, (uint64_t)report->count, "step"), GD_TIME_STEPS);
     }
@@ -239,7 +239,7 @@ static int need_operators(const struct gd_time_report *report, struct gd_err *er
 }
 
 int timing_show(struct command_call *call, const char *subject, const struct gd_time_report *report,
-                struct gd_err *err)
+                bool all, struct gd_err *err)
 {
     bool is_steps = strcmp(subject, "steps") == 0, is_advice = strcmp(subject, "advice") == 0;
     size_t number = 0;
@@ -252,13 +252,13 @@ int timing_show(struct command_call *call, const char *subject, const struct gd_
     }
     if (number < TABLES) {
         int rc = need_operators(report, err);
-        return rc != GD_OK ? rc : show_table(call, number, report, err);
+        return rc != GD_OK ? rc : show_table(call, number, report, all, err);
     }
     if (!report || report->count == 0) {
         return gd_fail(err, GD_ENODATA, "the training process has reported no times of steps yet");
     }
     if (is_steps) {
-        show_steps(call, report);
+        show_steps(call, report, all);
     } else {
         timing_show_advice(call, out_record(call->out, "timing"), report, true);
     }
