@@ -21,7 +21,9 @@ VENV = HERE.parent / "build" / "torch-venv" / "bin" / "python"
 EXACT = "watch -exact TO on activations, gradients except type:masked_fill"
 GRADB_BLOCKS = (
     turns.Block("idle", "plain", (), "step %d"),
-    turns.Block("metrics_on", "plain", ("metric accuracy", "metric precision average=macro"), "step %d"),
+    turns.Block("events_on", "plain", ("on step-end if loss > 1e9 print loss",), "step %d"),
+    turns.Block("metrics_on", "plain", ("metric accuracy", "metric precision average=macro"), "step %d", "metric delete"),
+    turns.Block("timing_on", "plain", ("agent timing on",), "step %d", "agent timing off", True),
     turns.Block("watched", "plain", ("watch -step TO on weights, /[.]grad$/",), "step %d"),
     turns.Block("exact", "plain", ("set history-bytes 64M", EXACT), "step %d"),
     turns.Block("finite", "plain", ("set history-bytes 0", EXACT), "step %d"),
@@ -30,7 +32,7 @@ GRADB_BLOCKS = (
 BARE_BLOCKS = ("hooks", "anomaly")
 
 # name, arguments of torch_train.py, pairs, rounds of each, steps of a block that count, targets
-SMALL = {"idle": 1.01, "metrics_on": 1.02}
+SMALL = {"idle": 1.01, "events_on": 1.01, "metrics_on": 1.02, "timing_on": 1.05}
 LARGE = {**SMALL, "watched": 1.05, "exact": 1.25, "stepping": 1.15}
 SIZES = (
     ("cnn_small", ("cnn", "8", "1", "16", "16"), 30, 4, 20, SMALL),

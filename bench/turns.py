@@ -26,8 +26,9 @@ WARM = 3        # steps at the start of a block that do not count; at the end it
 FIRST = 6       # steps before the first block, in which gradb shows the graph
 HIT = ": last_of_block > 0, step "  # gradb's message at the end of a block of `next`
 
-# A block under gradb: name of the result, mode of the training, commands to set up, command that runs the steps.
-Block = collections.namedtuple("Block", "name mode before go")
+# A block under gradb: name of the result, mode of the training, commands to set up, command that runs the steps, command
+# that undoes the set-up, and whether the mean of the steps counts, because only a few of them cost something.
+Block = collections.namedtuple("Block", "name mode before go after mean", defaults=("delete", False))
 
 
 def setting(name, otherwise):
@@ -100,7 +101,7 @@ class Bench:
                 yield from block.before
                 yield block.go % self.steps if "%" in block.go else block.go
                 if block.before:
-                    yield "metric delete" if block.before[0].startswith("metric ") else "delete"
+                    yield block.after
         yield "continue"
 
     def _start(self, folder, rounds):
@@ -137,14 +138,14 @@ class Bench:
         try:
             bare.run("plain", FIRST)
             under.run("plain", FIRST)
-            runs = [(block.name, under, block.mode) for block in self.blocks]
-            runs += [(name, bare, name) for name in self.bare_blocks]
-            for name, _, _ in runs:
-                self.ratios[name].append([])
+            runs = [(block, under) for block in self.blocks]
+            runs += [(Block(name, name, (), ""), bare) for name in self.bare_blocks]
+            for block, _ in runs:
+                self.ratios[block.name].append([])
             for number in range(rounds):
-                for name, training, mode in runs:
-                    pairs = self.ratios[name]
-                    pairs[-1].append(self._compare(bare, training, mode, (len(pairs) + number) % 2 == 0))
+                for block, training in runs:
+                    pairs = self.ratios[block.name]
+                    pairs[-1].append(self._compare(bare, training, block, (len(pairs) + number) % 2 == 0))
             under.end()
             processes[1].wait(DEADLINE)
             self._check(pathlib.Path(folder, "log").read_text(encoding="utf-8"), rounds)
@@ -154,12 +155,12 @@ class Bench:
                 process.wait()
         self.about = bare
 
-    def _compare(self, bare, training, mode, bare_first):
+    def _compare(self, bare, training, block, bare_first):
         """The ratio of a block to a bare one, which comes first or second."""
-        before = counted(bare.run("plain", self.steps)) if bare_first else None
-        found = counted(training.run(mode, self.steps))
+        before = counted(bare.run("plain", self.steps), block.mean) if bare_first else None
+        found = counted(training.run(block.mode, self.steps), block.mean)
         if before is None:
-            before = counted(bare.run("plain", self.steps))
+            before = counted(bare.run("plain", self.steps), block.mean)
         self.plain.append(before)
         return found / before
 
@@ -177,9 +178,9 @@ class Bench:
                       flush=True)
 
 
-def counted(seconds):
-    """The median of a block's counted steps."""
-    return statistics.median(seconds[WARM:-1])
+def counted(seconds, mean=False):
+    """The median, or the mean, of a block's counted steps."""
+    return (statistics.mean if mean else statistics.median)(seconds[WARM:-1])
 
 
 def standard_error(pairs):
