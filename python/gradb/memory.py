@@ -3,6 +3,9 @@
 grows from one report to the next. All of it is computed when somebody asks, while the training is stopped."""
 import re
 
+from . import memory_metrics
+from .commands import CommandError
+
 WEIGHTS, GRADIENTS, OPTIMIZER, BUFFERS, ACTIVATIONS, INPUTS, OTHER = (
     "weights", "gradients", "optimizer", "buffers", "activations", "inputs", "other")
 KINDS = (WEIGHTS, GRADIENTS, OPTIMIZER, BUFFERS, ACTIVATIONS, INPUTS, OTHER)
@@ -115,3 +118,16 @@ def growth_row(first, step, grown, holder_of):
     return {"name": names.pop() if len(names) == 1 else same[0][1].detail, "holder": same[-1][0],
             "where": places.pop() if len(places) == 1 else "", "bytes": size, "count": count,
             "per_step": size / (step - first), "first_step": first, "last_step": step}
+
+
+def register(commands, count):
+    """Adds the commands of memory to a table of commands. count(agent, end): the report; end: of the end of the step."""
+
+    def report_of(agent, args, _node):
+        if args.strip() not in ("", "end"):
+            raise CommandError("memory-report takes 'end' or nothing, not '%s'" % args.strip())
+        return count(agent, args.strip() == "end")
+
+    commands.register("memory-report", report_of, "who holds the memory, as `info memory` shows it", "[end]")
+    commands.register("memory-metrics", memory_metrics.command, "report memory_rss, memory_allocated and memory_peak",
+                      "[on | off]")

@@ -43,6 +43,22 @@ int gd_findings_add_root(struct gd_findings *findings, const struct gd_finding *
     return gd_findings_add(findings, finding, err);
 }
 
+int gd_findings_add_files(struct gd_findings *findings, const struct gd_dump_format *format,
+                          const struct gd_listing *listing,
+                          bool (*wants)(const struct gd_listing *listing, uint32_t entry),
+                          const char *rule, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
+        const struct gd_finding finding = {.format = format, .root = i, .rule = rule, .files = 1};
+        if (!listing->entry[i].is_directory && wants(listing, i)) {
+            rc = gd_findings_add(findings, &finding, err);
+        }
+    }
+    return rc;
+}
+
 void gd_findings_clear(struct gd_findings *findings)
 {
     for (size_t i = 0; i < findings->count; i++) {

@@ -51,6 +51,11 @@ int gd_findings_add(struct gd_findings *findings, const struct gd_finding *findi
 /* The same, but adds to the files of a finding of this format with the same root. */
 int gd_findings_add_root(struct gd_findings *findings, const struct gd_finding *finding,
                          struct gd_err *err);
+/* Adds each file of the listing that `wants` accepts, as a place of its own. */
+int gd_findings_add_files(struct gd_findings *findings, const struct gd_dump_format *format,
+                          const struct gd_listing *listing,
+                          bool (*wants)(const struct gd_listing *listing, uint32_t entry),
+                          const char *rule, struct gd_err *err);
 void gd_findings_clear(struct gd_findings *findings);
 
 struct gd_dump_format {

@@ -11,7 +11,7 @@ import sys
 import mindspore
 from mindspore import Parameter, Tensor
 
-from .. import _lib, holders, memory, memory_metrics, process
+from .. import _lib, holders, memory, process
 from ..memory import Item
 from . import commands, hooks, stack, values
 from .outside import INPUT
@@ -178,12 +178,4 @@ def _notes(agent, found):
     return notes
 
 
-def _report(agent, args, _node):
-    if args.strip() not in ("", "end"):
-        raise commands.CommandError("memory-report takes 'end' or nothing, not '%s'" % args.strip())
-    return report(agent, args.strip() == "end")
-
-
-commands.register("memory-report", _report, "who holds the memory, as `info memory` shows it", "[end]")
-commands.register("memory-metrics", memory_metrics.command, "report memory_rss, memory_allocated and memory_peak",
-                  "[on | off]")
+memory.register(commands, report)

@@ -7,7 +7,7 @@ import sys
 
 import torch
 
-from .. import holders, memory, memory_metrics, process
+from .. import holders, memory, process
 from ..memory import Item
 from . import backward, commands, stack, storages, values, variables
 
@@ -294,12 +294,4 @@ def _notes(agent, found):
     return notes
 
 
-def _report(agent, args, _node):
-    if args.strip() not in ("", "end"):
-        raise commands.CommandError("memory-report takes 'end' or nothing, not '%s'" % args.strip())
-    return report(agent, args.strip() == "end")
-
-
-commands.register("memory-report", _report, "who holds the memory, as `info memory` shows it", "[end]")
-commands.register("memory-metrics", memory_metrics.command, "report memory_rss, memory_allocated and memory_peak",
-                  "[on | off]")
+memory.register(commands, report)

@@ -308,19 +308,8 @@ static bool is_repeated(const struct gd_listing *listing, uint32_t entry)
 static int find_places(const struct gd_dump_format *format, const struct gd_listing *listing,
                        struct gd_findings *findings, struct gd_err *err)
 {
-    int rc = GD_OK;
-
-    for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
-        struct gd_finding finding = {.format = format,
-                                     .root = i,
-                                     .rule = "mindspore.*log*, or lines \"[LEVEL] MODULE(PID\"",
-                                     .files = 1};
-
-        if (!listing->entry[i].is_directory && wants_file(listing, i)) {
-            rc = gd_findings_add(findings, &finding, err);
-        }
-    }
-    return rc;
+    return gd_findings_add_files(findings, format, listing, wants_file,
+                                 "mindspore.*log*, or lines \"[LEVEL] MODULE(PID\"", err);
 }
 
 static int read_format(const struct gd_listing *listing, const struct gd_finding *finding,

@@ -27,15 +27,18 @@ static bool looks_like_trace(const char *start)
 static bool wants_file(const struct gd_listing *listing, uint32_t entry)
 {
     const char *name = gd_base_name(listing->entry[entry].name);
+    uint32_t parent = listing->entry[entry].parent;
     char start[8193];
 
+    if (parent != GD_NO_ENTRY && gd_is_profile_place(listing, parent)) {
+        return false;
+    }
     if (gd_ends_with(name, ".trace.json") || gd_ends_with(name, ".trace.json.gz") ||
         strcmp(name, "trace_view.json") == 0 ||
         (gd_starts_with(name, "ascend_timeline_display") && gd_ends_with(name, ".json"))) {
         return true;
     }
-    if (!gd_ends_with(name, ".json") && !gd_ends_with(name, ".json.gz") &&
-        listing->entry[entry].parent != GD_NO_ENTRY) {
+    if (!gd_ends_with(name, ".json") && !gd_ends_with(name, ".json.gz") && parent != GD_NO_ENTRY) {
         return false;
     }
     gd_listing_peek(listing, entry, start, sizeof(start));
@@ -45,21 +48,8 @@ static bool wants_file(const struct gd_listing *listing, uint32_t entry)
 static int find_places(const struct gd_dump_format *format, const struct gd_listing *listing,
                        struct gd_findings *findings, struct gd_err *err)
 {
-    int rc = GD_OK;
-
-    for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
-        struct gd_finding finding = {.format = format,
-                                     .root = i,
-                                     .rule = "*.trace.json, or JSON with \"traceEvents\"",
-                                     .files = 1};
-
-        if (!listing->entry[i].is_directory && wants_file(listing, i) &&
-            (listing->entry[i].parent == GD_NO_ENTRY ||
-             !gd_is_profile_place(listing, listing->entry[i].parent))) {
-            rc = gd_findings_add(findings, &finding, err);
-        }
-    }
-    return rc;
+    return gd_findings_add_files(findings, format, listing, wants_file,
+                                 "*.trace.json, or JSON with \"traceEvents\"", err);
 }
 
 /* "host_4711.1795520579983.pt.trace.json": the worker is what precedes the time. Traces of one
