@@ -183,7 +183,7 @@ class Memory(torches.Folder):
                           "agent oom maybe", "agent memory-report later", "agent memory-metrics 3", "info memory now", "tcatch oom")
         for text in ('catch oom: expected "off"', "oom takes 'on' or 'off', not 'maybe'", "memory-report takes 'end'",
                      "memory-metrics takes 'on' or 'off', not '3'",
-                     "info memory: takes no argument but -a", 'no subcommand "oom"'):
+                     "info memory: takes no argument but -a", 'there is no event "oom"'):
             self.assertEqual(done.stderr.count(text) + done.stdout.count(text), 1, text + done.stderr)
 
 
