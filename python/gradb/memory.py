@@ -121,7 +121,7 @@ def growth_row(first, step, grown, holder_of):
 
 
 def register(commands, count):
-    """Adds the commands of memory to a table of commands. count(agent, end): the report; end: of the end of the step."""
+    """Adds the commands of memory to a table. count(agent, end): the report; end: of the end of the step."""
 
     def report_of(agent, args, _node):
         if args.strip() not in ("", "end"):
