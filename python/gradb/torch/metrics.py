@@ -2,8 +2,8 @@
 """Metrics at the loss functions of PyTorch, see ../metrics.py.
 
 torch.nn.functional and the modules call a few functions in C for all losses. Those are wrapped, so that it does not
-matter how the script imported its loss. On a device the class of each sample is found there; what is left is copied
-when the step ends, where the loss is read as well."""
+matter how the script imported its loss. From a device, outputs and labels are copied to the host when the step ends,
+where the loss is read as well."""
 import contextlib
 import random
 import sys
