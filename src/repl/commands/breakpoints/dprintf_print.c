@@ -13,6 +13,7 @@
 #include "repl/core/events.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
+#include "repl/values/number.h"
 
 #define MAX_TEXT ((size_t)64 << 20) /* of one print */
 
@@ -179,6 +180,25 @@ static bool find_statistic(struct command_call *call, struct value *value, int *
     return true;
 }
 
+/* "best(loss)", "mean(loss, 20)"; false: it is not a function of metrics. mean(TENSOR) is none. */
+static bool find_function(struct command_call *call, struct value *value, int *rc)
+{
+    struct gd_expr *expr = NULL;
+    const char *why;
+    bool known;
+
+    if (!strchr(value->text, '(') || gd_expr_parse(value->text, &expr, NULL) != GD_OK) {
+        return false;
+    }
+    gd_expr_destroy(expr);
+    if (!number_find(call, value->text, &value->number, &known, &why)) {
+        return false;
+    }
+    value->want = WANT_NUMBER;
+    *rc = known ? GD_OK : gd_fail(&value->err, GD_ENODATA, "%s", why);
+    return true;
+}
+
 /* What an argument means: a number, a metric, a statistic of a tensor, or a tensor. */
 static int resolve_value(struct command_call *call, struct value *value)
 {
@@ -190,7 +210,7 @@ static int resolve_value(struct command_call *call, struct value *value)
         value->want = WANT_NUMBER;
         return GD_OK;
     }
-    if (find_statistic(call, value, &rc)) {
+    if (find_function(call, value, &rc) || find_statistic(call, value, &rc)) {
         return rc;
     }
     if (metric_of(value->print, value->text, &value->number)) {
