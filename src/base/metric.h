@@ -125,7 +125,7 @@ int64_t gd_metric_classes(const struct gd_metric *metric);
 uint64_t gd_metric_cell(const struct gd_metric *metric, int64_t row, int64_t column);
 
 /* The counts and sums as numbers in text, and adding those of another process: the result is that
- * of all samples together. GD_EUNSUPPORTED for auc and expressions that do not only add. */
+ * of all samples together. GD_EUNSUPPORTED for auc; GD_EPROTO, GD_ENOMEM: nothing was added. */
 int gd_metric_save(const struct gd_metric *metric, struct gd_buf *out, struct gd_err *err);
 int gd_metric_merge(struct gd_metric *metric, const char *saved, struct gd_err *err);
 

@@ -11,7 +11,7 @@
 
 /* ---- room ------------------------------------------------------------------------------------ */
 
-static bool needs_classes(const struct gd_metric *m)
+bool metric_needs_classes(const struct gd_metric *m)
 {
     return m->spec.kind == GD_METRIC_PRECISION || m->spec.kind == GD_METRIC_RECALL ||
            m->spec.kind == GD_METRIC_F1;
@@ -33,7 +33,7 @@ int metric_need_classes(struct gd_metric *m, int64_t classes, struct gd_err *err
         return gd_fail(err, GD_ELIMIT, "a confusion matrix of %lld classes: at most %d are counted",
                        (long long)classes, GD_METRIC_MAX_MATRIX);
     }
-    if (classes > m->class_room && (matrix || needs_classes(m))) {
+    if (classes > m->class_room && (matrix || metric_needs_classes(m))) {
         uint64_t **lists[] = {&m->right, &m->predicted, &m->actual, &m->matrix};
         uint64_t *made[4] = {NULL, NULL, NULL, NULL};
         bool ok = true;

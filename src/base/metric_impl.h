@@ -68,6 +68,7 @@ int metric_unequal(const struct gd_tensor *outputs, const struct gd_tensor *labe
 /* ---- metric_classes.c, metric_values.c, metric_auc.c, metric_expression.c ---- */
 int metric_update_classes(struct gd_metric *metric, const struct metric_batch *batch,
                           struct gd_err *err);
+bool metric_needs_classes(const struct gd_metric *metric); /* counts of each class */
 int metric_need_classes(struct gd_metric *metric, int64_t classes, struct gd_err *err);
 double metric_class_value(const struct gd_metric *metric, int64_t index);
 double metric_average_value(const struct gd_metric *metric);

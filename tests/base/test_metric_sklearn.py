@@ -227,6 +227,18 @@ class Ranks(Case):
                 self.assertAlmostEqual(one.numbers()[name], value, 12, spec)
             self.assertEqual(one.counts(), both.counts())
 
+    def test_a_rank_without_samples_changes_nothing(self):
+        labels = self.random.integers(0, 2, 40)
+        two = [(self.random.normal(size=40) + labels, labels)]
+        for spec, parts, form in (("f1 ranks", two, 2), ("f1 average=macro ranks", self.batches(), 0),
+                                  ("confusion ranks", self.batches(), 0), ("r2 ranks", two, VALUES)):
+            made, idle = self.feed(spec, parts, form), self.metric(spec)
+            saved = made.save()
+            made.merge(idle.save())
+            self.assertEqual(made.save(), saved, spec)
+            idle.merge(saved)
+            self.assertEqual(idle.numbers(), made.numbers(), spec)
+
     def test_regressions(self):
         parts = [(self.random.normal(size=(n, 2)), 100 + self.random.normal(size=(n, 2))) for n in (30, 5)]
         for spec in ("r2 ranks", "mse ranks", "mae ranks"):
@@ -236,9 +248,11 @@ class Ranks(Case):
 
     def test_counts_that_are_nonsense_are_refused(self):
         made = self.feed("f1 ranks", self.batches())
-        for text in ("", "1", "5 5 0 0 0 1 2", "99999999 99999999 0 0 0", "5 4 0 0 0", "x", "5 5 0 0 9999999"):
+        saved = made.save()
+        for text in (saved.rsplit(" ", 1)[0], saved + " 1", saved.replace(" ", "x"), "", "1", "5 5 0 0 0 1 2", "99999999 99999999 0 0 0", "5 4 0 0 0", "x", "5 5 0 0 9999999"):
             with self.assertRaises(MetricError):
                 made.merge(text)
+        self.assertEqual(made.save(), saved)
 
 
 class Mistakes(Case):
