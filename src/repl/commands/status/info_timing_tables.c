@@ -233,9 +233,9 @@ static int need_operators(const struct gd_time_report *report, struct gd_err *er
     if (report && report->op_count > 0) {
         return GD_OK;
     }
-    return gd_fail(
-        err, GD_ENODATA,
-        "no operator was measured: \"agent timing on\" measures those of the next steps");
+    return gd_fail(err, GD_ENODATA,
+                   "no operator was measured: in PyTorch, \"agent timing on\" measures some of the "
+                   "next steps");
 }
 
 int timing_show(struct command_call *call, const char *subject, const struct gd_time_report *report,
