@@ -334,6 +334,57 @@ class Unequal(Ranks):
         self.assertEqual((done.stderr, done.returncode), ("", 0))
 
 
+# Two epochs of three steps, each rank with data of its own.
+EPOCHS = """
+import hashlib
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+torch.manual_seed(7)
+net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+torch.manual_seed(100 + dist.get_rank())
+loader = DataLoader(torch.randn(12, 4), batch_size=4, shuffle=True)
+for epoch in range(2):
+    for x in loader:
+        optimizer.zero_grad()
+        (net(x) - x.sum(1, keepdim=True)).pow(2).mean().backward()
+        optimizer.step()
+held = b"".join(parameter.detach().numpy().tobytes() for parameter in net.parameters())
+print("rank %d: %s\\n" % (dist.get_rank(), hashlib.sha256(held).hexdigest()), end="", flush=True)
+dist.destroy_process_group()
+"""
+
+
+@torches.both
+class Events(Ranks):
+    """Events of a training: those of rank 0 count, once."""
+
+    def test_stops_and_commands(self):
+        program = [*torches.ranks(self.python, 2), self.write("epochs.py", EPOCHS)]
+        done = self.gradb(program, "on step-end every 2 print step", "on epoch-end print epoch",
+                          "tcatch step-end if step == 2", "catch epoch-end", "continue", "rank check", *["continue"] * 2,
+                          "info breakpoints", "continue", "info log -a")
+        said = done.stdout
+        self.assertEqual((done.stderr, done.returncode), ("", 0), said)
+        self.assertEqual(re.findall(r"(?m)^(.*atchpoint \d \(.*)$", said), [
+            "[rank 0] Catchpoint 3 (step-end, epoch 1, batch 2), at the end of step 2.",
+            "[rank 0] Catchpoint 4 (epoch-end, epoch 1), at the end of step 3.",
+            "[rank 0] Catchpoint 4 (epoch-end, epoch 2), at the end of step 6."])
+        self.assertIn("All 2 ranks are stopped at the end of step 2.\n", said)
+        self.assertIn("\n4 tensors agree on 2 ranks.\n", said)
+        self.assertEqual(re.findall(r"(?m)^(?:\[rank \d\] )?((?:step|epoch) = \d \(step \d\))$", said), [
+            "step = 2 (step 2)", "epoch = 1 (step 3)", "step = 4 (step 4)", "step = 6 (step 6)", "epoch = 2 (step 6)"])
+        self.assertEqual(re.findall("already hit (.*)", said), ["3 times", "2 times", "2 times"])
+        self.assertEqual(sorted(re.findall(r"\[rank (\d)\] The training ended", said)), ["0", "1"])
+        bare = subprocess.run(program, env=torches.environment(GRADB_DISABLE="1"), cwd=self.folder, capture_output=True,
+                              text=True, check=True, timeout=harness.DEADLINE).stdout
+        weights = sorted(re.findall(r"(?m)^rank \d: \w{64}$", said))
+        self.assertEqual((len(weights), weights), (2, sorted(bare.splitlines())))
+
+
 class Hanging(Ranks):
     """How the tests end a job that would never end."""
     which = staticmethod(torches.debian)
