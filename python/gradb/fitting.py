@@ -50,6 +50,9 @@ def batch(measured, failed, items):
         return {"refused": "a smaller batch does not help: activations hold %s of the %s in tensors%s" % (
             size(activations), size(held), _state(items))}
     known = [entry for entry in measured if entry[0] > 0 and entry[2] > 0]
+    if failed.held is not None and failed.floor is None and measured:
+        return {"refused": "the network had not run in the step when memory ran out: what belongs to its batch is "
+                           "unknown"}
     if failed.held is None or failed.floor is None or not measured:
         return {"refused": "no step was observed to its end, so the slope was not measured: `catch oom` from the "
                            "start, with a batch that fits"}

@@ -77,8 +77,8 @@ static void warn_ambiguous(struct gd_session *session, struct gd_breakpoint *bre
 {
     struct gd_err err;
 
-    gd_fail(&err, why->code, "breakpoint %d is not set in this process: %s", breakpoint->number,
-            why->text);
+    gd_fail(&err, why->code, "%s %d is not set in this process: %s",
+            breakpoint->print ? "dprintf" : "breakpoint", breakpoint->number, why->text);
     warn_once(session, &breakpoint->warned, &err);
 }
 

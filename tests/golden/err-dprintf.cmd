@@ -11,7 +11,7 @@ dprintf head,"%d,1
 dprintf head,mean(head
 dprintf head,,1
 dprintf head,"%d",
-dprintf head if step >
+dprintf MatMul-op24 if step >
 dprintf network/head.weight
 dprintf head.weigth,"%g",1
 info breakpoints

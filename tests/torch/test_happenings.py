@@ -60,6 +60,23 @@ class Happenings(torches.Folder):
         self.assertIn("step-end every 50 if loss < 1e9: print step\n        already hit 4 times\n", said)
         self.assertNotIn("loss = nan", said)
 
+    def test_the_epoch_of_an_event_is_the_one_that_begins(self):
+        said = self.said("on epoch-begin print epoch", "on epoch-begin checkpoint -f of-{epoch}.pt", "continue")
+        self.assertIn("epoch = 1 (step 1)\n", said)
+        self.assertIn("epoch = 2 (step 100)\n", said)
+        for epoch in (1, 2):
+            self.assertTrue((self.folder / ("of-%d.pt" % epoch)).exists(), said)
+
+    def test_a_scope_named_before_the_first_step_waits_for_its_operators(self):
+        said = self.said('dprintf net/0,"first %d\\n",step', "step 2")
+        self.assertIn("first 1\n", said)
+        self.assertIn("first 2\n", said)
+
+    def test_an_end_of_several_scopes_is_told(self):
+        done = self.gradb([self.python, self.write("script.py", SCRIPT)], 'dprintf 0,"x"', "step 2", "info breakpoints",
+                          "continue")
+        self.assertIn("dprintf 1 is not set in this process: '0' could be '", done.stderr)
+
 
 if __name__ == "__main__":
     harness.main()

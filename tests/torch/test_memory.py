@@ -255,6 +255,10 @@ class OutOfMemory(torches.Folder):
         self.assertIn("the slope was not measured", answer["fit"]["refused"])
         self.assertNotIn("fits", answer["fit"])
 
+    def test_before_the_network_of_the_step(self):
+        answer = self.why("between", "catch oom", batches="16,32")
+        self.assertIn("the network had not run in the step", answer["fit"]["refused"])
+
     def test_text_and_program(self):
         text = self.stopped("forward", "catch oom")
         for part in ("out of memory in forward: ", "Asked:  ", "Held:   ", "What holds most", "Fits:   a batch of about "):

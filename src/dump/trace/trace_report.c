@@ -419,6 +419,23 @@ static void join_told(struct gd_time_step *step, struct gd_time_step *told)
     told->timed = false; /* done */
 }
 
+/* The steps in which operators were recorded: a trace can have times of the others, too. */
+static void mark_timed(const struct trace_run *run, struct gd_time_step *steps)
+{
+    size_t step = 0;
+
+    for (size_t i = 0; i < run->spans.count && step < run->steps; i++) {
+        const struct trace_span *span = &run->spans.span[i];
+
+        while (step < run->steps && run->step[step].end <= span->start) {
+            step++;
+        }
+        if (step < run->steps && run->step[step].start <= span->start && span->op != TRACE_NONE) {
+            steps[step].timed = true;
+        }
+    }
+}
+
 static int push_steps(struct fill *fill, struct gd_err *err)
 {
     const struct trace_run *run = fill->run;
@@ -429,8 +446,10 @@ static int push_steps(struct fill *fill, struct gd_err *err)
 
     for (size_t i = 0; rc == GD_OK && i < run->steps; i++) {
         steps[i] = gd_time_unknown_step(run->step[i].number);
-        steps[i].timed = run->ops > 0;
         trace_step_parts(run, i, &steps[i]);
+    }
+    if (rc == GD_OK) {
+        mark_timed(run, steps);
     }
     rc = rc != GD_OK ? rc : trace_communication(run, steps, err);
     for (size_t i = 0, at = 0; rc == GD_OK && !unknown && i < run->steps; i++) {

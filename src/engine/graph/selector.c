@@ -244,11 +244,13 @@ static bool has_scope(const struct gd_graph *graph, const char *path, size_t len
     return gd_graph_next_scope(graph, path, len, &subgraph) != GD_NO_SCOPE;
 }
 
-/* The one scope whose path ends in "/text"; GD_NO_SCOPE if there are none or several. */
-static gd_scope_id scope_by_suffix(const struct gd_graph *graph, const char *text, size_t len)
+/* The one scope whose path ends in "/text". GD_ENOTFOUND, GD_EAMBIGUOUS. */
+static int scope_by_suffix(const struct gd_graph *graph, const char *text, size_t len,
+                           gd_scope_id *ret, struct gd_err *err)
 {
-    struct gd_scope_info info;
-    gd_scope_id found = GD_NO_SCOPE;
+    struct gd_scope_info info, first;
+
+    *ret = GD_NO_SCOPE;
 
     for (gd_scope_id i = 1; len > 0 && gd_graph_scope(graph, i, &info); i++) {
         size_t name_len = strlen(info.name);
@@ -256,13 +258,16 @@ static gd_scope_id scope_by_suffix(const struct gd_graph *graph, const char *tex
         if (name_len > len && info.name[name_len - len - 1] == '/' && info.total_count &&
             strncmp(info.name, GD_COMPILED_SCOPE, strlen(GD_COMPILED_SCOPE)) != 0 &&
             memcmp(info.name + name_len - len, text, len) == 0) {
-            if (found != GD_NO_SCOPE) {
-                return GD_NO_SCOPE;
+            if (*ret != GD_NO_SCOPE) {
+                gd_graph_scope(graph, *ret, &first);
+                return gd_fail(err, GD_EAMBIGUOUS,
+                               "'%.100s' could be '%.150s' or '%.150s': write more of the name",
+                               text, first.name, info.name);
             }
-            found = i;
+            *ret = i;
         }
     }
-    return found;
+    return *ret != GD_NO_SCOPE ? GD_OK : GD_ENOTFOUND;
 }
 
 /* The end of a name waits for a node that runs. */
@@ -298,11 +303,14 @@ static int pick_name(struct picked *picked, const struct term *term, struct gd_e
         return pick_node(picked, node);
     }
     rc = rc == GD_OK ? gd_fail(err, GD_ENOTFOUND, "there is no node '%.150s'", term->text) : rc;
-    gd_scope_id scope =
-        rc == GD_ENOTFOUND ? scope_by_suffix(picked->graph, term->text, len) : GD_NO_SCOPE;
-    if (scope != GD_NO_SCOPE) {
+    gd_scope_id scope;
+    int found = rc == GD_ENOTFOUND ? scope_by_suffix(picked->graph, term->text, len, &scope, err)
+                                   : GD_ENOTFOUND;
+    if (found == GD_OK) {
         pick_scope(picked, scope);
-        return GD_OK;
+    }
+    if (found != GD_ENOTFOUND) {
+        return found;
     }
     return scope_only ? gd_fail(err, GD_ENOTFOUND, "there is no scope '%.200s'", term->text) : rc;
 }

@@ -163,7 +163,7 @@ static bool advice_on_waits(const struct advice_input *in, struct gd_advice *ret
     const struct gd_time_facts *facts = &in->report->facts;
     const struct gd_time_wait *most = NULL;
     double calls = 0, seconds = 0;
-    char each[32];
+    char each[32], often[32];
     int places = 0;
     for (int i = 0; i < facts->wait_count; i++) {
         const struct gd_time_wait *wait = &facts->wait[i];
@@ -179,11 +179,12 @@ static bool advice_on_waits(const struct advice_input *in, struct gd_advice *ret
     if (!most || in->count < FEWEST_STEPS || in->median <= 0) {
         return false;
     }
+    snprintf(often, sizeof(often), calls == 1 ? "once" : "%.3g times", calls);
     return advice_say(
         ret, seconds / in->median, most->place,
-        "%.3g times per step the program reads a value with %s()%s, %s per step (%.1f %%): %s; sum "
+        "%s per step the program reads a value with %s()%s, %s per step (%.1f %%): %s; sum "
         "up in a tensor, and read it every N steps",
-        calls, most->function, places > 1 ? " and the like" : "", advice_time(seconds, each),
+        often, most->function, places > 1 ? " and the like" : "", advice_time(seconds, each),
         100 * seconds / in->median,
         in->is_cpu
             ? "on an accelerator each one waits for all work launched before; on this CPU it "

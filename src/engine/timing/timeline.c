@@ -107,11 +107,27 @@ static int64_t place_now(struct gd_timeline *timeline, double now)
     return at - timeline->base;
 }
 
-/* Forward and backward operators follow each other as they do in the graph. */
-static void lay_operators(struct gd_timeline *timeline, int64_t step, int64_t start)
+/* By its name, as the agents give them. */
+static enum gd_time part_of(const struct gd_graph *graph, gd_node_id node)
 {
+    const char *name = gd_graph_name(graph, node);
+
+    return strncmp(name, "data/", 5) == 0         ? GD_TIME_DATA
+           : strncmp(name, "backward/", 9) == 0   ? GD_TIME_BACKWARD
+           : strncmp(name, "optimizer/", 10) == 0 ? GD_TIME_OPTIMIZER
+                                                  : GD_TIME_FORWARD;
+}
+
+/* Operators follow each other as they do in the graph; those of a part begin in it. */
+static void lay_operators(struct gd_timeline *timeline, const struct gd_graph *graph, int64_t step,
+                          const int64_t begin[GD_TIME_TOTAL])
+{
+    int64_t start = begin[0];
+
     for (size_t i = 0; i < timeline->pending_count; i++) {
         const struct gd_op_time *op = &timeline->pending[i];
+        int64_t from = begin[part_of(graph, op->node)];
+        start = from > start ? from : start;
         struct gd_timeline_span span = {.start = start,
                                         .duration = to_nanoseconds(op->seconds),
                                         .step = step,
@@ -139,6 +155,7 @@ void gd_timeline_on_step(struct gd_timeline *timeline, const struct gd_step_time
     int64_t end = place_now(timeline, now),
             start = end - to_nanoseconds(times->part[GD_TIME_TOTAL]);
     struct gd_timeline_span span = {.step = times->step, .kind = GD_ON_STEP};
+    int64_t begin[GD_TIME_TOTAL];
 
     if (timeline->count > 0 && start < timeline->end) { /* its report came late */
         end += timeline->end - start;
@@ -152,6 +169,7 @@ void gd_timeline_on_step(struct gd_timeline *timeline, const struct gd_step_time
     for (enum gd_time part = 0; part < GD_TIME_TOTAL; part++) {
         span.duration = to_nanoseconds(times->part[part]);
         span.duration = span.duration > end - span.start ? end - span.start : span.duration;
+        begin[part] = span.start;
         if (span.duration > 0) {
             span.what = part;
             gd_timeline_add(timeline, &span);
@@ -162,7 +180,7 @@ void gd_timeline_on_step(struct gd_timeline *timeline, const struct gd_step_time
         qsort_r(timeline->pending, timeline->pending_count, sizeof(*timeline->pending), order_ops,
                 (void *)(uintptr_t)graph);
     }
-    lay_operators(timeline, times->step, start);
+    lay_operators(timeline, graph, times->step, begin);
 }
 
 void gd_timeline_on_scalar(struct gd_timeline *timeline, const char *name, double value,

@@ -33,6 +33,17 @@ static bool own_number(const struct gd_numbers *numbers, const char *name, doubl
     return false;
 }
 
+bool gd_numbers_of_event(const struct gd_session *session, const char *name, double *ret)
+{
+    const struct gd_happened *happened = &session->stop.happened;
+    int64_t number = strcmp(name, "epoch") == 0   ? happened->epoch
+                     : strcmp(name, "batch") == 0 ? happened->batch
+                                                  : 0;
+
+    *ret = (double)number;
+    return number > 0 && session->state == GD_STOPPED && session->stop.reason == GD_STOP_EVENT;
+}
+
 static bool plain_number(const struct gd_numbers *numbers, const char *name, double *ret)
 {
     if (strcmp(name, "step") == 0) {
@@ -45,6 +56,9 @@ static bool plain_number(const struct gd_numbers *numbers, const char *name, dou
     }
     if (numbers->batch > 0 && strcmp(name, "batch") == 0) {
         *ret = (double)numbers->batch;
+        return true;
+    }
+    if (gd_numbers_of_event(numbers->session, name, ret)) {
         return true;
     }
     const struct gd_scalar *scalar = gd_session_scalar(numbers->session, name);

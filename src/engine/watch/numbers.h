@@ -14,6 +14,10 @@ struct gd_numbers {
     int64_t epoch, batch; /* of the event that is judged; 0: as reported last */
 };
 
+/* "epoch" or "batch" of the event at which the training is stopped: the training reports its
+ * metrics of them at the end of a step. */
+bool gd_numbers_of_event(const struct gd_session *session, const char *name, double *ret);
+
 /* For gd_observation.scalar, ctx a struct gd_numbers. */
 bool gd_numbers_get(void *ctx, const char *name, double *ret);
 /* An expression without statistics, judged by them. */

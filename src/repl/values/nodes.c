@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "engine/glob.h"
 #include "engine/graph/selector.h"
 #include "repl/core/command.h"
 #include "repl/values/inspect.h"
@@ -158,11 +159,23 @@ int nodes_must_run(struct command_call *call, gd_node_id node, struct gd_err *er
                    buffer ? "buffer" : "parameter", hint);
 }
 
+/* The text is a scope whose operators are not known yet: no step of the training has run. */
+static bool is_scope_to_come(struct command_call *call, const char *text)
+{
+    const struct gd_session *session = call->session;
+    gd_node_id node = gd_graph_lookup(session->graph, text, strlen(text));
+
+    return node == GD_NO_NODE && !gd_glob_is_pattern(text) && !strchr(text, ':') &&
+           !gd_session_is_record(session) && gd_session_step(session) == 0 &&
+           gd_graph_find(session->graph, text, &node, NULL) != GD_OK;
+}
+
 int nodes_must_run_any(struct command_call *call, const char *text, struct gd_err *err)
 {
     struct node_list list = {.node = NULL};
     int rc = GD_OK;
-    if (call->session && nodes_select(call, text, &list, NULL) == GD_OK) {
+    if (call->session && !is_scope_to_come(call, text) &&
+        nodes_select(call, text, &list, NULL) == GD_OK) {
         for (size_t i = 0; i < list.count; i++) {
             rc = nodes_must_run(call, list.node[i], err);
             if (rc == GD_OK) {

@@ -8,9 +8,12 @@
 
 #define MAX_NAMES 64
 
-static bool is_own(const char *name)
+static bool is_own(const struct gd_session *session, const char *name)
 {
-    return strcmp(name, "elapsed") == 0 || strcmp(name, "step_time") == 0;
+    double value;
+
+    return strcmp(name, "elapsed") == 0 || strcmp(name, "step_time") == 0 ||
+           gd_numbers_of_event(session, name, &value);
 }
 
 /* *missing: the first metric that was never reported, or NULL. */
@@ -27,7 +30,7 @@ static bool is_of_metrics(struct command_call *call, const struct gd_expr *expr,
     for (size_t i = 0; i < count && i < MAX_NAMES && !*missing; i++) {
         bool is_function = gd_expr_function(name[i], &function);
         const char *of = is_function ? function.number : name[i];
-        bool known = gd_session_scalar(session, of) || is_own(of);
+        bool known = gd_session_scalar(session, of) || is_own(session, of);
         functions = functions || is_function;
         all = all && known;
         *missing = known ? NULL : gd_arena_strdup(call->arena, of);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """oom.py WHERE BATCHES: trains with batches of those sizes. In the last one memory is short (emulated with a limit of
-the address space) in the forward pass, the backward pass, a custom function's backward pass, or the optimizer; nowhere
-for `none`. `uncaught-...`: the exception ends the program."""
+the address space) in the forward pass, the backward pass, a custom function's backward pass, the optimizer, or between
+two steps; nowhere for `none`. `uncaught-...`: the exception ends the program."""
 import hashlib
 import resource
 import sys
@@ -58,6 +58,9 @@ optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
 
 def train(batch):
     last = batch == BATCHES[-1]
+    if last and WHERE == "between":
+        limit(64)
+        torch.ones(1 << 26)
     x, y = torch.randn(batch, 256), torch.randint(0, 10, (batch,))
     optimizer.zero_grad(set_to_none=True)
     if last and WHERE == "forward":

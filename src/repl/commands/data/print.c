@@ -2,6 +2,7 @@
 /* Commands: print */
 #include <string.h>
 
+#include "engine/watch/numbers.h"
 #include "repl/values/dump_notes.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
@@ -223,8 +224,10 @@ static int run_print(struct command_call *call, struct gd_err *err)
     call->session = call->debugger->current;
     bool names_node = call->argc == 1 && call->argv[0][0] != '"' &&
                       arg_tensor(call, call->argv[0], &ignored, NULL) == GD_OK;
-    bool is_metric =
-        call->argc == 1 && call->session && gd_session_scalar(call->session, call->argv[0]);
+    double number;
+    bool is_metric = call->argc == 1 && call->session &&
+                     gd_session_scalar(call->session, call->argv[0]) &&
+                     !gd_numbers_of_event(call->session, call->argv[0], &number);
     if (call->argc > 0 && !names_node && !is_metric && print_number(call, call->line, &rc, err)) {
         return rc;
     }
