@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Which steps have their operators measured: as many as a small share of the training's time allows.
 
-A measured step takes longer. By how much is known from the steps between, and the next one is due when the sum stays
-below that share."""
+The first step that can be measured is, so that a few steps are enough to see operators. A measured step takes
+longer. By how much is known from the steps between, and the next one is due when the sum stays below that share."""
 BUDGET = 0.02     # of the training's time, for measuring
 _FIRST = 2        # step: the first one compiles and allocates
 _BETWEEN = 4      # steps at least between two measured ones
@@ -40,19 +40,23 @@ class Sampling:
         if self._since is not None:
             self._count(step - self._since[0], now - self._since[1])
         self._since = (step, now) if step >= _FIRST else None
-        self._measures = self._since is not None and self._gap >= _BETWEEN and self._is_due()
+        self._measures = self._since is not None and self._gap >= self._wait() and self._is_due()
         return self._measures
 
     def _count(self, steps, seconds):
         if self._measures:
             self.measured += 1
             self._gap = 0
-            self._last = max(0.0, seconds - self._mean())
+            self._last = max(0.0, seconds - self._mean()) if self._plain else 0.0
             self._extra += self._last
         elif steps > 0:
             self._plain += steps
             self._gap += steps
             self._plain_seconds += seconds
+
+    def _wait(self):
+        """Steps between the last measured one and the next, at least."""
+        return _BETWEEN if self.measured else 0
 
     def _mean(self):
         return self._plain_seconds / self._plain if self._plain else 0.0
@@ -64,7 +68,7 @@ class Sampling:
         """How many steps, at most that many, pass until one may be measured."""
         if not self.wanted:
             return most
-        wait = _BETWEEN - self._gap
+        wait = self._wait() - self._gap
         mean = self._mean()
         if self.measured >= _EARLY and mean > 0:
             wait = max(wait, int(((self._extra + self._last) / BUDGET - self._plain_seconds) / mean))
