@@ -77,6 +77,13 @@ class Happenings(torches.Folder):
                           "continue")
         self.assertIn("dprintf 1 is not set in this process: '0' could be '", done.stderr)
 
+    def test_a_wrong_file_name_is_refused_before_the_step_ends(self):
+        done = self.gradb([self.python, self.write("script.py", SCRIPT)], "set on-error continue", "checkpoint a{loss",
+                          "checkpoint a{step:q}", "checkpoint a{loss:.1f}", "info breakpoints", "kill")
+        self.assertIn("a{loss: a '{' has no '}'", done.stderr)
+        self.assertIn('"q" is not a format', done.stderr)
+        self.assertEqual(done.stdout.count("The checkpoint will be saved at the end of the step."), 1, done.stdout)
+
 
 if __name__ == "__main__":
     harness.main()

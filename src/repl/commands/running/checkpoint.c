@@ -159,9 +159,14 @@ static int fail_file(struct gd_err *err)
                    "this training process chooses the place itself: checkpoint without FILE");
 }
 
-/* The same command again, at the end of the step: only then the numbers in FILE are known. */
-static int save_at_end(struct command_call *call, struct gd_err *err)
+/* The same command again, at the end of the step: only then the numbers in FILE are known. What is
+ * wrong with their braces and formats is said now. */
+static int save_at_end(struct command_call *call, const char *file, struct gd_err *err)
 {
+    const char *name;
+    if (numbers_fill(call, file, &name, err) == GD_EINVAL) {
+        return GD_EINVAL;
+    }
     struct gd_breakpoint *at = NULL;
     const struct gd_catch_spec spec = {
         .kind = GD_HAPPENED_STEP_END,
@@ -195,7 +200,7 @@ static int run_checkpoint(struct command_call *call, struct gd_err *err)
         return rc;
     }
     if (request.file && !is_between_steps(call->session)) {
-        return can_save_to_file(call) ? save_at_end(call, err) : fail_file(err);
+        return can_save_to_file(call) ? save_at_end(call, request.file, err) : fail_file(err);
     }
     rc = request.file ? numbers_fill(call, request.file, &request.name, err) : GD_OK;
     if (rc != GD_OK) {
