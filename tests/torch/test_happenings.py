@@ -51,6 +51,12 @@ class Happenings(torches.Folder):
         seen = [line.split(None, 2)[1:] for line in log.splitlines() if line[:4].strip().isdigit()]
         self.assertEqual([(kind[0], " ".join(kind[1:])) for kind in seen], HAPPENED)
 
+    def test_epochs_of_loaders_that_nothing_else_holds(self):
+        script = SCRIPT.replace("for x in loader:", "for x in DataLoader(torch.ones(200, 4), batch_size=2):")
+        done = self.gradb([self.python, self.write("script.py", script)], "on epoch-end print step", "continue")
+        self.assertIn("step = 100 (step 100)\n", done.stdout)
+        self.assertIn("step = 200 (step 200)\n", done.stdout)
+
     def test_commands_run_while_the_training_continues(self):
         said = self.said("on step-end every 50 if loss < 1e9 print step", "on epoch-end print epoch",
                          "on step-end if loss > 1e9 print loss", "catch end", "continue", "info breakpoints")

@@ -23,7 +23,7 @@ class Loader(native.base("Loader")):
         self._loaders = weakref.WeakKeyDictionary()    # iterator -> [epoch, batch] of its loader
         self._counts = weakref.WeakKeyDictionary()     # loader -> [epoch, batch]
         self._trains = weakref.WeakSet()   # loaders that have fed a training step
-        self._owner = weakref.WeakKeyDictionary()      # iterator -> weak reference to its loader
+        self._owner = weakref.WeakKeyDictionary()      # iterator -> function that returns its loader, or None
         self._seen = weakref.WeakSet()     # all loaders
         self._current = None  # the iterator that returned a batch last; its loader, where an epoch has begun:
         self._running = None
@@ -77,7 +77,9 @@ class Loader(native.base("Loader")):
         counts[0] += 1
         counts[1] = 0
         self._loaders[iterator] = counts
-        self._owner[iterator] = weakref.ref(data_loader)
+        # `for batch in DataLoader(...)` holds the iterator only. With persistent workers the loader holds the iterator.
+        keeps = getattr(data_loader, "_iterator", None) is iterator
+        self._owner[iterator] = weakref.ref(data_loader) if keeps else lambda: data_loader
         if data_loader not in self._seen:
             self._seen.add(data_loader)
             self.agent.heed_next_pass()  # which shows whether it feeds the training
@@ -102,7 +104,7 @@ class Loader(native.base("Loader")):
         return self._current is not None and self._current() is iterator
 
     def _owner_now(self):
-        """A reference to the loader of the last batch, or None."""
+        """The function that returns the loader of the last batch, or None."""
         iterator = self._current() if self._current is not None else None
         return self._owner.get(iterator) if iterator is not None else None
 
