@@ -4,7 +4,7 @@
 
 void observe(void *ctx, const struct gd_event *event)
 {
-    static const char letters[] = "CGRSHslWFLXB";
+    static const char letters[] = "CGRSHslWFLXBKEP";
     struct bench *bench = ctx;
     size_t len = strlen(bench->log);
 

@@ -5,6 +5,7 @@ import json
 import harness
 import minds
 
+TRIES = 5
 FLOAT = 4
 SCRIPT = minds.SCRIPTS / "oom.py"
 
@@ -53,13 +54,24 @@ class Memory(minds.Case):
             self.assertEqual((leak["per_step"], leak["count"]), (FLOAT * 16 * 256, 4))
             self.assertEqual(leak["holder"], "KEPT[...] (list of 6 items) in oom.py")
 
+    def first_answer(self, where):
+        """The record of `why`. MindSpore itself often crashes after a refused allocation, also without gradb."""
+        for _ in range(TRIES):
+            try:
+                answer, = self.records("oom", where, "16,32,64", "catch oom", "continue", "why", "continue")
+                return answer
+            except AssertionError as error:
+                if '"type":"exited","signal":' not in str(error) or "malloc memory failed" not in str(error):
+                    raise
+        return self.skipTest("MindSpore crashed %d times after a refused allocation" % TRIES)
+
     def test_out_of_memory(self):
         asked = FLOAT * 64 * 256 << 16
         for where, node, line, size in (("forward", "net/Tile", "# more than there is", asked),
                                         ("backward", "backward/CellCustomBackward", "1 << 15", None),
                                         ("optimizer", "optimizer/Adam", "KEPT.append(ops.tile", None)):
             with self.subTest(where=where):
-                answer, = self.records("oom", where, "16,32,64", "catch oom", "continue", "why", "continue")
+                answer = self.first_answer(where)
                 self.assertEqual((answer["node"], answer["where"], answer["phase"], answer["step"]),
                                  (node, line_of(line), where, 3))
                 self.assertIn("Allocate memory failed", answer["error"])

@@ -437,7 +437,9 @@ void trace_spans_sort(struct trace_spans *spans)
     }
     spans->count = kept;
     spans->open_count = 0;
-    qsort(spans->span, spans->count, sizeof(*spans->span), order_spans);
+    if (spans->count > 0) {
+        qsort(spans->span, spans->count, sizeof(*spans->span), order_spans);
+    }
 }
 
 int trace_spans_read(struct trace_spans *spans, struct gd_disk *disk,
