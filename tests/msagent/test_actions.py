@@ -84,7 +84,7 @@ class Steps(ms.Callback):
         told = context.original_args()
         print("loss", told.cur_step_num, float(told.net_outputs.asnumpy()), flush=True)
 ms.Model(net, nn.MSELoss(), optimizer).train(5, data, callbacks=[Steps()], dataset_sink_mode=False)
-print("the script goes on")
+print("the script continues")
 """
 # The loss falls for ten steps, then stays; with an argument it is NaN from step 7 on.
 PLATEAU = """
@@ -111,7 +111,7 @@ values = [float("nan") if len(sys.argv) > 2 and step > 6 else max(1.0, 2 - step 
 rows = [(np.ones((1, 2), "f4"), np.array([value], "f4")) for value in values]
 data = ms.dataset.GeneratorDataset(rows, ["x", "value"], shuffle=False)
 ms.Model(net, Loss(), optimizer).train(1, data, callbacks=[Show()], dataset_sink_mode=False)
-print("the script goes on")
+print("the script continues")
 """
 # What sets the rates of each kind of optimizer as "set" does, and what gradb says.
 SETS = {
@@ -195,7 +195,7 @@ class Actions(minds.Case):
                 self.assertEqual([step for step, _ in losses], list("123456"), said)
                 self.assertIn("The training ends at epoch 2, step 6, loss %.6g: run_context.request_stop(), the script "
                               "continues after it\n" % float(losses[-1][1]), said)
-                self.assertTrue(said.endswith("the script goes on\n"), said)
+                self.assertTrue(said.endswith("the script continues\n"), said)
                 rows = [row.split(",") for row in (self.folder / (mode + ".csv")).read_text().splitlines()]
                 self.assertEqual(rows[0], ["step", "epoch", "batch", "elapsed", "loss"])
                 self.assertEqual([(row[:3], float(row[4])) for row in rows[1:]], [
