@@ -78,7 +78,7 @@ class Bench:
     training, for its version and its number of parameters."""
 
     def __init__(self, gradb, program, blocks, counts, bare_blocks=()):
-        self.gradb = gradb
+        self.gradb = os.path.abspath(gradb)  # the processes have another folder
         self.program = program
         self.blocks = [block for block in blocks if asked("BENCH_FIGURES", block.name)]
         self.bare_blocks = [name for name in bare_blocks if asked("BENCH_FIGURES", name)]
