@@ -22,8 +22,8 @@ continue
 delete 5
 dprintf head/MatMul-op24,"%d %s",nothing,mean(nothing)
 dprintf head/MatMul-op24,"%s",prev(loss)
-dprintf head/MatMul-op24,"%.4f %.4f mean %s %s, %d %d, epoch %d, batch %d",best(loss),least(loss),mean(loss, 2),mean(loss, 99),improved(loss),stall(loss, 1),epoch,batch
-condition 9 elapsed > 0 && least(loss) < best(loss)
+dprintf head/MatMul-op24,"%.4f %.4f mean %s %s, %d %d, epoch %d, batch %d",best(loss),best(loss, max),mean(loss, 2),mean(loss, 99),improved(loss),stall(loss, 1),epoch,batch
+condition 9 elapsed > 0 && best(loss) < best(loss, max)
 dprintf head/MatMul-op24,"%s",best(nothing)
 dprintf head/MatMul-op24,"%d",min(elapsed, 0)
 delete 4

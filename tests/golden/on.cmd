@@ -11,7 +11,7 @@ end
 info breakpoints
 step
 continue
-print best(loss) - least(loss)
+print best(loss, max) - best(loss)
 info breakpoints
 condition 3 loss > 0
 disable 3

@@ -133,6 +133,15 @@ class Found(Metrics):
                 self.assertEqual(self.numbers(said, step)["eval_accuracy"], script[epoch][1], said)
             self.assertRegex(said, r"accuracy: not counted: \d+ labels to be ignored")
 
+    def test_metrics_and_catchpoints_given_before_the_training_is_started(self):
+        path = self.write("train.py", CLASSIFIER)
+        done = self.gradb([self.python, path, "module"], "step 4",
+                          options=harness.typed("metric accuracy", "catch exception uncaught"))
+        self.assertIn('"metric accuracy" runs when a training process has connected.\n', done.stdout)
+        self.assertIn("Stopped before the first step.\nMetric accuracy, by epoch.\nThe training will stop before",
+                      done.stdout)
+        self.assertIn("accuracy = ", done.stdout)
+
     def test_the_training_is_the_same_to_the_bit(self):
         path, own = self.write("train.py", CLASSIFIER), self.write("own.py", OWN)
         said = self.said([path, "module"], "metric accuracy", "metric auc", "metric share from " + own, "continue",

@@ -316,11 +316,11 @@ static int parse_function(struct parser *parser, const char *word, enum gd_expr_
 
     take_sign(parser, "(");
     int rc = take_metric(parser, word, function.number);
-    function.least = kind == GD_FN_LEAST || gd_expr_prefers_least(function.number);
+    function.least = gd_expr_prefers_least(function.number);
     if (rc == GD_OK && (kind == GD_FN_MEAN || kind == GD_FN_STALL)) {
         rc = take_count(parser, word, &function.count);
     }
-    if (rc == GD_OK && (kind == GD_FN_IMPROVED || kind == GD_FN_STALL)) {
+    if (rc == GD_OK && expr_function_has_direction(kind)) {
         rc = take_direction(parser, word, &function.least);
     }
     if (rc == GD_OK) {

@@ -69,7 +69,6 @@ size_t gd_expr_names(const struct gd_expr *expr, const char **ret, size_t max);
 enum gd_expr_function_kind {
     GD_FN_PREVIOUS,
     GD_FN_BEST,
-    GD_FN_LEAST,
     GD_FN_MEAN,
     GD_FN_STALL,
     GD_FN_IMPROVED,

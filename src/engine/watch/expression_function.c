@@ -12,8 +12,7 @@ static const struct {
     const char *word, *usage;
 } functions[GD_FN_KINDS] = {
     [GD_FN_PREVIOUS] = {"prev", "prev(lr)"},
-    [GD_FN_BEST] = {"best", "best(accuracy)"},
-    [GD_FN_LEAST] = {"least", "least(loss)"},
+    [GD_FN_BEST] = {"best", "best(accuracy) or best(cost, min)"},
     [GD_FN_MEAN] = {"mean", "mean(loss, 20)"},
     [GD_FN_STALL] = {"stall", "stall(loss, 10) or stall(score, 10, max)"},
     [GD_FN_IMPROVED] = {"improved", "improved(accuracy) or improved(cost, min)"},
@@ -28,6 +27,11 @@ enum gd_expr_function_kind expr_function_find(const char *word)
         kind++;
     }
     return (enum gd_expr_function_kind)kind;
+}
+
+bool expr_function_has_direction(enum gd_expr_function_kind kind)
+{
+    return kind == GD_FN_BEST || kind == GD_FN_STALL || kind == GD_FN_IMPROVED;
 }
 
 const char *expr_function_usage(const char *word)
@@ -48,6 +52,7 @@ void expr_function_text(const struct gd_expr_function *function, char ret[EXPR_F
         snprintf(ret, EXPR_FUNCTION_TEXT, "%s(%s,%lld,%s)", word, number,
                  (long long)function->count, better);
         break;
+    case GD_FN_BEST:
     case GD_FN_IMPROVED:
         snprintf(ret, EXPR_FUNCTION_TEXT, "%s(%s,%s)", word, number, better);
         break;
@@ -79,13 +84,12 @@ bool gd_expr_function(const char *name, struct gd_expr_function *ret)
     snprintf(word, sizeof(word), "%.*s", (int)(open - name), name);
     snprintf(inner, sizeof(inner), "%.*s", (int)(name + len - 1 - open - 1), open + 1);
     *ret = (struct gd_expr_function){.kind = expr_function_find(word)};
-    if (ret->kind == GD_FN_STALL || ret->kind == GD_FN_IMPROVED) {
+    if (expr_function_has_direction(ret->kind)) {
         ret->least = strcmp(cut_last(inner), "min") == 0;
     }
     if (ret->kind == GD_FN_STALL || ret->kind == GD_FN_MEAN) {
         ret->count = strtoll(cut_last(inner), NULL, 10);
     }
-    ret->least = ret->least || ret->kind == GD_FN_LEAST;
     snprintf(ret->number, sizeof(ret->number), "%.*s", GD_EXPR_NUMBER - 1, inner);
     return ret->kind != GD_FN_KINDS;
 }

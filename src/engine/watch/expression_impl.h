@@ -48,6 +48,8 @@ struct op {
 /* GD_FN_KINDS: none of them. */
 enum gd_expr_function_kind expr_function_find(const char *word);
 const char *expr_function_usage(const char *word);
+/* Whether it takes "min" or "max". */
+bool expr_function_has_direction(enum gd_expr_function_kind kind);
 void expr_function_text(const struct gd_expr_function *function, char ret[EXPR_FUNCTION_TEXT]);
 
 struct gd_expr {

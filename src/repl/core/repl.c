@@ -142,6 +142,7 @@ void repl_destroy(struct repl *repl)
     repl_values_free(repl);
     repl_script_free(repl);
     repl_lines_clear(&repl->history);
+    repl_lines_clear(&repl->deferred);
     free(repl->script.repeat);
     repl_hits_forget(repl);
     free(repl);

@@ -116,6 +116,7 @@ struct repl {
     void (*slot_free[REPL_SLOT_COUNT])(void *data);
     struct repl_launch *launch; /* the program that `run` started, and its log; NULL before that */
     struct repl_lines history;  /* lines typed, oldest first */
+    struct repl_lines deferred; /* see deferred.h */
 };
 
 #define REPL_MAX_DEPTH  64

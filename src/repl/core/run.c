@@ -7,6 +7,7 @@
 #include "repl/core/command.h"
 #include "repl/core/parse.h"
 #include "repl/core/repl_impl.h"
+#include "repl/launch/deferred.h"
 
 #define COMMAND_MEMORY ((size_t)1 << 30) /* of one command's arena */
 
@@ -149,6 +150,25 @@ static int prepare_call(struct command_call *call, const struct parsed_line *lin
     return file ? out_redirect(call->out, file, append, err) : GD_OK;
 }
 
+static int run_now(struct command_call *call, struct gd_err *err)
+{
+    int rc = check_needs(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    struct gd_session *held = call->session; /* it may end while this runs */
+    gd_session_hold(held);
+    rc = call->command->run(call, err);
+    gd_session_release(held);
+    return rc;
+}
+
+static bool is_deferred(const struct command_call *call)
+{
+    return (call->command->flags & CMD_DEFERRED) != 0 && call->line[0] != '\0' &&
+           !deferred_is_due(call);
+}
+
 static int call_command(struct repl *repl, const struct command *command,
                         const struct parsed_line *line, struct gd_arena *arena, bool repeated)
 {
@@ -165,14 +185,10 @@ static int call_command(struct repl *repl, const struct command *command,
     out_begin(&out, repl, arena, NULL);
     int rc = prepare_call(&call, line, &name, &err);
     out.command = gd_buf_text(&name);
-    if (rc == GD_OK) {
-        rc = check_needs(&call, &err);
-    }
-    if (rc == GD_OK) {
-        struct gd_session *held = call.session; /* it may end while this runs */
-        gd_session_hold(held);
-        rc = call.command->run(&call, &err);
-        gd_session_release(held);
+    if (rc == GD_OK && is_deferred(&call)) {
+        rc = deferred_keep(&call, call.line, &err);
+    } else if (rc == GD_OK) {
+        rc = run_now(&call, &err);
     }
     if (rc != GD_OK && err.code == GD_OK) {
         err.code = rc;

@@ -6,6 +6,7 @@
 #include "repl/core/command.h"
 #include "repl/core/hits.h"
 #include "repl/core/repl_impl.h"
+#include "repl/launch/deferred.h"
 #include "repl/launch/launch.h"
 
 #include <string.h>
@@ -136,6 +137,7 @@ static bool follow_up(struct repl *repl, bool waited)
         return false;
     }
     repl->busy.depth++;
+    deferred_run(repl);
     bool passes = ons_run(repl, session) || (session->state == GD_STOPPED && repl->dump &&
                                              repl->dump->at_stop(repl, session));
     if (passes || session->state != GD_STOPPED) { /* stopped for `on` or a dump, and resumed */

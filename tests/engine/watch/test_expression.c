@@ -432,8 +432,9 @@ static void test_functions(void **state)
         int64_t count;
         bool least;
     } cases[] = {
-        {"best(accuracy) > 1", "best(accuracy)", GD_FN_BEST, 0, false},
-        {"least( loss ) > 1", "least(loss)", GD_FN_LEAST, 0, true},
+        {"best(accuracy) > 1", "best(accuracy,max)", GD_FN_BEST, 0, false},
+        {"best( loss ) > 1", "best(loss,min)", GD_FN_BEST, 0, true},
+        {"best(loss, max) > 1", "best(loss,max)", GD_FN_BEST, 0, false},
         {"mean(\"a, b\", 20) > 1", "mean(a, b,20)", GD_FN_MEAN, 20, false},
         {"stall(train_loss, 10)", "stall(train_loss,10,min)", GD_FN_STALL, 10, true},
         {"stall(accuracy, 10)", "stall(accuracy,10,max)", GD_FN_STALL, 10, false},

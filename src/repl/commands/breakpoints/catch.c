@@ -9,6 +9,7 @@
 #include "repl/commands/breakpoints/overflow.h"
 #include "repl/core/everyone.h"
 #include "repl/core/watch_args.h"
+#include "repl/launch/deferred.h"
 #include "repl/values/inspect.h"
 #include "repl/values/watch.h"
 
@@ -20,7 +21,7 @@ struct event {
     const char *expression; /* over metrics of the training */
 };
 
-/* Events that are not conditions: the training process detects them. */
+/* Events that are not conditions. */
 #define OVERFLOW  "overflow"
 #define EXCEPTION "exception"
 #define OOM       "oom"
@@ -161,10 +162,18 @@ static int catch_exception(struct command_call *call, struct gd_err *err)
     return rc;
 }
 
+/* The training process detects it, not the debugger. */
+static bool is_of_process(const struct command *sub)
+{
+    return strcmp(sub->name, OVERFLOW) == 0 || strcmp(sub->name, EXCEPTION) == 0 ||
+           strcmp(sub->name, OOM) == 0;
+}
+
 /* The line is taken raw: "step > 100" is not a redirection. */
 static int run_catch(struct command_call *call, struct gd_err *err)
 {
     bool temporary = call->command->variant == ONCE;
+    const char *all = call->line;
     const char *rest;
     const char *word = watch_first_word(call, &rest);
     const struct command *sub = NULL;
@@ -184,6 +193,9 @@ static int run_catch(struct command_call *call, struct gd_err *err)
     kind = gd_happening_find(sub->name); /* abbreviated */
     if (kind) {
         return event_catch(call, kind, temporary, err);
+    }
+    if (is_of_process(sub) && !deferred_is_due(call)) {
+        return deferred_keep(call, all, err);
     }
     if (strcmp(sub->name, OVERFLOW) == 0) {
         return catch_overflow(call, temporary, err);

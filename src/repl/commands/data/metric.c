@@ -278,6 +278,6 @@ const struct command cmd_metric = {
                 "count(labels) result 100 * s / n\n"
                 "metric delete accuracy",
     .args = {ARG_CHOICE, ARG_NODE},
-    .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_RAW | CMD_SHOWS,
+    .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_RAW | CMD_SHOWS | CMD_DEFERRED,
     .run = run_metric,
 };

@@ -1,0 +1,4 @@
+# trainer: none
+metric accuracy
+catch exception uncaught
+metric
