@@ -33,9 +33,9 @@ def save(agent, state, programs_moment=contextlib.nullcontext):
     agent.happenings.quiet = True
     try:
         path = _by_script(agent, programs_moment) or _default(agent, state(agent))
-        text = "checkpoint of step %d: %s" % (agent.steps.step, path)
+        text = "checkpoint of step %d: %s" % (agent.steps.computed(), path)
     except Exception as error:  # the training continues without a checkpoint
-        text = "checkpoint of step %d failed: %s: %s" % (agent.steps.step, type(error).__name__, error)
+        text = "checkpoint of step %d failed: %s: %s" % (agent.steps.computed(), type(error).__name__, error)
     finally:
         agent.happenings.quiet = False
     agent.library.gradb_log(agent.handle, _lib.text("gradb: " + text))
@@ -46,7 +46,7 @@ def command(agent, args, state, programs_moment=contextlib.nullcontext):
     """Carries out the command: saves a checkpoint while the training is stopped between two steps. Returns the reply:
     what was written, or "error". programs_moment: as for save."""
     name, *options = args.split("\n")
-    reply = {"step": agent.steps.step}
+    reply = {"step": agent.steps.computed()}
     agent.happenings.quiet = True
     try:
         if name:
@@ -89,7 +89,7 @@ def _by_script(agent, programs_moment):
     if not _functions:
         return ""
     with programs_moment():
-        return _functions[-1](agent.steps.step) or "by the script's own function"
+        return _functions[-1](agent.steps.computed()) or "by the script's own function"
 
 
 # ---- files ----
@@ -172,7 +172,7 @@ def _default(agent, state):
     the path."""
     script = os.path.abspath(sys.argv[0]) if sys.argv and sys.argv[0] else os.path.join(os.getcwd(), "train")
     base = os.path.splitext(os.path.basename(script))[0]
-    name = "%s.step%d%s.%s" % (base, agent.steps.step, state.rank_part, state.endings[0])
+    name = "%s.step%d%s.%s" % (base, agent.steps.computed(), state.rank_part, state.endings[0])
     failed = None
     for folder in (os.getcwd(), os.path.dirname(script)):
         path = os.path.join(folder, name)

@@ -70,8 +70,8 @@ class Happenings:
             return
         functions = self._functions.get(kind)
         if functions:
-            between = kind not in _STEPS and kind != "begin" and agent.steps.is_between()
-            info = {"step": agent.steps.step - between}
+            begins = kind in _STEPS or kind == "begin"
+            info = {"step": agent.steps.step if begins else agent.steps.computed()}
             info.update((name, value) for name, value in (("epoch", epoch), ("batch", batch), ("path", path)) if value)
             for function in tuple(functions):
                 function(kind, info)

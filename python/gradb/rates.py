@@ -86,7 +86,7 @@ def command(agent, args):
     if changes:
         _set(rates, name, groups, dict(_change(word, groups, name) for word in changes))
         groups = rates.groups(name)
-    return {"step": agent.steps.step, "optimizer": name, "optimizers": rates.names(),
+    return {"step": agent.steps.computed(), "optimizer": name, "optimizers": rates.names(),
             "main": name == rates.main_name(), "schedulers": [
                 {"name": type(scheduler).__name__, "place": place, "follows": _follows(scheduler, groups)}
                 for scheduler, place in rates.schedulers(name)],

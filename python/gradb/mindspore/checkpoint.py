@@ -19,7 +19,7 @@ class State:
         self.rank_part = checkpoint.rank_part(*ranks.rank_and_size())
         self._held = agent.parameters.to_save()
         self._optimizers = [known.name for known, _ in agent.parameters.living()]
-        self._numbers = {"step_num": agent.steps.step}
+        self._numbers = {"step_num": agent.steps.computed()}
         if agent.steps.place is not None:
             self._numbers["epoch_num"] = agent.steps.place[0]
 

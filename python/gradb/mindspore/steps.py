@@ -55,6 +55,7 @@ class Steps:
     def end(self):
         """Ends the step and begins the next one. Raises Ended when the debugger ends the training."""
         agent = self.agent
+        self._computes = True  # a compiled step does not show it
         agent.stop_looking()
         agent.compiled.tell()
         agent.graph.publish()
@@ -78,6 +79,10 @@ class Steps:
     def is_between(self):
         """Whether no part of the running step is known to have been computed."""
         return not self._computes
+
+    def computed(self):
+        """The last step of which something has been computed, the step of all values; 0: none."""
+        return self.step - self.is_between()
 
     def enter(self, phase):
         """The training enters another phase; it may stop here."""

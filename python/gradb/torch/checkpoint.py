@@ -36,7 +36,7 @@ class State:
             torch.save(self._state(), path)
 
     def _state(self):
-        state = {"step": self.agent.steps.step}
+        state = {"step": self.agent.steps.computed()}
         state.update(self.agent.events.loader.numbers())
         for name, held in (("models", self._models), ("optimizers", self._optimizers),
                            ("schedulers", self._schedulers)):

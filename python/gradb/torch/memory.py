@@ -261,7 +261,7 @@ def census(agent):
 def report(agent, at_end):
     """The report; at_end: compare it with those at earlier ends of steps."""
     found = census(agent)
-    items, step = list(found.items.values()), agent.steps.step
+    items, step = list(found.items.values()), agent.steps.computed()
     reply = dict(memory.report(items), step=step, source="tensors of the training process", notes=_notes(agent, found))
     if at_end and step > 0:
         first, grown = agent.growth.compare(step, items)

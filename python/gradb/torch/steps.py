@@ -55,6 +55,10 @@ class Steps(native.base("Steps")):
         """Whether nothing of the running step has been computed yet."""
         return self.phase == _lib.NO_PHASE and not self.forward and not self.agent.events.has_passes()
 
+    def computed(self):
+        """The last step of which something has been computed, the step of all values; 0: none."""
+        return self.step - self.is_between()
+
     # ---- which optimizer ----
 
     def use(self, optimizer):
