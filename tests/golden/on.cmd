@@ -12,6 +12,8 @@ info breakpoints
 step
 continue
 print best(loss, max) - best(loss)
+print loss lr
+print lr, mean(loss, 2) - loss, head/MatMul-op24[0, :2]
 info breakpoints
 condition 3 loss > 0
 disable 3

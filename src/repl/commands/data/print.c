@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/watch/numbers.h"
+#include "repl/core/parse.h"
 #include "repl/values/dump_notes.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
@@ -13,7 +14,7 @@ struct print_job {
     struct gd_format format;
     enum value_which which;
     bool summary; /* -s: no elements */
-    cJSON *list;  /* JSON: list for the records of several tensors; NULL: there is one */
+    cJSON *list;  /* for the records of several tensors; NULL: there is one */
 };
 
 static cJSON *next_record(struct command_call *call, const struct print_job *job, const char *type)
@@ -139,7 +140,7 @@ static int print_selected(struct command_call *call, struct print_job *job, cons
     if (list.count == 0) {
         rc = gd_fail(err, GD_ENOTFOUND, "nothing matches %.200s", out_safe(call, word));
     }
-    if (out_is_json(call->out) && !job->list) {
+    if (!job->list) {
         job->list = out_list(out_record(call->out, "tensors"), "tensors");
     }
     size_t shown = job->format.all || list.count <= NODES_SHOWN ? list.count : NODES_SHOWN;
@@ -177,7 +178,7 @@ static int print_word(struct command_call *call, struct print_job *job, const ch
     value.which = job->which;
     uint32_t slots = value_slots(call, &value);
     if (slots > 1) {
-        if (out_is_json(call->out) && !job->list) {
+        if (!job->list) {
             job->list = out_list(out_record(call->out, "tensors"), "tensors");
         }
         rc = print_slots(call, job, &value, slots, err);
@@ -193,7 +194,8 @@ static int print_word(struct command_call *call, struct print_job *job, const ch
 }
 
 /* A metric or an expression over metrics, which is not the name of a node. */
-static bool print_number(struct command_call *call, const char *text, int *rc, struct gd_err *err)
+static bool print_number(struct command_call *call, const struct print_job *job, const char *text,
+                         int *rc, struct gd_err *err)
 {
     double value;
     bool known;
@@ -204,7 +206,7 @@ static bool print_number(struct command_call *call, const char *text, int *rc, s
     }
     *rc = known ? GD_OK : gd_fail(err, GD_ENODATA, "\"%.200s\" has no value: %s", text, why);
     if (known) {
-        cJSON *record = out_record(call->out, "number");
+        cJSON *record = next_record(call, job, "number");
         out_set(record, OUT_TEXT("expression", text), OUT_REAL("value", value),
                 OUT_INT("step", gd_session_step(call->session)));
         out_say(call->out, record, "{expression} = {text} (step {step})\n",
@@ -213,40 +215,77 @@ static bool print_number(struct command_call *call, const char *text, int *rc, s
     return true;
 }
 
-static int run_print(struct command_call *call, struct gd_err *err)
+/* Words, or an expression over metrics. */
+static int print_part(struct command_call *call, struct print_job *job, struct gd_err *err)
 {
-    struct print_job job = {0};
     struct tensor_arg ignored;
-    int rc = value_format(call, call->format, &job.format, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    call->session = call->debugger->current;
     bool names_node = call->argc == 1 && call->argv[0][0] != '"' &&
                       arg_tensor(call, call->argv[0], &ignored, NULL) == GD_OK;
     double number;
     bool is_metric = call->argc == 1 && call->session &&
                      gd_session_scalar(call->session, call->argv[0]) &&
                      !gd_numbers_of_event(call->session, call->argv[0], &number);
-    if (call->argc > 0 && !names_node && !is_metric && print_number(call, call->line, &rc, err)) {
+    int rc = GD_OK;
+    if (call->argc > 0 && !names_node && !is_metric &&
+        print_number(call, job, call->line, &rc, err)) {
         return rc;
     }
-    job.format.all = inspect_take_flag(call, "-a") || job.format.all;
-    job.summary = inspect_take_flag(call, "-s");
+    job->format.all = inspect_take_flag(call, "-a") || job->format.all;
+    job->summary = inspect_take_flag(call, "-s") || job->summary;
     rc = inspect_no_options(call, err);
     if (rc != GD_OK) {
         return rc;
     }
-    job.which = value_take_which(call);
+    job->which = value_take_which(call);
     inspect_join_slices(call);
-    if (call->argc > 1 && out_is_json(call->out)) {
-        job.list = out_list(out_record(call->out, "tensors"), "tensors");
+    if (call->argc > 1 && !job->list) {
+        job->list = out_list(out_record(call->out, "tensors"), "tensors");
     }
     if (call->argc == 0) {
-        return print_word(call, &job, NULL, err);
+        return print_word(call, job, NULL, err);
     }
     for (int i = 0; i < call->argc && rc == GD_OK; i++) {
-        rc = print_word(call, &job, call->argv[i], err);
+        rc = print_word(call, job, call->argv[i], err);
+    }
+    return rc;
+}
+
+/* Length of the text up to a comma that is in no bracket and no quotes. */
+static size_t part_length(const char *text)
+{
+    size_t len = 0;
+    int depth = 0;
+    for (bool quoted = false; text[len] && (text[len] != ',' || depth > 0 || quoted); len++) {
+        quoted = quoted != (text[len] == '"');
+        depth += strchr("([{", text[len]) ? 1 : strchr(")]}", text[len]) ? -1 : 0;
+    }
+    return len;
+}
+
+static int run_print(struct command_call *call, struct gd_err *err)
+{
+    struct print_job job = {0};
+    int rc = value_format(call, call->format, &job.format, err);
+    call->session = call->debugger->current;
+    size_t len = part_length(call->line);
+    if (rc != GD_OK || call->line[len] == '\0') {
+        return rc != GD_OK ? rc : print_part(call, &job, err);
+    }
+    job.list = out_list(out_record(call->out, "tensors"), "tensors");
+    for (const char *rest = call->line; rc == GD_OK && rest; len = rest ? part_length(rest) : 0) {
+        struct command_call part = *call;
+        struct parsed_args args = {.file = NULL};
+        size_t blanks = strspn(rest, " \t");
+        const char *text = inspect_printf(call, "%.*s", (int)(len - blanks), rest + blanks);
+        rc = parse_args(text, call->arena, &args, err);
+        if (rc == GD_OK && args.argc == 0) {
+            rc = gd_fail(err, GD_EUSAGE, "print: something is missing beside a comma");
+        }
+        part.line = args.line;
+        part.argc = args.argc;
+        part.argv = args.argv;
+        rc = rc != GD_OK ? rc : print_part(&part, &job, err);
+        rest = rest[len] == ',' ? rest + len + 1 : NULL;
     }
     return rc;
 }
@@ -255,7 +294,7 @@ const struct command cmd_print = {
     .name = "print",
     .aliases = "p pt inspect",
     .group = "data",
-    .usage = "print[/f|e|x|d|a] [-a] [-s] [NODE[:SLOT][SLICE]|SELECTOR|$N ...] [prev|diff]",
+    .usage = "print[/f|e|x|d|a] [-a] [-s] [NODE[:SLOT][SLICE]|SELECTOR|EXPR|$N ...] [prev|diff]",
     .summary = "Show a tensor: one line of statistics, then the values",
     .help =
         "Without an argument, show the current node. Slices work as in numpy; only the slice is\n"
@@ -264,6 +303,7 @@ const struct command cmd_print = {
         "tensor, up to 40 nodes unless -a is given. A metric or an expression over metrics shows\n"
         "its number: loss, best(loss), mean(loss, 20) / prev(loss), elapsed (\"help "
         "conditions\").\n"
+        "Several are separated by blanks, or by commas where one is an expression.\n"
         "Each value gets a number: $1, $2, ... can be printed and sliced later, after the\n"
         "training has moved on. `$` is the last value, `$$` the one before it; `$_` is the last\n"
         "tensor, fetched again.\n"
