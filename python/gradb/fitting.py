@@ -3,7 +3,7 @@
 is claimed without a measurement."""
 import re
 
-from . import memory
+from . import _lib, memory
 
 _SAYS = re.compile(r"DefaultCPUAllocator: (?:can't allocate|not enough) memory|out of memory|std::bad_alloc"
                    r"|[Aa]lloc(?:ate)?(?: \w+)? ?[Mm]em(?:ory)?\w* failed|[Mm]emory not enough|not enough memory"
@@ -119,9 +119,30 @@ def _line(known):
     return max(slopes), 0, "by %d step%s with a batch of %d" % (len(known), "s" * (len(known) > 1), sizes[0])
 
 
-def checkpoints(items, modules, seconds):
+def _exits(nodes):
+    """Path of a module -> names of the nodes in it whose outputs forward nodes outside of it read."""
+    found = {}
+    for reader in nodes:
+        for node, _ in filter(None, reader.edges if reader.phase == _lib.FORWARD else ()):
+            path = node.name.rpartition("/")[0] if node.phase == _lib.FORWARD else ""
+            while path and not reader.name.startswith(path + "/"):
+                found.setdefault(path, set()).add(node.name)
+                path = path.rpartition("/")[0]
+    return found
+
+
+def _stays(inside, exits):
+    """Bytes of a module's outputs, at most. They stay, as the inputs of what follows. An output that is not an item of
+    its own is a view of one, so it is taken for the largest of those."""
+    known = [item for item in inside if item.name in exits]
+    others = sorted((item.bytes for item in inside if item.name not in exits), reverse=True)
+    return sum(item.bytes for item in known) + sum(others[:max(0, len(exits) - len(known))] if exits else others[:1])
+
+
+def checkpoints(items, modules, seconds, nodes):
     """Modules whose activations could be computed again: what each would save, and what it would cost. modules: their
-    paths; seconds: name of a node -> of its last forward pass."""
+    paths; seconds: name of a node -> of its last forward pass; nodes: of the graph."""
+    exits = _exits(nodes)
     kept = [item for item in items if item.kind == memory.ACTIVATIONS and item.module and item.root is not item]
     total = sum(item.bytes for item in kept)
     found = []
@@ -129,8 +150,7 @@ def checkpoints(items, modules, seconds):
         inside = [item for item in kept if item.module == path or item.module.startswith(path + "/")]
         if len(inside) < 2 or "/" not in path:
             continue  # the whole network would save nothing
-        # Its output stays, as the input of what follows; it is not larger than the largest of them.
-        saved = sum(item.bytes for item in inside) - max(item.bytes for item in inside)
+        saved = sum(item.bytes for item in inside) - _stays(inside, exits.get(path, ()))
         if saved < _LEAST * total:
             continue
         times = [took for name, took in seconds.items() if name.startswith(path + "/")]

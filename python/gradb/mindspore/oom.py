@@ -120,7 +120,7 @@ class Ooms:
         reply["oom"] = {"error": last.error, "asked": last.asked, "node": last.name, "where": last.place,
                         "phase": last.phase, "step": last.step, "shapes": last.shapes, "batch": last.batch}
         reply["fit"] = fitting.batch(measured, last, items)
-        reply["checkpoints"] = fitting.checkpoints(items, agent.parameters.paths(), {})
+        reply["checkpoints"] = fitting.checkpoints(items, agent.parameters.paths(), {}, agent.graph.by_id.values())
         return reply
 
 

@@ -132,7 +132,7 @@ def _report(agent, _args, _node):
     measured = agent.allocations.measured() if agent.allocations is not None else []
     reply["fit"] = fitting.batch(measured, last, items)
     paths = [path for path, module in agent.modules.all() if not isinstance(module, _LISTS)]
-    reply["checkpoints"] = fitting.checkpoints(items, paths, _seconds(agent))
+    reply["checkpoints"] = fitting.checkpoints(items, paths, _seconds(agent), agent.graph.by_id.values())
     return reply
 
 
