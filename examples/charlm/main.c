@@ -229,7 +229,7 @@ static void write_checkpoint(const struct train *t, const char *dir, struct trac
     char text[1100];
     int rc = train_save(t, dir, text, sizeof(text));
     print_line(rc == 0 ? "checkpoint %s" : "charlm: %s", text);
-    trace_checkpoint(trace, t->step, text, rc == 0);
+    trace_checkpoint(trace, text, rc == 0);
 }
 
 static void train_loop(const struct program *p, struct train *t, struct trace *trace)

@@ -228,7 +228,7 @@ bool trace_wants_checkpoint(struct trace *trace)
     return trace && gradb_wants_checkpoint(trace->gradb);
 }
 
-void trace_checkpoint(struct trace *trace, int64_t step, const char *text, bool saved)
+void trace_checkpoint(struct trace *trace, const char *text, bool saved)
 {
     char line[PATH_MAX + 64];
     char *path = saved ? realpath(text, NULL) : NULL;
@@ -236,12 +236,7 @@ void trace_checkpoint(struct trace *trace, int64_t step, const char *text, bool 
         free(path);
         return;
     }
-    if (saved) {
-        snprintf(line, sizeof(line), "checkpoint of step %" PRId64 ": %s", step,
-                 path ? path : text);
-    } else {
-        snprintf(line, sizeof(line), "checkpoint of step %" PRId64 " failed: %s", step, text);
-    }
+    snprintf(line, sizeof(line), "%s%s", saved ? "" : "not saved: ", path ? path : text);
     gradb_event(trace->gradb, "checkpoint", line, 0);
     free(path);
 }

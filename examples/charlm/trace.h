@@ -33,6 +33,6 @@ void trace_happened(struct trace *trace, const char *kind, int64_t epoch, const 
 bool trace_wants_stop(struct trace *trace);
 bool trace_wants_checkpoint(struct trace *trace);
 /* Reports the path of the checkpoint, or why it failed. */
-void trace_checkpoint(struct trace *trace, int64_t step, const char *text, bool saved);
+void trace_checkpoint(struct trace *trace, const char *text, bool saved);
 
 #endif

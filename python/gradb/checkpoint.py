@@ -33,12 +33,13 @@ def save(agent, state, programs_moment=contextlib.nullcontext):
     agent.happenings.quiet = True
     try:
         path = _by_script(agent, programs_moment) or _default(agent, state(agent))
-        text = "checkpoint of step %d: %s" % (agent.steps.computed(), path)
+        text = str(path)
     except Exception as error:  # the training continues without a checkpoint
-        text = "checkpoint of step %d failed: %s: %s" % (agent.steps.computed(), type(error).__name__, error)
+        text = "not saved: %s: %s" % (type(error).__name__, error)
     finally:
         agent.happenings.quiet = False
-    agent.library.gradb_log(agent.handle, _lib.text("gradb: " + text))
+    agent.library.gradb_log(agent.handle, _lib.text("gradb: checkpoint of step %d: %s" % (
+        agent.steps.computed(), text)))
     agent.library.gradb_event(agent.handle, b"checkpoint", _lib.text(text), 0)
 
 

@@ -13,7 +13,7 @@ before the debugger may stop there, in the order in which they subscribed: funct
 of "step", "epoch", "batch" and "path"; between two steps, "step" is the one that has ended. A fault in one is a fault
 of the agent (see its guard)."""
 
-from . import _lib
+from . import _lib, ending
 
 KINDS = ("begin", "epoch-begin", "epoch-end", "step-begin", "step-end", "eval-begin", "eval-end", "checkpoint", "end")
 _STEPS = ("step-begin", "step-end")
@@ -24,13 +24,15 @@ class Happenings:
 
     each_step: there are subscriptions to steps, so none may pass unseen by Python; quiet: what happens now is gradb's
     own doing, and no event; evaluates: an evaluation has begun and not ended; epoch: the number of the last epoch that
-    has begun, or 0."""
+    has begun, or 0; is_to_end: the debugger ends the training where the running step ends, or now if none runs."""
 
     def __init__(self, agent, call=lambda function, *args: function(*args)):
         """call(function, *args): calls a function of libgradb that may wait."""
         self.agent = agent
         self.each_step = self.quiet = self.evaluates = False
         self.epoch = 0
+        self.is_to_end = False
+        self._ended_at = None  # the last step of a training that the debugger has ended
         self._call = call
         self._begun = False
         self._in_epoch = False
@@ -53,9 +55,7 @@ class Happenings:
 
     def _changed(self):
         self.each_step = any(self._functions.get(kind) for kind in _STEPS)
-        end_idle = getattr(self.agent, "end_idle", None)  # where steps may pass without Python
-        if end_idle is not None:
-            end_idle()
+        self._end_idle()
 
     def wants(self, kind):
         """Whether anybody listens: a subscription, or a debugger."""
@@ -78,6 +78,37 @@ class Happenings:
         happened = getattr(agent.library, "gradb_happened", None)
         if happened is not None and kind not in _STEPS:  # libgradb knows of these
             self._call(happened, agent.handle, kind.encode(), epoch, batch, _lib.text(path))
+            if kind != "end":
+                self._end_if_asked()
+
+    def step_began(self):
+        """A step has begun, and the debugger may have stopped the training before it. Raises Ended."""
+        self._end_if_asked()
+        if self.agent.library.gradb_wants_stop(self.agent.handle):
+            raise ending.Ended()
+
+    def _end_if_asked(self):
+        """Only once: what the script does after that is its own."""
+        if self.is_to_end and self.agent.steps.is_between():
+            self.is_to_end = False
+            ending.end_after(self.agent.steps.step - 1)
+
+    def end_training(self, after=None):
+        """The debugger ends the training; after: the framework ends it, after this. Returns the command's reply."""
+        steps = self.agent.steps
+        if steps.is_between() and self._ended_at == steps.step - 1:
+            return {"how": "ended"}
+        self._ended_at = steps.step - steps.is_between()
+        if after is not None:
+            return {"how": "request_stop", "after": after}
+        self.is_to_end = True
+        self._end_idle()
+        return {"how": "KeyboardInterrupt"}
+
+    def _end_idle(self):
+        end_idle = getattr(self.agent, "end_idle", None)  # where steps may pass without Python
+        if end_idle is not None:
+            end_idle()
 
     def is_awaited(self, kind):
         """Whether a debugger waits for events of that kind."""
@@ -117,6 +148,8 @@ class Happenings:
 
     def saved(self, path):
         """The script has saved a state; path: "" where it is unknown."""
+        if self.quiet:
+            return
         self.evaluation_ends()
         self.fire("checkpoint", self.epoch, path=path)
 

@@ -409,7 +409,7 @@ static int end_training_step(struct native_context *context)
     if ((at_once ? note_step_begun(context, next) : pause_between_steps(context, next)) < 0) {
         return -1;
     }
-    return context->handle && context->wants_stop(context->handle)
+    return context->handle && (!stays_idle(context) || context->wants_stop(context->handle))
                ? native_call(context->steps, native_names.end_training, NULL, NULL, NULL)
                : 0;
 }

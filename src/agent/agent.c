@@ -63,6 +63,7 @@ static void step_begins(struct agent *a, int64_t step)
     POKE(a->step, step);
     POKE(a->begun, PEEK(a->begun) + 1);
     POKE(a->in_step, 1);
+    a->evaluates = false;
     POKE(a->entered, 0);
     POKE(a->phase, 0U);
     POKE(a->last_node, 0);

@@ -17,6 +17,8 @@ static const char *const kinds[] = {"begin",      "epoch-begin", "epoch-end",
 #define KINDS      (sizeof(kinds) / sizeof(kinds[0]))
 #define STEP_BEGIN 3
 #define STEP_END   4
+#define EVAL_BEGIN 5
+#define EVAL_END   6
 #define MOST       1024 /* wishes, and numbers of all of them */
 
 struct agent_number { /* a test of a wish */
@@ -228,7 +230,19 @@ static bool await_verdict(struct agent *a, uint64_t id)
 /* Nothing of the running step has been computed. */
 static bool is_between(const struct agent *a)
 {
-    return !PEEK(a->in_step) || (!PEEK(a->entered) && PEEK(a->last_node) == 0);
+    return a->evaluates || !PEEK(a->in_step) || (!PEEK(a->entered) && PEEK(a->last_node) == 0);
+}
+
+/* What an evaluation between two steps computes does not belong to the next step. */
+static void mark_evaluation(struct agent *a, size_t kind)
+{
+    if (kind == EVAL_BEGIN) {
+        a->evaluates = is_between(a);
+    } else if (kind == EVAL_END && a->evaluates) {
+        POKE(a->entered, 0);
+        POKE(a->last_node, 0);
+        a->evaluates = false;
+    }
 }
 
 static bool tell_event(struct agent *a, size_t kind, Gradb__V1__Happening *m)
@@ -270,6 +284,7 @@ void gradb_happened(gradb *g, const char *kind, int64_t epoch, int64_t batch, co
         !agent_usable(a) || !agent_turn_take(a)) {
         return;
     }
+    mark_evaluation(a, index);
     kept[0] = '\0';
     strncat(kept, text ? text : "", sizeof(kept) - 1);
     Gradb__V1__Happening m = GRADB__V1__HAPPENING__INIT;

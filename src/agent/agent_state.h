@@ -250,6 +250,7 @@ struct agent {
     bool inputs_new;              /* some node has NODE_INPUTS_NEW */
     bool attrs_new;               /* some node has NODE_ATTRS_NEW */
     _Atomic gradb_node last_node; /* last node that ran in this step; 0: unknown */
+    bool evaluates;               /* between two steps: what runs is not of the running step */
 
     /* What stops the run */
     enum agent_link link;

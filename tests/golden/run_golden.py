@@ -35,7 +35,7 @@ def normalise(text):
         (r"\b((?:lib)?gradb|charlm) \d+\.\d+\.\d+\b", r"\1 N.N.N"),
         (r'("(?:type":"version|framework":"charlm)","version":")[\d.]+', r"\1N.N.N"),
         (r'"pid":\d+', '"pid":0'),
-        (r"(checkpoint of step \d+: )\S*/(charlm-\d+\.bin)", r"\1FOLDER/\2"),
+        (r"(?<=[\s\"])/[^\s\"]*/(charlm-\d+\.bin)", r"FOLDER/\1"),
         (r"\bpid( +)\d+", r"pid\1PID"),
         (r"(examples/charlm/\w+\.[ch]):\d+(\t.*)?", r"\1:LINE"),
         (r'("file":"[^"]*/charlm/\w+\.[ch]","line":)\d+', r"\g<1>0"),

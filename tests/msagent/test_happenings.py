@@ -42,6 +42,12 @@ def train(style):
 for style in sys.argv[1:]:
     train(style)
 """
+FIT = TRAIN.replace("model.train(epoch + 1, data, dataset_sink_mode=False, initial_epoch=epoch)", """class Show(ms.Callback):
+                def on_train_step_end(self, context):
+                    print("done", context.original_args().cur_step_num, flush=True)
+            model.fit(3, data, checks, callbacks=[Show()], dataset_sink_mode=False, valid_dataset_sink_mode=False)
+            print("the script continues")
+            break""")
 STYLES = ("pynative", "graph", "loop")
 COMMANDS = ("on step-end every 2 print step", "on step-begin every 4 print epoch", "on epoch-end if epoch > 1 print batch",
             "on step-end if loss > 1e9 print loss", "catch begin", "catch epoch begin", "catch epoch_end",
@@ -86,6 +92,25 @@ class Happenings(minds.Case):
         for style in STYLES:
             with self.subTest(style=style):
                 self.check(style, wanted[style])
+
+    def test_the_training_ends_where_it_is_told_to(self):
+        """What runs in an evaluation, and is printed there, is of no step; the script goes on after Model.train."""
+        where = {"epoch-begin": "4", "epoch-end": "3", "eval-begin": "3", "step-end": "3"}
+        (self.folder / "fit.py").write_text(FIT)
+        for event, last in where.items():
+            with self.subTest(event=event):
+                done = self.gradb(["fit.py", "fit"], f"on {event} if step == 3 kill training", 'dprintf net/0,"%g\\n",mean',
+                                  "on end print step", "continue", "info events")
+                self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+                self.assertEqual(re.findall(r"done (\d)", done.log)[-1], last)
+                self.assertIn("the script continues\n", done.log)
+                self.assertIn("step = %s (step %s)\n" % (last, last), done.stdout)
+                self.assertEqual(re.findall(r"(?m)^ *(\d) +eval-end", done.log)[-1], last)
+        for event in ("epoch-end", "eval-begin", "step-end"):
+            with self.subTest(loop=event):
+                done = self.gradb(["train.py", "loop"], f"on {event} if step == 3 kill training", "continue")
+                self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+                self.assertIn("gradb: the training was ended after step 3 (kill training)\n", done.log)
 
 
 if __name__ == "__main__":

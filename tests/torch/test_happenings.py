@@ -24,6 +24,33 @@ def main():
         torch.save({"model": net.state_dict()}, "state.pt")
 main()
 """
+RANKS = """
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader
+dist.init_process_group("gloo")
+net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+for epoch in range(3):
+    for x in DataLoader(torch.ones(4, 2), batch_size=2):
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()
+"""
+AGAIN = """
+import torch
+net = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    try:
+        for _ in range(5):
+            optimizer.zero_grad()
+            net(torch.ones(2, 2)).sum().backward()
+            optimizer.step()
+    except KeyboardInterrupt:
+        print("caught")
+raise SystemExit(3)
+"""
 HAPPENED = [("begin", ""), ("epoch-begin", "epoch 1"), ("epoch-end", "epoch 1"), ("eval-begin", "epoch 1"),
             ("eval-end", "epoch 1"), ("checkpoint", "state.pt"), ("epoch-begin", "epoch 2"), ("epoch-end", "epoch 2"),
             ("eval-begin", "epoch 2"), ("eval-end", "epoch 2"), ("checkpoint", "state.pt"), ("end", "")]
@@ -72,6 +99,51 @@ class Happenings(torches.Folder):
         self.assertIn("epoch = 2 (step 100)\n", said)
         for epoch in (1, 2):
             self.assertTrue((self.folder / ("of-%d.pt" % epoch)).exists(), said)
+
+    def test_the_training_ends_where_it_is_told_to(self):
+        """No step more, and the script has not failed."""
+        where = {"step-end": 101, "step-begin": 100, "epoch-end": 100, "eval-begin": 100, "eval-end": 100,
+                 "checkpoint": 100, "begin": 0}
+        counting = SCRIPT.replace("            optimizer.step()", "            optimizer.step(); steps.append(1)").replace(
+            "\nmain()", "\nsteps = []\ntry:\n    main()\nfinally:\n    print('steps', len(steps))")
+        path = self.write("script.py", counting)
+        for event, last in where.items():
+            with self.subTest(event=event):
+                guard = "if step > 100 " if event.startswith("step-") else ""
+                done = self.gradb([self.python, path], f"on {event} {guard}kill training", "on end print step", "continue",
+                                  "info log -a")
+                self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+                line = "after step %d" % last if last else "before its first step"
+                self.assertIn("gradb: the training was ended %s (kill training)\n" % line, done.stdout)
+                # the optimizer's call of the last step does not return where its end is the end of the training
+                self.assertIn("steps %d\n" % (last - event.startswith("step-")), done.stdout)
+                self.assertNotIn("Traceback", done.stdout)
+                if last:
+                    self.assertIn("step = %d (step %d)\n" % (last, last), done.stdout)
+
+    def test_a_script_that_catches_the_end_trains_on_and_fails_by_itself(self):
+        done = self.gradb([self.python, self.write("script.py", AGAIN)], "on step-end if step == 3 kill training",
+                          "continue", "info scalars", "info log -a")
+        self.assertEqual(done.returncode, 5, done.stdout + done.stderr)
+        self.assertIn("exited with status 3", done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^loss +\S+ +8$")
+        self.assertEqual(done.stdout.count("caught\n"), 1, done.stdout)
+
+    def test_all_ranks_end_after_the_same_step(self):
+        for event, last in (("step-end", 2), ("epoch-end", 3)):
+            with self.subTest(event=event):
+                done = self.gradb([*torches.ranks(self.python, 2), self.write("ranks.py", RANKS)],
+                                  f"on {event} if step == 2 kill training", "continue", "info log -a")
+                self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+                self.assertEqual(done.stdout.count("gradb: the training was ended after step %d " % last), 2, done.stdout)
+
+    def test_a_checkpoint_of_an_event_is_of_the_step_that_has_ended(self):
+        said = self.said("on epoch-end checkpoint of-{step}", "on eval-begin checkpoint -f eval-{step}", "continue",
+                         "info events")
+        for step in (100, 200):
+            self.assertRegex(said, r"(?m)^checkpoint of step %d: \S*/of-%d\.pt \(" % (step, step))
+            self.assertRegex(said, r"(?m)^ *%d +checkpoint +\S*/of-%d\.pt \(" % (step, step))
+            self.assertRegex(said, r"(?m)^ *%d +eval-end " % step)
 
     def test_a_scope_named_before_the_first_step_waits_for_its_operators(self):
         said = self.said('dprintf net/0,"first %d\\n",step', "step 2")

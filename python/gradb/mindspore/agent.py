@@ -10,7 +10,7 @@ import weakref
 
 import mindspore
 
-from .. import _lib, happenings
+from .. import _lib, ending, happenings
 from . import (  # noqa: F401: some only to register their commands
     checkpoint, compiled, data, exceptions, hooks, memory, metrics, oom, operators, ranks, rates, saving, taps, values,
     words)
@@ -140,7 +140,8 @@ class Agent:
 
     def _exits(self):
         error = sys.exc_info()[1] or getattr(sys, "last_value", None)
-        error = None if isinstance(error, SystemExit) else error  # the exit status says enough
+        if isinstance(error, SystemExit) or ending.is_on_purpose(error):
+            error = None  # the exit status says enough
         self._training_ends()
         self.close("%s: %s" % (type(error).__name__, str(error).split("\n", 1)[0]) if error is not None else "")
 

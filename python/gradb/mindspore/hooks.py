@@ -9,7 +9,6 @@ import inspect
 import os
 import sys
 import threading
-import weakref
 
 import mindspore
 from mindspore import context, nn
@@ -289,6 +288,7 @@ class _Epochs(mindspore.Callback):
 
     def on_train_epoch_begin(self, run_context):
         """Called by MindSpore before each epoch."""
+        self._agent.steps.model_enters(run_context, True)
         self._happens("epoch_begins", int(run_context.original_args().cur_epoch_num))
 
     def on_train_epoch_end(self, run_context):
@@ -300,7 +300,7 @@ class _Epochs(mindspore.Callback):
         told = run_context.original_args()
         batches = max(1, int(getattr(told, "batch_num", 1) or 1))
         self._agent.steps.place = (int(told.cur_epoch_num), (int(told.cur_step_num) - 1) % batches + 1)
-        self._agent.steps.run_context = weakref.ref(run_context)
+        self._agent.steps.model_enters(run_context, False)
 
     def on_train_end(self, run_context):
         """Called by MindSpore."""

@@ -13,10 +13,6 @@ from . import checkpoint, commands, hooks, rates, values
 from .guard import guarded
 
 
-class Ended(KeyboardInterrupt):
-    """The debugger ends the training. A KeyboardInterrupt, like Ctrl-C, for which scripts are prepared."""
-
-
 class Steps:
     """step: the running one, from 1; place: (epoch, batch) that Model.train is at, or None; evaluating: Model
     evaluates."""
@@ -26,6 +22,7 @@ class Steps:
         self.step = 1
         self.place = None
         self.run_context = None  # weak reference, while Model.train runs
+        self._at_epoch = False   # Model.train begins an epoch: it takes at least one step more
         self.evaluating = False
         self.phase = _lib.NO_PHASE
         self._begun = False
@@ -73,8 +70,7 @@ class Steps:
         self._loss, self._rates, self._numbers = None, {}, {}
         self.step += 1
         self.begin()
-        if agent.library.gradb_wants_stop(agent.handle):
-            raise Ended("the debugger ended the training")
+        agent.happenings.step_began()
 
     def is_between(self):
         """Whether no part of the running step is known to have been computed."""
@@ -89,6 +85,22 @@ class Steps:
         if phase != self.phase and self._begun:
             self.phase = phase
             self.agent.library.gradb_enter(self.agent.handle, phase)
+
+    def model_enters(self, run_context, epoch):
+        """Model.train begins a step, or an epoch."""
+        self.run_context = weakref.ref(run_context)
+        self._at_epoch = epoch
+
+    def end_model(self):
+        """Asks Model.train to end, if it runs. Returns after what it will: "step", "next step" or "epoch"; None: it
+        does not run."""
+        context = self.run_context() if self.run_context is not None else None
+        if context is None:
+            return None
+        context.request_stop()
+        if context.original_args().get("dataset_sink_mode"):
+            return "epoch"
+        return "next step" if self._at_epoch else "step"
 
     def use(self, optimizer):
         """The steps of this optimizer are those of the training."""
@@ -319,11 +331,7 @@ def _take_gradients(agent, optimizer, gradients):
 
 def _end_training(agent, _args, _node):
     """Ends the training as a callback of the script would, where that is possible."""
-    context = agent.steps.run_context() if agent.steps.run_context is not None else None
-    if context is None:
-        return {"how": "KeyboardInterrupt"}  # raised when the debugger ends the training
-    context.request_stop()
-    return {"how": "request_stop"}
+    return agent.happenings.end_training(agent.steps.end_model())
 
 
 commands.register("end-training", _end_training, "end Model.train after this step (the command kill training)")

@@ -15,7 +15,7 @@ import weakref
 
 import torch
 
-from .. import _lib, happenings, native
+from .. import _lib, ending, happenings, native
 from . import (  # some only to register their commands
     allocations, aten, backward, clearing, digest, exceptions, live, memory, metrics, modules, oom, ops, optim,
     overflow_store, rates, regions, saving, source_text, storages, training, values, warning_lines)
@@ -191,7 +191,8 @@ class Agent(native.base("Agent")):
 
     def _exits(self):
         error = sys.exc_info()[1] or getattr(sys, "last_value", None)
-        error = None if isinstance(error, SystemExit) else error  # the exit status says enough
+        if isinstance(error, SystemExit) or ending.is_on_purpose(error):
+            error = None  # the exit status says enough
         self._training_ends()
         self.close("%s: %s" % (type(error).__name__, error) if error is not None else "")
 
@@ -231,7 +232,7 @@ class Agent(native.base("Agent")):
     def _go_idle(self, connected):
         """Nobody watches: lets the native module run the next steps alone, until something is asked for."""
         quiet = (self.source.kept.is_empty() and self.reporter.graph.is_quiet() and not self.regions.closed
-                 and not self.happenings.each_step)
+                 and not self.happenings.each_step and not self.happenings.is_to_end)
         recording = torch.cuda.is_current_stream_capturing if torch.cuda.is_initialized() else None
         self.native.idle(self.timing.sampling.most_idle(_IDLE) if quiet else 0, connected, recording)
         if quiet and self._may_hand_over():

@@ -19,10 +19,6 @@ from .guard import guarded
 _REPLACED = 2  # after this many steps of another optimizer on the main one's parameters, that is the main one
 
 
-class Ended(KeyboardInterrupt):
-    """The debugger ends the training. A KeyboardInterrupt, like Ctrl-C, for which scripts are prepared."""
-
-
 class Steps(native.base("Steps")):
     """step: the running one, from 1; phase: of enum gradb_phase; forward: a forward pass is known to run; running:
     optimizers inside step(), the outermost first."""
@@ -135,8 +131,7 @@ class Steps(native.base("Steps")):
         self._save_if_asked()
         self.step += 1
         self.begin()
-        if agent.library.gradb_wants_stop(agent.handle):
-            self.end_training()
+        agent.happenings.step_began()
 
     def _save_if_asked(self):
         if self.agent.library.gradb_wants_checkpoint(self.agent.handle):
@@ -151,10 +146,9 @@ class Steps(native.base("Steps")):
         finally:
             happenings.quiet = False
 
-    @staticmethod
-    def end_training():
-        """Raises Ended."""
-        raise Ended("the debugger ended the training")
+    def end_training(self):
+        """The debugger may end the training: a step has begun."""
+        self.agent.happenings.step_began()
 
     def _end_if_due(self):
         if self._due:
@@ -431,8 +425,8 @@ def _step_of(agent, args, _node):
 commands.register("step-of", _step_of, "the optimizer whose steps are the steps of the training", "[NAME]")
 
 
-def _end_training(_agent, _args, _node):
-    return {"how": "KeyboardInterrupt"}  # raised when the debugger ends the training: PyTorch has nothing gentler
+def _end_training(agent, _args, _node):
+    return agent.happenings.end_training()
 
 
-commands.register("end-training", _end_training, "how the command kill training ends the training")
+commands.register("end-training", _end_training, "end the training by a KeyboardInterrupt (the command kill training)")

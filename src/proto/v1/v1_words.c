@@ -45,9 +45,7 @@ static void on_event(struct v1_target *t, const Gradb__V1__Event *m)
 
 static void on_checkpoint(struct v1_target *t, const Gradb__V1__CheckpointDone *m)
 {
-    char line[512];
-    snprintf(line, sizeof(line), "checkpoint of step %lld: %.400s", (long long)m->step, m->path);
-    gd_session_on_event(t->base.session, "checkpoint", line, m->step, GD_NO_NODE);
+    gd_session_on_event(t->base.session, "checkpoint", m->path, m->step, GD_NO_NODE);
 }
 
 /* Inserts an operator, slowest first; the fastest drops out of a full list. */

@@ -109,8 +109,9 @@ static void say_note(struct repl_out *out, const struct gd_event *event)
     event_add_session(record, event->session);
     out_set(record, OUT_TEXT("kind", event->note->kind), OUT_INT("step", event->note->step),
             OUT_TEXT("text", event->note->text));
-    out_say(out, record, "{prefix}{text}\n",
-            OUT_TEXT("prefix", event_prefix(out->repl, event->session, prefix)));
+    out_say(out, record, "{prefix}[{?saved}checkpoint of step {step}: ]{text}\n",
+            OUT_TEXT("prefix", event_prefix(out->repl, event->session, prefix)),
+            OUT_BOOL("saved", strcmp(event->note->kind, "checkpoint") == 0));
 }
 
 enum { END_REASON = 256 };

@@ -86,6 +86,33 @@ static int ask_in_json(struct command_call *call, const char *name, const char *
     return GD_OK;
 }
 
+bool job_is_stopped(const struct gd_session *session)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(session);
+    bool together = ranks && gd_ranks_move_together(session, GD_RUN_CONTINUE);
+    bool stopped = session->state == GD_STOPPED;
+
+    for (int rank = 0; together && rank < gd_ranks_world_size(ranks); rank++) {
+        const struct gd_session *member = gd_ranks_member(ranks, rank);
+        stopped =
+            stopped && (!member || !gd_session_is_live(member) || member->state == GD_STOPPED);
+    }
+    return stopped;
+}
+
+int job_at_step_end(struct command_call *call, const char *line, struct gd_err *err)
+{
+    const struct gd_catch_spec spec = {
+        .kind = GD_HAPPENED_STEP_END, .command = line, .every = 1, .temporary = true};
+    struct gd_breakpoint *at = NULL;
+    int rc = gd_debugger_catch(call->debugger, &spec, &at, err);
+
+    return rc == GD_EUNSUPPORTED
+               ? gd_fail(err, GD_ESTATE,
+                         "%.200s: the training is not at the end of a step: `step` first", line)
+               : rc;
+}
+
 int job_command(struct command_call *call, const char *name, const char *args, job_done_fn done,
                 void *ctx, int *refused, struct gd_err *err)
 {

@@ -19,4 +19,9 @@ typedef void (*job_done_fn)(void *ctx, struct gd_session *session, const cJSON *
 int job_command(struct command_call *call, const char *name, const char *args, job_done_fn done,
                 void *ctx, int *refused, struct gd_err *err);
 
+/* Whether all of them are stopped, as job_command needs. */
+bool job_is_stopped(const struct gd_session *session);
+/* Runs the line at the end of the step, where they are. */
+int job_at_step_end(struct command_call *call, const char *line, struct gd_err *err);
+
 #endif

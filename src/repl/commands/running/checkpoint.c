@@ -96,8 +96,7 @@ static void take_written(void *ctx, struct gd_session *session, const cJSON *rep
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         add_names(cJSON_GetObjectItem(reply, parts[i][0]), parts[i][1], &inside);
     }
-    gd_buf_printf(&text, "checkpoint of step %lld: %s", (long long)step,
-                  out_text_of(reply, "path"));
+    gd_buf_puts(&text, out_text_of(reply, "path"));
     if (inside.len > 0) {
         gd_buf_printf(&text, " (%s: %s)",
                       inspect_bytes(call, (uint64_t)out_number_of(reply, "bytes")),
@@ -167,26 +166,17 @@ static int save_at_end(struct command_call *call, const char *file, struct gd_er
     if (numbers_fill(call, file, &name, err) == GD_EINVAL) {
         return GD_EINVAL;
     }
-    struct gd_breakpoint *at = NULL;
-    const struct gd_catch_spec spec = {
-        .kind = GD_HAPPENED_STEP_END,
-        .command = inspect_printf(call, "%s %s", call->command->name, call->line),
-        .every = 1,
-        .temporary = true};
-    int rc = gd_debugger_catch(call->debugger, &spec, &at, err);
-
+    int rc =
+        job_at_step_end(call, inspect_printf(call, "%s %s", call->command->name, call->line), err);
     if (rc == GD_OK) {
         out_printf(call->out, "The checkpoint will be saved at the end of the step.\n");
     }
-    return rc == GD_EUNSUPPORTED
-               ? gd_fail(err, GD_ESTATE,
-                         "checkpoint FILE: the training is not at the end of a step: `step` first")
-               : rc;
+    return rc;
 }
 
 static bool is_between_steps(const struct gd_session *session)
 {
-    return session->state == GD_STOPPED && session->stop.at_step_end &&
+    return job_is_stopped(session) && session->stop.at_step_end &&
            !gd_stop_is_before_first(&session->stop);
 }
 

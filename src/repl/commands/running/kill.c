@@ -14,6 +14,8 @@
 /* Seconds for the rest of the step and for saving; Ctrl-C ends the wait. */
 #define END_PATIENCE 10.0
 
+static const struct gd_run to_the_end = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
+
 static bool is_ended_with(const struct gd_session *other, const struct gd_session *session)
 {
     return other == session || (gd_ranks_of(other) && gd_ranks_of(other) == gd_ranks_of(session) &&
@@ -80,7 +82,7 @@ static void take_how(void *ctx, struct gd_session *session, const cJSON *reply)
 
     (void)session;
     if (!*how) {
-        *how = cJSON_Duplicate(cJSON_GetObjectItem(reply, "how"), true);
+        *how = cJSON_Duplicate(reply, true);
     }
 }
 
@@ -94,27 +96,48 @@ static void add_metric(const struct gd_session *session, const char *name, cJSON
     }
 }
 
-static void say_end_of_training(struct command_call *call, struct gd_session *session,
-                                const char *how)
+/* What ends a training, and when. */
+static const char *way_of_end(const char *how)
 {
-    bool gentle = strcmp(how, "request_stop") == 0;
+    return how[0] == 'r'   ? "run_context.request_stop(), the script continues after it"
+           : how[0] == 'K' ? "KeyboardInterrupt, which the script can catch"
+                           : "the program leaves its loop where it calls gradb_wants_stop";
+}
+
+/* when: after which the training ends: "step", "next step" or "epoch"; "asked": the program knows.
+ */
+static void say_end_of_training(struct command_call *call, struct gd_session *session,
+                                const char *how, const char *when)
+{
+    bool next = strcmp(when, "next step") == 0, now = strcmp(when, "step") == 0;
+    int64_t step = gd_session_step(session) + next;
     cJSON *record = out_record(call->out, "training_ends");
     char text[160];
 
-    add_metric(session, "epoch", record);
-    out_set(record, OUT_INT("step", gd_session_step(session)), OUT_TEXT("how", how));
-    add_metric(session, "loss", record);
+    if (session->stop.happened.epoch > 0) {
+        out_set(record, OUT_INT("epoch", session->stop.happened.epoch));
+    } else {
+        add_metric(session, "epoch", record);
+    }
+    out_set(record, OUT_INT("step", step), OUT_TEXT("how", how),
+            OUT_IF(!now, OUT_TEXT("after", when)));
+    if (!next) {
+        add_metric(session, "loss", record);
+    }
     out_say(call->out, record,
-            "The training ends at [epoch {epoch}, ]step {step}[, loss {loss}]: ");
-    out_printf(call->out, "%s\n",
-               gentle          ? "run_context.request_stop(), the script continues after it"
-               : how[0] == 'K' ? "KeyboardInterrupt, which the script can catch"
-                               : "the program ends its loop");
+            now && step == 0 ? "The training ends before its first step: {way}\n"
+            : now || next
+                ? "The training ends at [epoch {epoch}, ]step {step}[, loss {loss}]: {way}\n"
+            : when[0] == 'e' ? "The training ends after its epoch, now at [epoch {epoch}, ]step "
+                               "{step}[, loss {loss}]: {way}\n"
+                             : "The training is asked to end at [epoch {epoch}, ]step {step}[, "
+                               "loss {loss}]: {way}\n",
+            OUT_TEXT("way", way_of_end(how)));
     snprintf(text, sizeof(text), "the training ends: %s", how);
     gd_session_on_event(session, "kill", text, gd_session_step(session), GD_NO_NODE);
 }
 
-/* Asks all ranks to leave their loops, and waits for the end, as `continue` does. */
+/* Asks a C program to leave its loop, and waits for its end, as `continue` does. */
 static int leave_loop(struct command_call *call, struct gd_session *session, struct gd_err *err)
 {
     struct ending ending;
@@ -134,26 +157,52 @@ static int leave_loop(struct command_call *call, struct gd_session *session, str
     return rc;
 }
 
+/* The training process is asked by a command, or, if it has none, as a program in C is. */
+static int ask_for_end(struct command_call *call, cJSON **reply, struct gd_err *err)
+{
+    int refused = 0;
+    int rc = GD_OK;
+
+    if (call->session->target->capabilities & GD_CAN_COMMAND) {
+        rc = job_command(call, "end-training", "", take_how, reply, &refused, err);
+        rc = rc == GD_EUNSUPPORTED ? GD_OK : rc;
+    }
+    return rc;
+}
+
+/* Ranks that run cannot be asked, and would wait for those that end. */
+static int end_together(struct command_call *call, struct gd_err *err)
+{
+    int rc = job_at_step_end(call, "kill training", err);
+
+    if (rc == GD_OK) {
+        out_printf(call->out, "All ranks end the training at the end of the step.\n");
+    }
+    return rc == GD_OK && !call->repl->stop.in_body ? repl_resume(call, &to_the_end, err) : rc;
+}
+
 /* The process continues, and is not killed. */
 static int kill_training(struct command_call *call, struct gd_err *err)
 {
-    static const struct gd_run run = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
-    cJSON *how = NULL;
-    int refused = 0;
+    cJSON *reply = NULL;
     int rc = repl_check_needs(call, "kill training", CMD_NEEDS_STOP | CMD_NEEDS_LIVE, err);
 
-    if (rc == GD_OK && call->session->target->capabilities & GD_CAN_COMMAND) {
-        rc = job_command(call, "end-training", "", take_how, &how, &refused, err);
-        rc = rc == GD_EUNSUPPORTED ? GD_OK : rc; /* a C program */
+    if (rc == GD_OK && !job_is_stopped(call->session)) {
+        return end_together(call, err);
     }
-    if (rc == GD_OK) {
-        const char *word = cJSON_IsString(how) ? how->valuestring : "StopTraining";
-        say_end_of_training(call, call->session, word);
+    rc = rc == GD_OK ? ask_for_end(call, &reply, err) : rc;
+    if (rc == GD_OK && strcmp(out_text_of(reply, "how"), "ended") == 0) {
+        if (!call->repl->stop.in_body) {
+            out_printf(call->out, "The training has been ended already.\n");
+        }
+    } else if (rc == GD_OK) {
+        const char *when = out_text_of(reply, "after");
+        say_end_of_training(call, call->session, reply ? out_text_of(reply, "how") : "StopTraining",
+                            when[0] ? when : (reply ? "step" : "asked"));
         out_flush(call->out);
-        rc = strcmp(word, "request_stop") == 0 ? repl_resume(call, &run, err)
-                                               : leave_loop(call, call->session, err);
+        rc = reply ? repl_resume(call, &to_the_end, err) : leave_loop(call, call->session, err);
     }
-    cJSON_Delete(how);
+    cJSON_Delete(reply);
     return rc;
 }
 
@@ -208,10 +257,11 @@ const struct command cmd_kill = {
         "seconds, or at Ctrl-C. If it has other trainings, they stay as they are, and the first\n"
         "of them is selected.\n"
         "\n"
-        "kill training ends the training early and leaves the process alone: in MindSpore's\n"
-        "Model.train by run_context.request_stop(), so the script continues after it; elsewhere\n"
-        "in Python by a KeyboardInterrupt at the end of the step, which the script can catch; a\n"
-        "C program ends its loop. The training continues to that point by itself.",
+        "kill training ends the training after its step and leaves the process alone: in\n"
+        "MindSpore's Model.train by run_context.request_stop(), so the script continues after it;\n"
+        "elsewhere in Python by a KeyboardInterrupt, which the script can catch; a C program\n"
+        "leaves its loop. If the script does not catch it, its exit status is 0. In a job of\n"
+        "several ranks all end after the same step.",
     .args = {ARG_CHOICE},
     .flags = CMD_CHANGES,
     .run = run_kill,

@@ -228,6 +228,17 @@ static void show_change(struct command_call *call, const struct assignment *assi
     }
 }
 
+/* Ranks that run cannot be asked. */
+static int change_together(struct command_call *call, struct gd_err *err)
+{
+    int rc = job_at_step_end(call, inspect_printf(call, "set %s", call->line), err);
+
+    if (rc == GD_OK) {
+        out_printf(call->out, "All ranks change at the end of the step.\n");
+    }
+    return rc;
+}
+
 int set_lr(struct command_call *call, struct gd_err *err)
 {
     struct assignment assignment;
@@ -239,6 +250,9 @@ int set_lr(struct command_call *call, struct gd_err *err)
     rc = rc != GD_OK ? rc : parse_assignment(call, &assignment, err);
     if (rc == GD_OK && !(call->session->target->capabilities & GD_CAN_COMMAND)) {
         rc = gd_fail(err, GD_EUNSUPPORTED, "this training process cannot change its learning rate");
+    }
+    if (rc == GD_OK && !job_is_stopped(call->session)) {
+        return change_together(call, err);
     }
     rc = rc != GD_OK ? rc : ask_rates(call, &answers, assignment.optimizer, err);
     if (rc == GD_OK) {
