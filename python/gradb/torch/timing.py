@@ -11,6 +11,7 @@ import os
 from time import perf_counter
 
 import torch
+from torch.utils.data import IterableDataset
 
 from .. import _lib, native, sampling
 from . import commands, reducer, stack
@@ -170,6 +171,7 @@ class Timing(native.base("Clock", _Clock)):
         if self.on or self._loader is None:
             self._loader = {"kind": "DataLoader", "workers": getattr(iterator, "_num_workers", 0),
                             "pinned": bool(getattr(iterator, "_pin_memory", False)),
+                            "stream": isinstance(getattr(iterator, "_dataset", None), IterableDataset),
                             "persistent": bool(getattr(iterator, "_persistent_workers", False)),
                             "place": _place()}
             prefetch = getattr(iterator, "_prefetch_factor", None)
@@ -197,9 +199,15 @@ class Timing(native.base("Clock", _Clock)):
     def waited(self, name, began):
         """The program has waited for a value since then."""
         seconds = self.now() - began
-        place = _place()
+        place = "" if self._is_loading() else _place()
         if place:
             self._waits.add(name.strip("_"), place, seconds)
+
+    def _is_loading(self):
+        """Whether a DataLoader is at work in this thread: it may read the values of its samples."""
+        section = self.turn(GAP)
+        self.turn(section)
+        return section == DATA
 
     def pass_begins(self):
         """A backward pass begins: the time until its first hook is the first node's."""

@@ -62,8 +62,11 @@ static void say_remedy(const struct gd_time_facts *facts, char *out, size_t size
     } else if (torch && loader->workers == 0) {
         snprintf(out, size,
                  "it has num_workers=0, so each batch is loaded between the steps: set num_workers "
-                 "(this process may use %lld processors), and persistent_workers=True",
-                 processors);
+                 "(this process may use %lld processors), and persistent_workers=True%s",
+                 processors,
+                 loader->stream > 0 ? "; each worker iterates the whole IterableDataset unless it "
+                                      "takes only its part (torch.utils.data.get_worker_info)"
+                                    : "");
     } else if (torch) {
         snprintf(out, size,
                  "it has num_workers=%lld, prefetch_factor=%lld, pin_memory=%s, "
@@ -83,7 +86,7 @@ static void say_remedy(const struct gd_time_facts *facts, char *out, size_t size
 static bool advice_on_loader(const struct advice_input *in, struct gd_advice *ret)
 {
     const struct gd_time_facts *facts = &in->report->facts;
-    char each[32], of[32], queue[96], remedy[320];
+    char each[32], of[32], queue[96], remedy[400];
     double data = in->part[GD_TIME_DATA];
     if (in->count < FEWEST_STEPS || data < 0 || in->total <= 0 || data < DATA_SHARE * in->total) {
         return false;

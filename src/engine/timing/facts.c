@@ -61,6 +61,7 @@ static void read_loader(const cJSON *from, struct gd_time_loader *loader)
     read_count(from, "batch_size", &loader->batch_size);
     read_flag(from, "pinned", &loader->pinned);
     read_flag(from, "persistent", &loader->persistent);
+    read_flag(from, "stream", &loader->stream);
     read_size(from, "requests", &loader->requests);
     loader->knows_queue = cJSON_HasObjectItem(from, "empty");
     read_size(from, "empty", &loader->empty);

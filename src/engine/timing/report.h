@@ -106,6 +106,7 @@ struct gd_time_loader {
     char place[160];
     int64_t workers, prefetch, batch_size;
     int pinned, persistent;
+    int stream;               /* of an IterableDataset, which each worker would read as a whole */
     uint64_t requests, empty; /* requests for a batch; how many found none ready */
     bool knows_queue;         /* `empty` was counted */
 };

@@ -21,7 +21,7 @@ class Samples(Dataset):
 
     def __getitem__(self, index):
         if HOW == "loader":
-            time.sleep(0.002)
+            time.sleep(0.002 + 0 * float(torch.zeros(1)))  # a dataset may read values
         if HOW == "jitter" and index % 4 == 0:
             time.sleep(0.1)
         generator = torch.Generator().manual_seed(index)
