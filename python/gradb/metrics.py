@@ -29,6 +29,12 @@ class Pair:
         self.evaluation, self.loss = evaluation, loss
 
 
+def batch_of(outputs, labels, form, ignore):
+    """The struct of a batch of the training."""
+    return _lib.Batch(ctypes.pointer(outputs), ctypes.pointer(labels), form, ignore is not None, ignore or 0, False,
+                      None)
+
+
 class Metrics:
     """The metrics of one agent. The framework's part says how to hook its losses and how to read a tensor."""
 
@@ -77,9 +83,9 @@ class Metrics:
         library, handle = self.agent.library, self.agent.handle
         outputs, held = self.tensor(pair.outputs)
         labels, held_too = self.tensor(pair.labels)
-        loss = ctypes.pointer(ctypes.c_double(pair.loss)) if pair.loss is not None else None
-        batch = _lib.Batch(ctypes.pointer(outputs), ctypes.pointer(labels), pair.form, pair.ignore is not None,
-                           pair.ignore or 0, pair.evaluation, loss)
+        batch = batch_of(outputs, labels, pair.form, pair.ignore)
+        batch.evaluation = pair.evaluation
+        batch.loss = ctypes.pointer(ctypes.c_double(pair.loss)) if pair.loss is not None else None
         wanted = library.gradb_metric_batch(handle, None, ctypes.byref(batch))
         del held, held_too
         for metric in list(self._own.values()):

@@ -75,6 +75,7 @@ void agent_metric_clear(struct agent *a)
     while (a->metrics->first) {
         drop_metric(a, a->metrics->first);
     }
+    gd_metric_samples_destroy(a->metrics->samples);
     free(a->metrics);
     a->metrics = NULL;
     POKE(a->has_metrics, 0);
@@ -314,6 +315,10 @@ bool gradb_metric_batch(gradb *g, const char *name, const gradb_batch *batch)
                                   .ignore = batch->ignore};
     bool ok = view_given(batch->outputs, &outputs) && view_given(batch->labels, &labels);
     pthread_mutex_lock(&a->lock);
+    if (a->metrics) {
+        pair.samples = a->metrics->samples;
+        gd_metric_samples_clear(pair.samples);
+    }
     for (struct agent_metric *m = a->metrics ? a->metrics->first : NULL; m; m = m->next) {
         if (m->outputs.node == 0 && (!name || strcmp(name, m->spec.name) == 0)) {
             found = true;
@@ -389,6 +394,9 @@ static int add_metric(struct agent *a, const char *words, bool on_nodes, char te
     if (code == -1 && !a->metrics) {
         a->metrics = calloc(1, sizeof(*a->metrics));
         code = a->metrics ? -1 : CODE(NO_MEMORY);
+    }
+    if (code == -1 && !a->metrics->samples) {
+        a->metrics->samples = gd_metric_samples_create();
     }
     if (code != -1) {
         if (m) {

@@ -41,9 +41,10 @@ struct agent_metric {
 
 struct agent_metrics {
     struct agent_metric *first;
-    int64_t epoch; /* of the last batch; INT64_MIN: unknown */
-    bool told;     /* the program says when epochs begin */
-    double loss;   /* of this step, counted at its end */
+    struct gd_metric_samples *samples; /* of the batch that the program gives */
+    int64_t epoch;                     /* of the last batch; INT64_MIN: unknown */
+    bool told;                         /* the program says when epochs begin */
+    double loss;                       /* of this step, counted at its end */
     bool has_loss;
 };
 

@@ -76,11 +76,14 @@ struct gd_metric_spec {
     char update[GD_METRIC_TEXT], result[GD_METRIC_TEXT]; /* of GD_METRIC_CUSTOM */
 };
 
+struct gd_metric_samples; /* metric_samples.c */
+
 /* What is known of a pair except its tensors. */
 struct gd_metric_pair {
     enum gd_metric_form form;
     bool has_ignore;
-    int64_t ignore; /* of the loss; the definition's own comes first */
+    int64_t ignore;                    /* of the loss; the definition's own comes first */
+    struct gd_metric_samples *samples; /* what metrics of the same batch share; NULL: nothing */
 };
 
 struct gd_metric_number {
@@ -115,6 +118,11 @@ void gd_metric_clear(struct gd_metric *metric);
 int gd_metric_update(struct gd_metric *metric, const struct gd_metric_pair *pair,
                      const struct gd_tensor *outputs, const struct gd_tensor *labels,
                      struct gd_err *err);
+/* Classes of the samples, found once for all metrics that are given the same batch: call
+ * gd_metric_samples_clear between two batches. NULL: no memory; fine in a pair. */
+struct gd_metric_samples *gd_metric_samples_create(void);
+void gd_metric_samples_clear(struct gd_metric_samples *samples);   /* NULL is fine */
+void gd_metric_samples_destroy(struct gd_metric_samples *samples); /* NULL is fine */
 /* Adds a number, to GD_METRIC_LOSS. */
 void gd_metric_add(struct gd_metric *metric, double value);
 const struct gd_metric_counts *gd_metric_counts(const struct gd_metric *metric);

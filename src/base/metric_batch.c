@@ -137,6 +137,7 @@ int metric_batch_of(const struct gd_metric_spec *spec, const struct gd_metric_pa
     bool alone = gd_tensor_count(outputs) == gd_tensor_count(labels) && !spec->one_hot;
     *ret = (struct metric_batch){.outputs = outputs,
                                  .labels = labels,
+                                 .shared = pair->samples,
                                  .has_ignore = spec->has_ignore || pair->has_ignore,
                                  .ignore = spec->has_ignore ? spec->ignore : pair->ignore};
     if (gd_dtype_is_complex(outputs->dtype) || gd_dtype_is_complex(labels->dtype)) {
@@ -174,6 +175,9 @@ int metric_batch_of(const struct gd_metric_spec *spec, const struct gd_metric_pa
 static const unsigned char *place_of(const struct gd_tensor *tensor, int axis, int64_t sample)
 {
     int64_t offset = 0;
+    if (tensor->shape.rank == 2 && axis >= 0) {
+        return tensor->data + sample * tensor->stride[1 - axis];
+    }
     for (int i = tensor->shape.rank - 1; i >= 0; i--) {
         if (i != axis && tensor->shape.dim[i] > 0) {
             offset += sample % tensor->shape.dim[i] * tensor->stride[i];
@@ -266,7 +270,10 @@ enum metric_label metric_label_of(const struct metric_batch *b, int64_t sample, 
         *ret = find_greatest(b->labels, b->axis, sample, &nan);
         return nan ? LABEL_OUTSIDE : LABEL_OK;
     }
-    double label = gd_tensor_get(b->labels, sample);
+    const struct gd_tensor *labels = b->labels;
+    double label = labels->shape.rank == 1
+                       ? gd_dtype_load(labels->dtype, labels->data + sample * labels->stride[0])
+                       : gd_tensor_get(labels, sample);
     if (b->has_ignore && label >= (double)b->ignore && label <= (double)b->ignore) {
         return LABEL_IGNORED;
     }

@@ -108,27 +108,51 @@ static void count_pair(struct gd_metric *m, int64_t label, int64_t predicted)
     }
 }
 
-static void count_sample(struct gd_metric *m, const struct metric_batch *b, int64_t sample)
+/* Whether a label counts; notes why not. */
+static bool take_label(struct gd_metric *m, enum metric_label kind)
 {
-    int64_t label = 0;
-    bool nan = false;
-    enum metric_label kind = metric_label_of(b, sample, &label);
     m->counts.ignored += kind == LABEL_IGNORED;
     m->counts.out_of_range += kind == LABEL_OUTSIDE;
-    if (kind != LABEL_OK) {
-        return;
+    m->counts.samples += kind == LABEL_OK;
+    return kind == LABEL_OK;
+}
+
+/* From the scores of each class: topk and perplexity. */
+static int count_scores(struct gd_metric *m, struct metric_batch *b, struct gd_err *err)
+{
+    b->scores = malloc((size_t)b->classes * sizeof(*b->scores));
+    if (!b->scores) {
+        return gd_fail_nomem(err);
     }
-    if (m->spec.kind == GD_METRIC_TOPK) {
-        nan = metric_scores_of(b, sample);
-        m->correct += is_among(b->scores, b->classes, label, m->spec.k);
-    } else if (m->spec.kind == GD_METRIC_PERPLEXITY) {
-        nan = metric_scores_of(b, sample);
-        m->sum += likelihood_of(b, &m->spec, label, b->threshold);
-    } else {
-        count_pair(m, label, metric_predicted(b, sample, &nan));
+    for (int64_t i = 0; i < b->samples; i++) {
+        int64_t label = 0;
+        if (!take_label(m, metric_label_of(b, i, &label))) {
+            continue;
+        }
+        m->counts.nan += metric_scores_of(b, i);
+        if (m->spec.kind == GD_METRIC_TOPK) {
+            m->correct += is_among(b->scores, b->classes, label, m->spec.k);
+        } else {
+            m->sum += likelihood_of(b, &m->spec, label, b->threshold);
+        }
     }
-    m->counts.nan += nan;
-    m->counts.samples++;
+    free(b->scores);
+    return GD_OK;
+}
+
+static int count_classes(struct gd_metric *m, const struct metric_batch *b, struct gd_err *err)
+{
+    struct metric_sample *own;
+    const struct metric_sample *list = metric_samples_of(b, &own);
+    for (int64_t i = 0; list && i < b->samples; i++) {
+        const struct metric_sample *s = &list[i];
+        if (take_label(m, s->label < 0 ? (enum metric_label) - s->label : LABEL_OK)) {
+            m->counts.nan += s->predicted < 0;
+            count_pair(m, s->label, s->predicted < 0 ? ~s->predicted : s->predicted);
+        }
+    }
+    free(own);
+    return list ? GD_OK : gd_fail_nomem(err);
 }
 
 int metric_update_classes(struct gd_metric *m, const struct metric_batch *batch, struct gd_err *err)
@@ -143,17 +167,9 @@ int metric_update_classes(struct gd_metric *m, const struct metric_batch *batch,
         return gd_fail(err, GD_EINVAL, "outputs of %lld classes after outputs of %lld classes",
                        (long long)b.classes, (long long)m->classes);
     }
-    b.scores = scored ? malloc((size_t)b.classes * sizeof(*b.scores)) : NULL;
-    if (scored && !b.scores) {
-        return gd_fail_nomem(err);
-    }
     int rc = metric_need_classes(m, b.classes, err);
     m->binary = b.axis < 0 && !b.ready;
-    for (int64_t i = 0; rc == GD_OK && i < b.samples; i++) {
-        count_sample(m, &b, i);
-    }
-    free(b.scores);
-    return rc;
+    return rc != GD_OK ? rc : scored ? count_scores(m, &b, err) : count_classes(m, &b, err);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

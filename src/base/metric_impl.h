@@ -47,6 +47,12 @@ struct metric_batch {
     bool has_ignore;
     int64_t ignore;
     double *scores; /* room for one sample; owned by the caller; NULL: not needed */
+    struct gd_metric_samples *shared;
+};
+
+struct metric_sample {
+    int32_t label;     /* LABEL_OK: from 0 on; else minus enum metric_label */
+    int32_t predicted; /* ~CLASS: one of its scores is NaN */
 };
 
 enum metric_label { LABEL_OK, LABEL_IGNORED, LABEL_OUTSIDE };
@@ -64,6 +70,12 @@ enum metric_label metric_label_of(const struct metric_batch *batch, int64_t samp
 /* "outputs have shape (4, 3), labels (5,)" */
 int metric_unequal(const struct gd_tensor *outputs, const struct gd_tensor *labels,
                    struct gd_err *err);
+
+/* ---- metric_samples.c ---- */
+/* The class and prediction of each sample, in batch->shared or, where there is none, in *own, which
+ * the caller frees. NULL: no memory. */
+const struct metric_sample *metric_samples_of(const struct metric_batch *batch,
+                                              struct metric_sample **own);
 
 /* ---- metric_classes.c, metric_values.c, metric_auc.c, metric_expression.c ---- */
 int metric_update_classes(struct gd_metric *metric, const struct metric_batch *batch,

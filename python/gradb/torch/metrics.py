@@ -5,12 +5,13 @@ torch.nn.functional and the modules call a few functions in C for all losses. Th
 matter how the script imported its loss. From a device, outputs and labels are copied to the host when the step ends,
 where the loss is read as well."""
 import contextlib
+import ctypes
 import random
 import sys
 
 import torch
 
-from .. import metrics
+from .. import _lib, metrics
 from ..wrappers import Wrappers
 from . import commands, device_stats, regions, stack, values
 from .guard import guarded, of_program
@@ -33,6 +34,10 @@ class Metrics(metrics.Metrics, Wrappers):
         Wrappers.__init__(self)
         self._waiting = []  # pairs on a device
         self._inside = False
+        self._known = None  # (frames to the training's loss, the code that calls it, instruction)
+        self._step = 0      # of the last call of a loss in the training
+        self._form = None   # what the last batch looked like
+        self._batch = None  # its structs
 
     def hook(self):
         """Wraps the losses."""
@@ -43,14 +48,16 @@ class Metrics(metrics.Metrics, Wrappers):
     def unhook(self):
         """Takes that back."""
         self.remove()
-        self._waiting = []
+        self._waiting, self._known, self._form, self._batch = [], None, None, None
         self.agent.happenings.off("step-end", self._step_ends)
 
     def _loss(self, form, original):
+        called, is_compiling = self._called, regions.is_compiling
+
         def loss(outputs, labels, *args, **kwargs):
             result = original(outputs, labels, *args, **kwargs)
-            if not regions.is_compiling():
-                self._called(form, outputs, labels, args, kwargs, result)
+            if not is_compiling():
+                called(form, outputs, labels, args, kwargs, result)
             return result
         return loss
 
@@ -59,18 +66,69 @@ class Metrics(metrics.Metrics, Wrappers):
         agent = self.agent
         if self._inside or not agent.is_training_thread() or not agent.steps.begun() or agent.regions.recording():
             return
-        if not agent.connected():
-            self.stop()
-            return
         evaluation = agent.happenings.evaluates or not torch.is_grad_enabled()
-        if not self.is_first_loss(stack.site(3), lambda: stack.spot(stack.shown(stack.frames(5))), evaluation):
+        if not self._is_known_site(agent.steps.step, evaluation) and not self._counts(evaluation):
             return
         ignore = None
         if form == metrics.CLASSES and not labels.is_floating_point():
             ignore = kwargs.get("ignore_index", args[_IGNORE] if len(args) > _IGNORE else None)
-        pair = metrics.Pair(outputs.detach(), labels.detach(), form, ignore, evaluation, None)
-        if outputs.is_cpu:
-            pair.loss = float(result.detach()) if evaluation and result.numel() == 1 else None
+        if evaluation or self._own or not self._count(form, outputs, labels, ignore):
+            self._keep(metrics.Pair(outputs.detach(), labels.detach(), form, ignore, evaluation, None), result)
+
+    def _is_known_site(self, step, evaluation):
+        """Whether this is the step's first call of a loss, by the code that called it last time: no need to walk
+        the whole stack again."""
+        if evaluation or self._known is None or self._step == step:
+            return False
+        self._step = step
+        depth, code, instruction = self._known
+        try:
+            frame = sys._getframe(depth)
+        except ValueError:
+            return False
+        return frame.f_code is code and frame.f_lasti == instruction
+
+    def _counts(self, evaluation):
+        """Whether this call of a loss counts."""
+        site = stack.site(4)
+        if not self.is_first_loss(site, lambda: stack.spot(stack.shown(stack.frames(6))), evaluation):
+            return False
+        if not evaluation:
+            depth, frame = 1, sys._getframe(1)
+            user = stack.user_frame(2)
+            while frame is not None and frame is not user:
+                depth, frame = depth + 1, frame.f_back
+            self._known = (depth, user.f_code, user.f_lasti) if user is not None else None
+        return True
+
+    def _count(self, form, outputs, labels, ignore):
+        """Gives libgradb a batch of plain tensors in host memory, whose form is mostly that of the last batch. False:
+        it is something else."""
+        if not (type(outputs) in values.PLAIN and type(labels) in values.PLAIN and outputs.is_cpu and labels.is_cpu):
+            return False
+        try:
+            given = (outputs.shape, outputs.stride(), outputs.dtype, labels.shape, labels.stride(), labels.dtype, form,
+                     ignore)
+            if given != self._form:
+                self._batch = metrics.batch_of(values.describe(outputs), values.describe(labels), form, ignore)
+                self._form = given
+            if outputs.is_neg() or labels.is_neg():
+                return False
+            made = self._batch
+            made.outputs.contents.data, made.labels.contents.data = outputs.data_ptr(), labels.data_ptr()
+        except (RuntimeError, values.NoValue):  # the slow way says why
+            self._form = None
+            return False
+        if not self.agent.library.gradb_metric_batch(self.agent.handle, None, ctypes.byref(made)):
+            self.stop()
+        return True
+
+    def _keep(self, pair, result):
+        """Gives a batch now, or when the step ends."""
+        if not self.agent.connected():
+            self.stop()
+        elif pair.outputs.is_cpu:
+            pair.loss = float(result.detach()) if pair.evaluation and result.numel() == 1 else None
             self._give(pair)
         else:
             self._wait(pair, result)
