@@ -142,9 +142,11 @@ static bool read_whole(const char *text, int64_t *ret)
     return *text && !*end;
 }
 
-static int wrong_number(const char *word, struct gd_err *err)
+/* takes: what the option's value is. */
+static int wrong_number(const char *word, const char *takes, struct gd_err *err)
 {
-    return gd_fail(err, GD_EINVAL, "'%.100s' is not a number that this option takes", word);
+    return gd_fail(err, GD_EINVAL, "'%.100s': %.*s takes %s", word, (int)strcspn(word, "="), word,
+                   takes);
 }
 
 static int take_average(struct gd_metric_spec *spec, const char *value, struct gd_err *err)
@@ -167,23 +169,30 @@ static int take_value(struct gd_metric_spec *spec, const char *word, const char 
 {
     char *end;
     if (strncmp(word, "k=", 2) == 0 && spec->kind == GD_METRIC_TOPK) {
-        return read_whole(value, &spec->k) && spec->k >= 1 ? GD_OK : wrong_number(word, err);
+        return read_whole(value, &spec->k) && spec->k >= 1
+                   ? GD_OK
+                   : wrong_number(word, "a whole number from 1 on", err);
     }
     if (strncmp(word, "average=", 8) == 0 && takes_classes(spec->kind)) {
         return take_average(spec, value, err);
     }
     if (strncmp(word, "class=", 6) == 0 && takes_classes(spec->kind)) {
-        return read_whole(value, &spec->of_class) && spec->of_class >= 0 ? GD_OK
-                                                                         : wrong_number(word, err);
+        return read_whole(value, &spec->of_class) && spec->of_class >= 0
+                   ? GD_OK
+                   : wrong_number(word, "the number of a class, from 0 on", err);
     }
     if (strncmp(word, "ignore=", 7) == 0) {
         spec->has_ignore = true;
-        return read_whole(value, &spec->ignore) ? GD_OK : wrong_number(word, err);
+        return read_whole(value, &spec->ignore)
+                   ? GD_OK
+                   : wrong_number(word, "a label, which is a whole number", err);
     }
     if (strncmp(word, "threshold=", 10) == 0) {
         spec->has_threshold = true;
         spec->threshold = strtod(value, &end);
-        return *value && !*end && isfinite(spec->threshold) ? GD_OK : wrong_number(word, err);
+        return *value && !*end && isfinite(spec->threshold)
+                   ? GD_OK
+                   : wrong_number(word, "a number, such as 0.5", err);
     }
     if (strcmp(word, "per=sample") == 0 || strcmp(word, "per=element") == 0) {
         spec->per_sample = word[4] == 's';

@@ -21,4 +21,12 @@ print loss +
 on step-end print nothing_of_that_name
 step 2
 info breakpoints
+on step-end if losss > 3 print loss
+watch los < 3
+catch epoch-end if best(los) > 2
+on step-end if "losss" > 3 print loss
+on step-end if loss1 > 3 print loss
+metric topk k=0
+metric accuracy threshold=x
+metric f1 class=-1
 kill

@@ -26,7 +26,7 @@ catch end
 info events
 save breakpoints on.save
 shell cat on.save
-on step-end if los > 3 print loss
+on step-end if val > 3 print loss
 step
 print mean(loss, 2) > 0
 print elapsed < 0

@@ -76,7 +76,7 @@ for step in range(3):
 dist.destroy_process_group()
 """
 WRONG = (
-    ("set lr = nope * 2", "nope * 2: there is no metric nope yet: see \"info scalars\""),
+    ("set lr = nope * 2", "nope * 2: no metric \"nope\" has been reported yet: see \"info scalars\""),
     ("set lr = lr - 1", "set lr: lr - 1 gives -0.9: a learning rate is 0 or more"),
     ("set lr = 1 / 0", "set lr: 1 / 0 gives inf: a learning rate is 0 or more"),
     ("set lr = 0 / 0", "0 / 0: the result is undefined"),
@@ -88,7 +88,7 @@ WRONG = (
     ("set lr[Adam:x] = 1", "\"x\" is not a number: expected a count of 0 or more"),
     ("checkpoint a{.pt", "a{.pt: a '{' has no '}'"),
     ("checkpoint a}.pt", "a}.pt: a '}' has no '{'"),
-    ("checkpoint a{nope}.pt", "nope: there is no metric nope yet"),
+    ("checkpoint a{nope}.pt", "nope: no metric \"nope\" has been reported yet"),
     ("checkpoint a{loss:.4z}.pt", "\".4z\" is not a format such as .4f, 06d or .3e"),
     ("checkpoint a.pt b.pt", "checkpoint: specify one file"),
     ("checkpoint keep=2", "checkpoint: specify the file, too"),

@@ -127,7 +127,8 @@ void happenings_push(struct gd_session *session)
 
 /* ---- the list ------------------------------------------------------------------------------ */
 
-static int parse_guard(const char *text, struct gd_expr **ret, struct gd_err *err)
+static int parse_guard(const struct gd_session *session, const char *text, struct gd_expr **ret,
+                       struct gd_err *err)
 {
     *ret = NULL;
     if (!text || !text[0]) {
@@ -135,11 +136,14 @@ static int parse_guard(const char *text, struct gd_expr **ret, struct gd_err *er
     }
     int rc = gd_expr_parse(text, ret, err);
     if (rc == GD_OK && gd_expr_has_statistic(*ret)) {
-        gd_expr_destroy(*ret);
-        *ret = NULL;
         rc = gd_fail(err, GD_EINVAL,
                      "an event has no tensor: its condition uses metrics only, such as loss or "
                      "step; put a metric that is named like a statistic in double quotes");
+    }
+    rc = rc != GD_OK ? rc : gd_numbers_check(session, *ret, err);
+    if (rc != GD_OK) {
+        gd_expr_destroy(*ret);
+        *ret = NULL;
     }
     return rc;
 }
@@ -158,7 +162,7 @@ int gd_debugger_catch(struct gd_debugger *debugger, const struct gd_catch_spec *
         !(current->target->capabilities & GD_CAN_EVENTS)) {
         return gd_fail(err, GD_EUNSUPPORTED, "this training process reports no events");
     }
-    int rc = parse_guard(spec->guard, &guard, err);
+    int rc = parse_guard(current, spec->guard, &guard, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -185,7 +189,7 @@ int gd_catch_set_guard(struct gd_debugger *debugger, struct gd_breakpoint *at, c
                        struct gd_err *err)
 {
     struct gd_expr *guard = NULL;
-    int rc = parse_guard(text, &guard, err);
+    int rc = parse_guard(debugger->current, text, &guard, err);
 
     if (rc == GD_OK) {
         gd_expr_destroy(at->guard);

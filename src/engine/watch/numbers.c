@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/watch/numbers.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "engine/graph/similar.h"
 #include "engine/session_impl.h"
 
 /* Seconds in which the training ran, up to now. */
@@ -139,4 +142,63 @@ bool gd_numbers_value(const struct gd_numbers *numbers, const struct gd_expr *ex
     struct gd_observation seen = observe_numbers(&copy);
 
     return gd_expr_number(expr, &seen, ret, error);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+#define MAX_NAMES 16
+
+/* "loss1" is not a slip of "loss". */
+static bool is_slip(const char *typed, const char *name)
+{
+    size_t a = strlen(typed), b = strlen(name);
+    bool numbered = a > 0 && b > 0 && isdigit((unsigned char)typed[a - 1]) != 0;
+    bool numbers = b > 0 && isdigit((unsigned char)name[b - 1]) != 0;
+
+    return numbered == numbers && gd_similar_slip(typed, name);
+}
+
+/* The known metric that was probably meant; NULL: it is known itself, or resembles none. */
+static const char *find_meant(const struct gd_session *session, const char *name)
+{
+    static const char *const usual[] = {"loss",    "lr",        "epoch", "batch",
+                                        "elapsed", "step_time", "step"};
+    const char *meant = NULL;
+
+    for (size_t i = 0; i < sizeof(usual) / sizeof(*usual); i++) {
+        if (strcmp(usual[i], name) == 0) {
+            return NULL;
+        }
+        meant = !meant && is_slip(name, usual[i]) ? usual[i] : meant;
+    }
+    for (int i = 0; session && i < session->scalar_count; i++) {
+        const char *known = session->scalar[i].name;
+        if (strcmp(known, name) == 0) {
+            return NULL;
+        }
+        meant = !meant && is_slip(name, known) ? known : meant;
+    }
+    return meant;
+}
+
+int gd_numbers_check(const struct gd_session *session, const struct gd_expr *expr,
+                     struct gd_err *err)
+{
+    const char *names[MAX_NAMES];
+    size_t count = expr ? gd_expr_names(expr, names, MAX_NAMES) : 0;
+
+    for (size_t i = 0; i < count && i < MAX_NAMES; i++) {
+        struct gd_expr_function function;
+        char quoted[GD_EXPR_NUMBER + 3];
+        const char *name = gd_expr_function(names[i], &function) ? function.number : names[i];
+        const char *meant = find_meant(session, name);
+        snprintf(quoted, sizeof(quoted), "\"%.*s\"", GD_EXPR_NUMBER, name);
+        if (meant && !strstr(gd_expr_text(expr), quoted)) {
+            return gd_fail(err, GD_ENOTFOUND,
+                           "there is no metric \"%.60s\"; did you mean \"%.60s\"? Put the name of "
+                           "a metric that comes later in double quotes",
+                           name, meant);
+        }
+    }
+    return GD_OK;
 }

@@ -18,6 +18,11 @@ struct gd_numbers {
  * metrics of them at the end of a step. */
 bool gd_numbers_of_event(const struct gd_session *session, const char *name, double *ret);
 
+/* GD_ENOTFOUND: a metric in it is unknown, and its name is a slip of a known one's. Names in double
+ * quotes are never one. session NULL: nothing was reported yet; expr NULL: fine. */
+int gd_numbers_check(const struct gd_session *session, const struct gd_expr *expr,
+                     struct gd_err *err);
+
 /* For gd_observation.scalar, ctx a struct gd_numbers. */
 bool gd_numbers_get(void *ctx, const char *name, double *ret);
 /* An expression without statistics, judged by them. */

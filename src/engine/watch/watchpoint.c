@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/graph/selector.h"
+#include "engine/watch/numbers.h"
 #include "engine/watch/watch_impl.h"
 
 /* ---- making and deleting one ----------------------------------------------------------------- */
@@ -152,6 +153,18 @@ static int check_when(const struct gd_debugger *debugger, const struct gd_watchp
                    watch->condition ? watch->condition->id : gd_expr_text(watch->expr));
 }
 
+static int parse_expression(const struct gd_debugger *debugger, const char *text,
+                            struct gd_expr **ret, struct gd_err *err)
+{
+    int rc = gd_expr_parse(text, ret, err);
+    rc = rc != GD_OK ? rc : gd_numbers_check(debugger->current, *ret, err);
+    if (rc != GD_OK) {
+        gd_expr_destroy(*ret);
+        *ret = NULL;
+    }
+    return rc;
+}
+
 static int fill_watchpoint(const struct gd_debugger *debugger, const struct gd_watch_spec *spec,
                            struct gd_watchpoint *watch, struct gd_err *err)
 {
@@ -173,14 +186,12 @@ static int fill_watchpoint(const struct gd_debugger *debugger, const struct gd_w
         rc = take_values(spec->condition, spec->values, spec->value_count, watch->values,
                          &watch->value_count, err);
     } else {
-        rc = gd_expr_parse(spec->expression, &watch->expr, err);
+        rc = parse_expression(debugger, spec->expression, &watch->expr, err);
     }
     if (rc == GD_OK && spec->guard && *spec->guard) {
-        rc = gd_expr_parse(spec->guard, &watch->guard, err);
+        rc = parse_expression(debugger, spec->guard, &watch->guard, err);
     }
-    if (rc == GD_OK) {
-        rc = take_where(debugger, spec->where, watch, err);
-    }
+    rc = rc != GD_OK ? rc : take_where(debugger, spec->where, watch, err);
     return rc != GD_OK ? rc : check_when(debugger, watch, err);
 }
 
@@ -340,7 +351,7 @@ int gd_watchpoint_set_expression(struct gd_debugger *debugger, int number, const
                        number, watch->condition->id);
     }
     before = *watch;
-    rc = gd_expr_parse(text, &watch->expr, err);
+    rc = parse_expression(debugger, text, &watch->expr, err);
     return rc != GD_OK ? rc : settle_edit(debugger, watch, &before, GD_OK, err);
 }
 
@@ -355,7 +366,7 @@ int gd_watchpoint_set_guard(struct gd_debugger *debugger, int number, const char
     before = *watch;
     watch->guard = NULL;
     if (text && *text) {
-        rc = gd_expr_parse(text, &watch->guard, err);
+        rc = parse_expression(debugger, text, &watch->guard, err);
     }
     if (rc != GD_OK) {
         *watch = before;

@@ -40,7 +40,7 @@ static int fail_unknown(struct known *known, const struct gd_expr *expr, struct 
         double value;
         if (!number_of(known, name[i], &value)) {
             return gd_fail(err, GD_ENODATA,
-                           "%.80s: there is no metric %.60s yet: see \"info scalars\"",
+                           "%.80s: no metric \"%.60s\" has been reported yet: see \"info scalars\"",
                            gd_expr_text(expr), name[i]);
         }
         if (isnan(value)) {

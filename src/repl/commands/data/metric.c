@@ -251,31 +251,38 @@ static int run_metric(struct command_call *call, struct gd_err *err)
 const struct command cmd_metric = {
     .name = "metric",
     .group = "data",
-    .usage = "metric [NAME =] "
-             "accuracy|topk|loss|precision|recall|f1|confusion|mse|mae|r2|auc|perplexity "
-             "[of OUTPUTS against LABELS] [by step|epoch] [OPTION...]\n"
+    .usage = "metric [NAME =] KIND [of OUTPUTS against LABELS] [by step|epoch] [OPTION...]\n"
              "metric NAME = update SUM += EXPR, ... result EXPR [of OUTPUTS against LABELS]\n"
              "metric NAME from FILE.py\n"
              "metric delete [NAME]\n"
              "metric clear",
     .summary = "Compute accuracy, F1, AUC or another metric in each step",
-    .help =
-        "KIND is accuracy, topk, loss, precision, recall, f1, confusion, mse, mae, r2, auc or "
-        "perplexity. Without nodes, the outputs and labels are those of the only loss.\n"
-        "A metric counts all batches since the epoch began, or those of the step. Batches of an "
-        "evaluation are counted separately, as eval_NAME. Its value is a metric like the loss: "
-        "\"info metrics\", \"info history NAME\", \"watch ... if NAME < 0.5\" show and use it.\n"
-        "Options: k=N (topk), average=macro|micro|weighted|all|none and class=N (precision, "
-        "recall, f1, auc), threshold=T, ignore=LABEL, one_hot, probabilities, per=sample (mse, "
-        "mae), ranks (adds up the counts of all ranks).\n"
-        "In an update, outputs and labels are tensors; abs, sqrt, square, log, exp, argmax work on "
-        "each element, sum, mean, count, min and max make a number. A class in FILE.py has the "
-        "methods clear, update(outputs, labels) and eval; the training process runs it.",
+    .help = "KIND is accuracy, topk, loss, precision, recall, f1, confusion, mse, mae, r2,\n"
+            "auc or perplexity. Without nodes, outputs and labels are those of the only loss.\n"
+            "A metric counts all batches since the epoch began, or those of the step.\n"
+            "Batches of an evaluation are counted separately, as eval_NAME. Its value is a\n"
+            "metric like the loss: \"info metrics\", \"info history NAME\", \"watch NAME < 0.5\"\n"
+            "and \"on epoch-end if NAME < 0.5 ...\" show and use it.\n"
+            "\n"
+            "Options:\n"
+            "  k=N              topk: among the N greatest outputs (default 5)\n"
+            "  average=HOW      precision, recall, f1, auc: macro, micro, weighted, all, none\n"
+            "  class=N          precision, recall, f1, auc: only of that class\n"
+            "  threshold=T      one output per label: positive from T on\n"
+            "  ignore=LABEL     samples with that label do not count\n"
+            "  one_hot          the labels are shares of classes\n"
+            "  probabilities    the outputs are probabilities, not logits\n"
+            "  per=sample       mse, mae: divide by samples, not by elements\n"
+            "  ranks            also over the samples of all ranks\n"
+            "\n"
+            "In an update, outputs and labels are tensors; abs, sqrt, square, log, exp and\n"
+            "argmax work on each element; sum, mean, count, min and max make a number. A\n"
+            "class in FILE.py has clear(), update(outputs, labels) and eval(); the training\n"
+            "process runs it.",
     .examples = "metric accuracy\n"
                 "metric f1 average=macro\n"
                 "metric top3 = topk k=3 by step\n"
-                "metric mape = update s += sum(abs((labels - outputs) / labels)), n += "
-                "count(labels) result 100 * s / n\n"
+                "metric dev = update s += sum(abs(outputs - labels)) result s\n"
                 "metric delete accuracy",
     .args = {ARG_CHOICE, ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_RAW | CMD_SHOWS | CMD_DEFERRED,
