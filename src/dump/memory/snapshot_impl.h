@@ -13,6 +13,7 @@
 #define SNAP_MAX_TEXT    4096 /* bytes of a name that are kept */
 #define SNAP_MAX_STACKS  4000000
 #define SNAP_MAX_DEVICES 1024
+#define SNAP_WINDOW      8 /* steps in which something must grow, at most */
 
 /* ---- texts, frames, stacks (snapshot_stacks.c) ----------------------------------------------- */
 
@@ -133,6 +134,9 @@ struct snap_use {
     uint32_t stack;
     uint32_t peak_mark, oom_mark; /* the moment that at_peak, at_oom are of */
     struct snap_held now, at_peak, at_oom;
+    int64_t replaced[2]; /* bytes freed of blocks that were SNAP_WINDOW steps old: in the newest
+                            SNAP_WINDOW steps or fewer, and in as many before them */
+    uint32_t era;        /* the steps that [0] is of, divided by SNAP_WINDOW */
 };
 
 struct snap_moment {
@@ -170,6 +174,9 @@ const struct snap_live *snap_trace_find(const struct snap_trace *trace, uint64_t
 /* What the stack of a use held at the peak, or when memory ran out the last time. */
 struct snap_held snap_use_at_peak(const struct snap_trace *trace, const struct snap_use *use);
 struct snap_held snap_use_at_oom(const struct snap_trace *trace, const struct snap_use *use);
+/* Bytes of old blocks that were freed in the last SNAP_WINDOW steps or somewhat more: a cache of
+ * fixed size replaces its blocks. */
+int64_t snap_use_replaced(const struct snap_trace *trace, const struct snap_use *use);
 void snap_trace_deinit(struct snap_trace *trace);
 
 /* ---- the whole ------------------------------------------------------------------------------- */

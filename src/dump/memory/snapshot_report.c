@@ -10,7 +10,6 @@
 #include "base/grow.h"
 #include "dump/memory/snapshot_impl.h"
 
-#define WINDOW     8 /* steps in which something must grow, at most */
 #define MIN_WINDOW 3
 #define NEVER_SEEN (UINT32_MAX - 1) /* a place: allocated before the trace, freed in it */
 
@@ -19,6 +18,7 @@ struct place { /* a line of code, and what it allocates */
     uint8_t kind;
     uint32_t steps; /* bits: the last steps from which something is left */
     struct snap_held now, at_peak, at_oom, left;
+    int64_t replaced; /* bytes of older blocks that went meanwhile */
 };
 
 struct making {
@@ -161,6 +161,22 @@ static int count_left(struct making *making, const struct snap_trace *trace, uin
     return rc;
 }
 
+static int count_replaced(struct making *making, const struct snap_trace *trace)
+{
+    int rc = GD_OK;
+
+    for (uint32_t i = 1; rc == GD_OK && i < trace->use_count; i++) {
+        int64_t bytes = snap_use_replaced(trace, &trace->use[i]);
+        struct place *place;
+
+        if (bytes > 0) {
+            rc = place_of(making, trace->use[i].stack, &place);
+            place->replaced += rc == GD_OK ? bytes : 0;
+        }
+    }
+    return rc;
+}
+
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 struct spot { /* the texts of a frame */
@@ -211,7 +227,8 @@ static int add_growth(struct making *making, const struct place *place, uint32_t
 {
     struct spot spot;
 
-    if (place->steps != (UINT32_C(1) << window) - 1) {
+    /* a cache of fixed size keeps blocks of the last steps, too, but loses older ones */
+    if (place->steps != (UINT32_C(1) << window) - 1 || place->replaced > place->left.bytes / 2) {
         return GD_OK;
     }
     spell_frame(making->snapshot, place->frame, &spot);
@@ -220,7 +237,8 @@ static int add_growth(struct making *making, const struct place *place, uint32_t
                                       .holder = "",
                                       .bytes = place->left.bytes,
                                       .count = place->left.count,
-                                      .per_step = (double)place->left.bytes / window,
+                                      .per_step =
+                                          (double)(place->left.bytes - place->replaced) / window,
                                       .first_step = making->report->growth_from,
                                       .last_step = making->report->growth_to};
     return gd_memory_add_growth(making->report, &growth);
@@ -232,18 +250,19 @@ static int add_growths(struct making *making)
 {
     const struct snap_trace *trace = making->peak;
     uint32_t steps = trace && trace->round ? trace->round - 1 : 0; /* that are over */
-    uint32_t window = steps < WINDOW ? steps : WINDOW;
+    uint32_t window = steps < SNAP_WINDOW ? steps : SNAP_WINDOW;
     int rc = GD_OK;
 
     if (window < MIN_WINDOW) {
         return trace ? gd_memory_add_note(making->report,
-                                          "growth: the trace has less than three whole steps of "
+                                          "growth: the trace has fewer than three whole steps of "
                                           "an optimizer")
                      : GD_OK;
     }
     making->report->growth_from = trace->round - window;
     making->report->growth_to = steps;
     rc = count_left(making, trace, window);
+    rc = rc != GD_OK ? rc : count_replaced(making, trace);
     for (uint32_t i = 0; rc == GD_OK && i < making->count; i++) {
         rc = add_growth(making, &making->place[i], window);
     }

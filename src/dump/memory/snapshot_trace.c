@@ -95,6 +95,29 @@ struct snap_held snap_use_at_oom(const struct snap_trace *trace, const struct sn
     return use->oom_mark == (uint32_t)trace->ooms ? use->at_oom : use->now;
 }
 
+int64_t snap_use_replaced(const struct snap_trace *trace, const struct snap_use *use)
+{
+    uint32_t past = trace->round / SNAP_WINDOW - use->era;
+
+    return past == 0 ? use->replaced[0] + use->replaced[1] : past == 1 ? use->replaced[0] : 0;
+}
+
+static void note_replaced(const struct snap_trace *trace, struct snap_use *use,
+                          const struct snap_live *slot)
+{
+    uint32_t era = trace->round / SNAP_WINDOW;
+
+    if (trace->round - slot->round < SNAP_WINDOW) {
+        return;
+    }
+    if (era != use->era) {
+        use->replaced[1] = era - use->era == 1 ? use->replaced[0] : 0;
+        use->replaced[0] = 0;
+        use->era = era;
+    }
+    use->replaced[0] += slot->size;
+}
+
 static void change_use(const struct snap_trace *trace, struct snap_use *use, int64_t bytes,
                        int64_t count)
 {
@@ -152,6 +175,7 @@ static void take_moment(const struct snap_trace *trace, const struct snap_event 
 static void take_away(struct snap_trace *trace, struct snap_live *slot)
 {
     trace->bytes -= slot->size;
+    note_replaced(trace, &trace->use[slot->use], slot);
     change_use(trace, &trace->use[slot->use], -slot->size, -1);
     remove_live(trace, slot);
 }

@@ -223,7 +223,8 @@ static int take_chunk(struct reading *in, const char *data, size_t size, struct 
     return rc;
 }
 
-static int take_text(struct reading *in, struct gd_disk *disk, struct gd_err *err)
+static int take_text(struct reading *in, struct gd_disk *disk,
+                     bool (*go_on)(void *ctx, uint64_t done), void *ctx, struct gd_err *err)
 {
     uint64_t size = gd_disk_size(disk);
     char *chunk = malloc(CHUNK);
@@ -232,7 +233,8 @@ static int take_text(struct reading *in, struct gd_disk *disk, struct gd_err *er
     for (uint64_t at = 0; rc == GD_OK && at < size;) {
         size_t len = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
 
-        rc = gd_disk_read(disk, at, chunk, len, err);
+        rc = go_on && !go_on(ctx, at) ? gd_fail(err, GD_EINTR, "interrupted")
+                                      : gd_disk_read(disk, at, chunk, len, err);
         rc = rc != GD_OK ? rc : take_chunk(in, chunk, len, err);
         at += len;
     }
@@ -331,9 +333,6 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
         return gd_dump_left_out(dump, path, "the log of a lower level contains the same lines",
                                 err);
     }
-    if (go_on && !go_on(ctx, 0)) {
-        return gd_fail(err, GD_EINTR, "interrupted");
-    }
     rc = gd_dump_catalog_beside(dump, ms_rank_of(path), "logs", &in.catalog, err);
     rc = rc != GD_OK ? rc : gd_disk_open(AT_FDCWD, path, false, &disk, err);
     if (rc != GD_OK) {
@@ -343,7 +342,7 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
     if (!peer->framework[0]) {
         snprintf(peer->framework, sizeof(peer->framework), "MindSpore");
     }
-    rc = take_text(&in, disk, err);
+    rc = take_text(&in, disk, go_on, ctx, err);
     rc = rc != GD_OK ? rc : tell_counts(&in, gd_base_name(path), err);
     rc = rc != GD_OK ? rc : gd_catalog_add_fact(in.catalog, GD_FACT_LOG, path, err);
     gd_buf_deinit(&in.line);

@@ -60,7 +60,8 @@ static int take_chunk(struct reading *in, const char *data, size_t size, struct 
     return rc;
 }
 
-static int take_file(struct reading *in, const char *path, struct gd_err *err)
+static int take_file(struct reading *in, const char *path, bool (*go_on)(void *ctx, uint64_t done),
+                     void *ctx, struct gd_err *err)
 {
     GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
     int rc = gd_disk_open(AT_FDCWD, path, false, &disk, err);
@@ -72,7 +73,8 @@ static int take_file(struct reading *in, const char *path, struct gd_err *err)
     uint64_t size = rc == GD_OK ? gd_disk_size(disk) : 0;
     for (uint64_t at = 0; rc == GD_OK && at < size;) {
         size_t len = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
-        rc = gd_disk_read(disk, at, chunk, len, err);
+        rc = go_on && !go_on(ctx, at) ? gd_fail(err, GD_EINTR, "interrupted")
+                                      : gd_disk_read(disk, at, chunk, len, err);
         rc = rc != GD_OK ? rc : take_chunk(in, chunk, len, err);
         at += len;
     }
@@ -120,15 +122,15 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
     char path[PATH_MAX], count[40];
     int rc = gd_listing_path(listing, finding->root, path, sizeof(path), err);
 
-    if (rc != GD_OK || (go_on && !go_on(ctx, 0))) {
-        return rc != GD_OK ? rc : gd_fail(err, GD_EINTR, "interrupted");
+    if (rc != GD_OK) {
+        return rc;
     }
     in = calloc(1, sizeof(*in));
     if (!in) {
         return gd_fail_nomem(err);
     }
     rc = gd_dump_catalog(dump, 0, path, &in->catalog, err);
-    rc = rc != GD_OK ? rc : take_file(in, path, err);
+    rc = rc != GD_OK ? rc : take_file(in, path, go_on, ctx, err);
     if (rc == GD_OK) {
         struct gd_peer *peer = gd_catalog_peer(in->catalog);
         snprintf(peer->framework, sizeof(peer->framework), "MindSpore");

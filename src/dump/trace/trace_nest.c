@@ -310,8 +310,8 @@ static void count_call(const struct walk *walk, struct trace_span *span, int sig
     struct trace_node *node = node_of(walk, span);
 
     node->calls += (uint64_t)(int64_t)sign;
-    node->total += sign * span->duration;
-    node->self += sign * span->self;
+    node->total += sign * (double)span->duration;
+    node->self += sign * (double)span->self;
 }
 
 /* It has ended: all that it called is known. */
@@ -493,7 +493,7 @@ static int take_kernel(struct walk *walk, struct trace_span *span, struct gd_err
         context = (struct context){launcher->module, launcher->place,
                                    (uint32_t)(launcher - walk->run->node)};
         phase = launcher->phase;
-        launcher->device += span->duration;
+        launcher->device += (double)span->duration;
     }
     return add_alone(walk, span, &context, phase,
                      span->kind == TRACE_COMMUNICATION ? GD_LANE_COMMUNICATION : GD_LANE_DEVICE,

@@ -23,8 +23,8 @@ struct trace_node {               /* an operator at one place, or a kernel that 
     enum gd_time_lane lane;
     uint32_t first_frame, frames; /* in trace_run.frame, innermost first */
     uint64_t calls;
-    int64_t total, self, device; /* nanoseconds; device: in kernels it launched */
-    uint32_t args;               /* of its first call */
+    double total, self, device; /* nanoseconds; device: in kernels it launched */
+    uint32_t args;              /* of its first call */
     gd_node_id id;
 };
 

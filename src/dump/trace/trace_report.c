@@ -192,13 +192,11 @@ static int add_totals(struct fill *fill, const struct trace_node *node, struct g
 {
     int rc = add_to_attr(fill, node->id, "calls", (double)node->calls, 0, err);
 
-    rc = rc != GD_OK ? rc
-                     : add_to_attr(fill, node->id, "total us", (double)node->total / 1e3, 3, err);
-    rc =
-        rc != GD_OK ? rc : add_to_attr(fill, node->id, "self us", (double)node->self / 1e3, 3, err);
-    return rc != GD_OK || node->device == 0
+    rc = rc != GD_OK ? rc : add_to_attr(fill, node->id, "total us", node->total / 1e3, 3, err);
+    rc = rc != GD_OK ? rc : add_to_attr(fill, node->id, "self us", node->self / 1e3, 3, err);
+    return rc != GD_OK || !(node->device > 0)
                ? rc
-               : add_to_attr(fill, node->id, "device us", (double)node->device / 1e3, 3, err);
+               : add_to_attr(fill, node->id, "device us", node->device / 1e3, 3, err);
 }
 
 static int add_nodes(struct fill *fill, struct gd_err *err)
@@ -469,6 +467,23 @@ static int push_steps(struct fill *fill, struct gd_err *err)
                : gd_catalog_add_step(fill->catalog, run->step[0].number, err);
 }
 
+/* The step of a moment; NULL: none. */
+static const struct trace_step *step_at(const struct trace_run *run, int64_t at)
+{
+    size_t low = 0, high = run->steps;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (run->step[middle].end < at) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < run->steps && run->step[low].start <= at ? &run->step[low] : NULL;
+}
+
 /* A number that the trace has over time belongs to the step in which it was written. */
 static int add_counters(struct fill *fill, struct gd_err *err)
 {
@@ -477,14 +492,11 @@ static int add_counters(struct fill *fill, struct gd_err *err)
 
     for (size_t i = 0; rc == GD_OK && i < run->spans.counters; i++) {
         const struct trace_counter *counter = &run->spans.counter[i];
-        size_t step = 0;
+        const struct trace_step *step = step_at(run, counter->at);
 
-        while (step < run->steps && run->step[step].end < counter->at) {
-            step++;
-        }
-        if (step < run->steps && run->step[step].start <= counter->at) {
-            rc = gd_catalog_add_scalar(fill->catalog, run->step[step].number,
-                                       text_of(fill, counter->name), counter->value, err);
+        if (step) {
+            rc = gd_catalog_add_scalar(fill->catalog, step->number, text_of(fill, counter->name),
+                                       counter->value, err);
         }
     }
     return rc;

@@ -282,8 +282,9 @@ static struct gd_time_operator *add_new(struct gd_time_report *report, const str
     return op;
 }
 
+/* full: only known operators are found; NULL is no error then. */
 static struct gd_time_operator *find_or_add(struct gd_time_report *report, const struct op_key *key,
-                                            struct gd_err *err)
+                                            bool full, struct gd_err *err)
 {
     struct time_report_impl *impl = report->impl;
     uint64_t hash = gd_hash_index_hash(&impl->op_index, key, sizeof(*key));
@@ -294,26 +295,24 @@ static struct gd_time_operator *find_or_add(struct gd_time_report *report, const
             return &impl->op[number];
         }
     }
-    return add_new(report, key, hash, err);
+    return full ? NULL : add_new(report, key, hash, err);
 }
 
 int gd_time_add_operator(struct gd_time_report *report, const struct gd_time_record *record,
                          struct gd_err *err)
 {
     struct op_key key;
+    struct gd_time_operator *op = NULL;
+    bool full = report->op_count >= GD_TIME_OPERATORS;
     if (!(isfinite(record->seconds) && record->seconds >= 0)) {
         return GD_OK;
     }
-    if (report->op_count >= GD_TIME_OPERATORS) {
-        report->op_dropped += record->calls ? record->calls : 1;
-        return GD_OK;
+    if (make_key(report->impl, record, &key, err)) {
+        op = find_or_add(report, &key, full, err);
     }
-    if (!make_key(report->impl, record, &key, err)) {
-        return gd_fail_nomem(err);
-    }
-    struct gd_time_operator *op = find_or_add(report, &key, err);
     if (!op) {
-        return GD_ENOMEM;
+        report->op_dropped += record->calls ? record->calls : 1;
+        return full ? GD_OK : gd_fail_nomem(err);
     }
     op->calls += record->calls ? record->calls : 1;
     op->seconds += record->seconds;

@@ -163,7 +163,7 @@ void gd_time_add_step(struct gd_time_report *report, const struct gd_time_step *
 void gd_time_note_place(struct gd_time_report *report, int64_t step, const char *name,
                         int64_t number);
 void gd_time_note_costs(struct gd_time_report *report, int64_t step, double tail, double cost);
-/* GD_ENOMEM. Beyond GD_TIME_OPERATORS it is counted only. */
+/* GD_ENOMEM. Beyond GD_TIME_OPERATORS different ones, another is counted only. */
 int gd_time_add_operator(struct gd_time_report *report, const struct gd_time_record *record,
                          struct gd_err *err);
 

@@ -167,9 +167,9 @@ def snapshot(*devices, old=False):
     return found
 
 
-def train(device, steps, leak=0, layers=4, activation=3 << 20, ends=None):
+def train(device, steps, leak=0, layers=4, activation=3 << 20, ends=None, keep=None):
     """Weights, then steps of forward, backward and optimizer. Returns the addresses that are still allocated. `ends`
-    gets the length of the trace after each step."""
+    gets the length of the trace after each step. Of what leaks, only the last `keep` stay."""
     weights = [device.alloc(400_001 * (i + 1), "weights") for i in range(layers)]
     states, kept = [], []
     for _ in range(steps):
@@ -183,6 +183,8 @@ def train(device, steps, leak=0, layers=4, activation=3 << 20, ends=None):
                 device.free(forward.pop())
         if leak:
             kept.append(device.alloc(leak, "leak"))
+            if keep and len(kept) > keep:
+                device.free(kept.pop(0))
         if not states:
             states = [device.alloc(400_001 * (i + 1), "optimizer") for i in range(layers) for _ in range(2)]
         for i in range(layers):

@@ -105,7 +105,15 @@ class Reports(snapshots.Snapshots):
         train(few, 2, leak=1000)
         report = self.report(self.put(snapshot(few)))
         self.assertNotIn("growth_from", report)
-        self.assertRegex("".join(report["notes"]), "less than three whole steps")
+        self.assertRegex("".join(report["notes"]), "fewer than three whole steps")
+
+    def test_a_cache_of_fixed_size(self):
+        """It has blocks of each of the last steps, and does not grow: as many older ones went."""
+        for keep in (5, 8, 12, 20):
+            device = Device()
+            train(device, 35, leak=100_000, keep=keep)
+            with self.subTest(keep=keep):
+                self.assertEqual(self.report(self.put(snapshot(device)))["growth"], [])
 
     def test_oom(self):
         device = Device()

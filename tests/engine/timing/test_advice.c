@@ -4,29 +4,15 @@
 #include "../../unit.h"
 #include "engine/timing/advice.h"
 #include "engine/timing/facts.h"
+#include "report_fixture.h"
 
 static int set_up(void **state)
 {
-    struct gd_time_report *report;
-    assert_int_equal(gd_time_report_create(&report, NULL), GD_OK);
+    struct gd_time_report *report = make_report();
     snprintf(report->facts.framework, sizeof(report->facts.framework), "PyTorch");
     snprintf(report->facts.device, sizeof(report->facts.device), "cpu");
     *state = report;
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    gd_time_report_destroy(*state);
-    return 0;
-}
-
-static void add_step(struct gd_time_report *report, int64_t number, double total, double data)
-{
-    struct gd_time_step step = gd_time_unknown_step(number);
-    step.part[GD_TIME_TOTAL] = total;
-    step.part[GD_TIME_DATA] = data;
-    gd_time_add_step(report, &step);
 }
 
 static void add_steps(struct gd_time_report *report, int count, double total, double data)

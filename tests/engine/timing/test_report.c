@@ -4,27 +4,12 @@
 #include "../../unit.h"
 #include "engine/timing/cost.h"
 #include "engine/timing/facts.h"
+#include "report_fixture.h"
 
 static int set_up(void **state)
 {
-    struct gd_time_report *report;
-    assert_int_equal(gd_time_report_create(&report, NULL), GD_OK);
-    *state = report;
+    *state = make_report();
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    gd_time_report_destroy(*state);
-    return 0;
-}
-
-static void add_step(struct gd_time_report *report, int64_t step, double total, double data)
-{
-    struct gd_time_step added = gd_time_unknown_step(step);
-    added.part[GD_TIME_TOTAL] = total;
-    added.part[GD_TIME_DATA] = data;
-    gd_time_add_step(report, &added);
 }
 
 static struct gd_time_tensor make_tensor(enum gd_dtype dtype, int rank, int64_t a, int64_t b)
@@ -127,6 +112,27 @@ static void operators_add_up(void **state)
     assert_string_equal(groups[0].key, "net/fc2");
     assert_true(groups[0].seconds == 6);
     free(groups);
+}
+
+/* A known operator still adds up when the report takes no others. */
+static void a_full_report_counts_what_it_knows(void **state)
+{
+    struct gd_time_report *report = *state;
+    char name[32];
+    for (int i = 0; i <= GD_TIME_OPERATORS; i++) {
+        snprintf(name, sizeof(name), "op%d", i);
+        struct gd_time_record record = {
+            .type = "relu", .name = name, .out.rank = -1, .calls = 1, .seconds = 1};
+        assert_int_equal(gd_time_add_operator(report, &record, NULL), GD_OK);
+    }
+    assert_int_equal(report->op_count, GD_TIME_OPERATORS);
+    assert_int_equal(report->op_dropped, 1);
+    struct gd_time_record known = {
+        .type = "relu", .name = "op0", .out.rank = -1, .calls = 2, .seconds = 3};
+    assert_int_equal(gd_time_add_operator(report, &known, NULL), GD_OK);
+    assert_int_equal(report->op_dropped, 1);
+    assert_int_equal(report->op[0].calls, 3);
+    assert_true(report->op[0].seconds == 4);
 }
 
 static void costs_follow_the_shapes(void **state)
@@ -255,8 +261,14 @@ static void bad_facts_change_nothing(void **state)
     assert_int_equal(report->facts.wait_count, 0);
 }
 
-static const struct CMUnitTest tests[] = {
-    TEST(the_first_step_is_apart), TEST(the_batch_may_come_later), TEST(old_steps_leave_the_ring),
-    TEST(operators_add_up),        TEST(costs_follow_the_shapes),  TEST(what_is_bound_by_memory),
-    TEST(kinds_of_any_framework),  TEST(facts_are_read),           TEST(bad_facts_change_nothing)};
+static const struct CMUnitTest tests[] = {TEST(the_first_step_is_apart),
+                                          TEST(the_batch_may_come_later),
+                                          TEST(old_steps_leave_the_ring),
+                                          TEST(operators_add_up),
+                                          TEST(a_full_report_counts_what_it_knows),
+                                          TEST(costs_follow_the_shapes),
+                                          TEST(what_is_bound_by_memory),
+                                          TEST(kinds_of_any_framework),
+                                          TEST(facts_are_read),
+                                          TEST(bad_facts_change_nothing)};
 RUN_TESTS()
