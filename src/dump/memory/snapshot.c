@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "dump/format.h"
+#include "dump/io/little_endian.h"
 #include "dump/memory/snapshot_impl.h"
 #include "dump/torch/pickle.h"
 
@@ -21,6 +23,7 @@
 #define MEMO_GAP    (UINT64_C(1) << 16) /* entries that may be left out */
 #define MAX_WAITING 256
 #define STRIDE      ((uint64_t)16 << 20) /* bytes between two calls of go_on */
+#define ZIP_HEADER  30                   /* of a member, before its name */
 
 int snap_fail(const struct snap_machine *m, const char *format, ...)
 {
@@ -588,19 +591,52 @@ static int start_machine(struct snap_machine *m)
                : gd_fail_nomem(m->err);
 }
 
+/* Where the pickle begins: in a file of torch.save it is the first member, data.pkl, uncompressed.
+ */
+static size_t find_pickle(const unsigned char *start, size_t size)
+{
+    static const char name[] = "/data.pkl";
+    size_t len, at;
+
+    if (size < ZIP_HEADER || memcmp(start, "PK\3\4", 4) != 0 || start[8] || start[9]) {
+        return 0;
+    }
+    len = (size_t)gd_little_endian(start + 26, 2);
+    at = ZIP_HEADER + len + (size_t)gd_little_endian(start + 28, 2);
+    return at < size && len >= strlen(name) &&
+                   memcmp(start + ZIP_HEADER + len - strlen(name), name, strlen(name)) == 0
+               ? at
+               : 0;
+}
+
+static int open_input(struct gd_disk *disk, struct pickle_input *ret, struct gd_err *err)
+{
+    static const unsigned char nothing;
+    unsigned char start[GD_ARCHIVE_START];
+    uint64_t left = gd_disk_size(disk);
+    size_t size = left < sizeof(start) ? (size_t)left : sizeof(start), at;
+    int rc = gd_disk_read(disk, 0, start, size, err);
+
+    at = rc != GD_OK ? 0 : find_pickle(start, size);
+    *ret = (struct pickle_input){.at = &nothing,
+                                 .end = &nothing,
+                                 .offset = at,
+                                 .left = left - at,
+                                 .disk = disk,
+                                 .what = gd_disk_path(disk)};
+    return rc;
+}
+
 int gd_snapshot_read(struct gd_disk *disk, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
                      struct gd_snapshot **ret, struct gd_err *err)
 {
-    static const unsigned char nothing;
     struct gd_err own = {.code = GD_OK};
     struct snap_machine machine = {.err = err ? err : &own};
-    int rc;
+    int rc = open_input(disk, &machine.input, machine.err);
 
-    machine.input = (struct pickle_input){.at = &nothing,
-                                          .end = &nothing,
-                                          .left = gd_disk_size(disk),
-                                          .disk = disk,
-                                          .what = gd_disk_path(disk)};
+    if (rc != GD_OK) {
+        return rc;
+    }
     machine.snapshot = calloc(1, sizeof(*machine.snapshot));
     if (!machine.snapshot) {
         return gd_fail_nomem(err);
@@ -670,11 +706,14 @@ bool gd_snapshot_is(const unsigned char *start, size_t size)
         "device",       "address",       "total_size", "stream",       "blocks",
         "segment_type", "frames",        "action",     "addr",         "allocated_size",
         "active_size",  "device_traces", "segments",   "is_expandable"};
-    struct pickle_input input = {.at = start + 2, .end = start + size, .what = ""};
+    size_t at = find_pickle(start, size);
     unsigned opened = 0, first;
     const char *text;
     uint32_t len;
 
+    start += at;
+    size -= at;
+    struct pickle_input input = {.at = start + 2, .end = start + size, .what = ""};
     if (size < 4 || start[0] != 0x80 || start[1] < 2 || start[1] > 5) {
         return false;
     }

@@ -7,7 +7,7 @@
  * names a class or function is refused.
  *
  * Supports what PyTorch 1.13 to 2.13 write, also torch.cuda.memory_snapshot()'s list, pickled with
- * protocol 2 or later.
+ * protocol 2 or later, or saved by torch.save.
  */
 #ifndef GD_DUMP_SNAPSHOT_H
 #define GD_DUMP_SNAPSHOT_H
@@ -18,7 +18,7 @@
 
 struct gd_snapshot;
 
-/* Whether a pickle begins as a snapshot does; start: its first bytes, 4096 are enough. */
+/* Whether a file begins as a snapshot does; start: its first bytes, 4096 are enough. */
 bool gd_snapshot_is(const unsigned char *start, size_t size);
 
 /* The same for a file of a listing, whose name must be one that a snapshot may have. */

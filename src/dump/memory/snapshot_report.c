@@ -366,6 +366,8 @@ static void add_oom(struct making *making)
     spell_frame(making->snapshot, frame_of_stack(making->snapshot, trace->oom.stack), &spot);
     oom->asked = trace->oom_size;
     oom->free = trace->oom_free;
+    oom->expandable = strstr(making->snapshot->stacks.text[making->snapshot->conf].text,
+                             "expandable_segments:True") != NULL;
     oom->held = held_at_start(making, trace) + trace->oom.bytes;
     for (uint32_t i = 0; i < making->snapshot->device_count; i++) {
         const struct snap_device *device = &making->snapshot->device[i];

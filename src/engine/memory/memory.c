@@ -45,7 +45,7 @@ void gd_memory_init(struct gd_memory *report)
                                  .growth_from = -1,
                                  .growth_to = -1,
                                  .peak = {-1, -1, "", "", "", ""},
-                                 .oom = {-1, -1, -1, -1, "", "", "", ""}};
+                                 .oom = {-1, -1, -1, -1, false, "", "", "", ""}};
     gd_arena_init(&report->arena, MAX_ARENA);
 }
 

@@ -89,7 +89,8 @@ struct gd_memory_peak {
 struct gd_memory_oom {
     int64_t asked;          /* -1: it did not run out */
     int64_t free;           /* on the device, as the device reported it */
-    int64_t held, reserved; /* by the process */
+    int64_t held, reserved; /* by the process; held: as requested, without rounding */
+    bool expandable;        /* the allocator's segments can grow already */
     const char *device;
     const char *name, *where; /* the function that asked, FILE:LINE */
     const char *note;         /* when */

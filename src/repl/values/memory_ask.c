@@ -73,8 +73,10 @@ int memory_guess(struct command_call *call, struct gd_memory *report, struct gd_
     struct gd_graph_counts counts;
     gd_graph_counts(call->session->graph, &counts);
     if (counts.nodes == 0) {
-        return gd_fail(err, GD_ENODATA,
-                       "the memory is unknown: the training process has sent no graph");
+        return gd_fail(err, GD_ENODATA, "the memory is unknown: %s",
+                       gd_session_is_live(call->session)
+                           ? "the training process has sent no graph"
+                           : "what is open has no graph, and is not a memory snapshot");
     }
     report->step = call->session->stop.step;
     read_process(call->session, report);

@@ -4,6 +4,7 @@ import pickle
 import pickletools
 import random
 import unittest
+import zipfile
 
 import numpy as np
 
@@ -77,6 +78,17 @@ class Reports(snapshots.Snapshots):
         self.check(found, report, 3)  # the peak is the higher one
         self.assertIn("on device 3", report["peak"]["note"])
         self.assertEqual(report["bytes"], sum(d["allocated"] for d in report["devices"]))
+
+    def test_saved_by_torch_save(self):
+        """A zip file whose first member is the pickle."""
+        device = Device()
+        train(device, 4)
+        found = snapshot(device)
+        path = self.folder / "snapshot.pt"
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr("snapshot/data.pkl", pickle.dumps(found, protocol=2))
+            file.writestr("snapshot/version", "3\n")
+        self.check(found, self.report(path))
 
     def test_kinds_and_growth(self):
         device = Device()
@@ -153,7 +165,7 @@ class Reports(snapshots.Snapshots):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"(?s)Out of memory on device 0: 30 MiB asked for by forward "
                          r"\(/home/me/train.py:31\), 1 MiB free on the device.*remember  /home/me/train.py:50.*"
-                         r"in pieces, none of them large enough.*"
+                         r"in pieces that were too small, lost to rounding, or in other pools. .*"
                          r"Grows by 3 MiB each step: remember \(/home/me/train.py:50\), 4 blocks")
         why, = harness.records(self.run_on(path, "why", json=True), "oom")
         row, = why["memory"]["devices"]

@@ -6,8 +6,8 @@
 #include "engine/session.h"
 #include "repl/values/memory.h"
 
-/* The allocator had as many bytes as it was asked for, but no block of them that was large enough.
- */
+/* The allocator had as many bytes as it was asked for, but could not give them. Why is not
+ * recorded: pieces, rounding, and pools of other streams and sizes look the same. */
 static void show_pieces(struct command_call *call, const struct gd_memory *report, cJSON *oom)
 {
     int64_t unheld = report->oom.reserved - report->oom.held;
@@ -17,8 +17,9 @@ static void show_pieces(struct command_call *call, const struct gd_memory *repor
     }
     out_say(call->out, oom,
             "\n{unheld:bytes} of the reserved memory was not held, more than the {asked:bytes} "
-            "asked for: it was in pieces, none of them large enough. "
-            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True keeps it in one piece.\n");
+            "asked for: it was in pieces that were too small, lost to rounding, or in other pools. "
+            "[{?fixed}PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True makes fewer pieces.]\n",
+            OUT_BOOL("fixed", !report->oom.expandable));
 }
 
 static void show_growth(struct command_call *call, const cJSON *memory)
