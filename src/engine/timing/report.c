@@ -282,7 +282,7 @@ static struct gd_time_operator *add_new(struct gd_time_report *report, const str
     return op;
 }
 
-/* full: only known operators are found; NULL is no error then. */
+/* full: only known operators are found; NULL is not an error then. */
 static struct gd_time_operator *find_or_add(struct gd_time_report *report, const struct op_key *key,
                                             bool full, struct gd_err *err)
 {

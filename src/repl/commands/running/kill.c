@@ -86,12 +86,12 @@ static void take_how(void *ctx, struct gd_session *session, const cJSON *reply)
     }
 }
 
-/* Adds a metric of the last step. */
+/* Adds a metric; the loss only if it is that of the last step: a script may log it less often. */
 static void add_metric(const struct gd_session *session, const char *name, cJSON *record)
 {
     const struct gd_scalar *scalar = gd_session_scalar(session, name);
 
-    if (scalar) {
+    if (scalar && (scalar->step == gd_session_step(session) || strcmp(name, "loss") != 0)) {
         out_set(record, OUT_REAL(name, scalar->value));
     }
 }

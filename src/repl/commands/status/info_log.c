@@ -126,7 +126,7 @@ static void read_program(struct command_call *call, const struct filter *filter,
 }
 
 static void show_lines(struct command_call *call, const struct lines *lines,
-                       const struct filter *filter, bool opened)
+                       const struct filter *filter, bool opened, bool all)
 {
     bool filtered = filter->module || filter->least >= 0;
     cJSON *record = out_record(call->out, "log");
@@ -143,11 +143,11 @@ static void show_lines(struct command_call *call, const struct lines *lines,
                    OUT_TEXT("level", gd_log_level_name((enum gd_log_level)(filter->least + 1)))));
     out_say(call->out, record,
             "[{!count}{nothing}\n]"
-            "[({before|line} before these: info log -a)\n]",
+            "[({before|line} before these[{?hidden}: info log -a])\n]",
             OUT_TEXT("nothing", filtered ? "No message of that submodule and level: see \"info "
                                            "log\" for all lines."
                                          : "The training program has written nothing."),
-            OUT_INT("before", lines->total - lines->count));
+            OUT_INT("before", lines->total - lines->count), OUT_BOOL("hidden", !all));
     out_say_each(call->out, list, "{}\n");
 }
 
@@ -173,7 +173,7 @@ int info_log(struct command_call *call, struct gd_err *err)
         read_program(call, &filter, &lines);
     }
     if (rc == GD_OK) {
-        show_lines(call, &lines, &filter, opened);
+        show_lines(call, &lines, &filter, opened, all);
     }
     for (size_t i = 0; i < lines.count; i++) {
         free(lines.line[i]);
