@@ -176,6 +176,7 @@ _ADDED = {
     "gradb_metric_batch": (ctypes.c_bool, [_HANDLE, ctypes.c_char_p, ctypes.POINTER(Batch)]),
     "gradb_metric_evaluated": (None, [_HANDLE]),
     "gradb_timing_facts": (None, [_HANDLE, ctypes.c_char_p]),
+    "gradb_timing_compiled": (None, [_HANDLE, ctypes.c_double]),
     "gradb_stop_at": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
 }
 

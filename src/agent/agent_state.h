@@ -148,6 +148,7 @@ struct agent_scalar {
 
 struct agent_times { /* of a step, without the times of its nodes */
     gradb_times times;
+    double compiled;
     int64_t step;
 };
 
@@ -336,6 +337,7 @@ struct agent {
     size_t scalar_count;
     struct agent_times *times;
     size_t times_count;
+    double compiled; /* of the step whose times come next */
     char **log;
     size_t log_count;
     uint64_t log_dropped;

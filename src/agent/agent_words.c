@@ -168,6 +168,7 @@ void agent_fill_timing(Gradb__V1__Timing *m, const struct agent_times *from)
     m->backward = from->times.backward;
     m->optimizer = from->times.optimizer;
     m->gap = from->times.gap;
+    m->compiled = from->compiled;
 }
 
 static void queue_with_ops(struct agent *a, const gradb_times *times)
@@ -184,7 +185,7 @@ static void queue_with_ops(struct agent *a, const gradb_times *times)
         list[m.n_ops++] = &ops[i];
     }
     m.ops = list;
-    agent_fill_timing(&m, &(struct agent_times){.times = *times, .step = PEEK(a->step)});
+    agent_fill_timing(&m, &(struct agent_times){*times, a->compiled, PEEK(a->step)});
     queue_words(a, &m.base);
     free(list);
     free(ops);
@@ -197,9 +198,17 @@ static void keep_times(struct agent *a, const gradb_times *times)
     pthread_mutex_lock(&a->lock);
     make_room(a->times, &a->times_count, AGENT_MAX_TIMES, sizeof(*a->times));
     if (a->link == LINK_UP) {
-        a->times[a->times_count++] = (struct agent_times){.times = *times, .step = PEEK(a->step)};
+        a->times[a->times_count++] = (struct agent_times){*times, a->compiled, PEEK(a->step)};
     }
     pthread_mutex_unlock(&a->lock);
+}
+
+void gradb_timing_compiled(gradb *g, double seconds)
+{
+    struct agent *a = agent_of(g);
+    if (is_heard(a)) {
+        a->compiled = seconds;
+    }
 }
 
 void gradb_timing(gradb *g, const gradb_times *times)
@@ -213,6 +222,7 @@ void gradb_timing(gradb *g, const gradb_times *times)
     } else {
         keep_times(a, times);
     }
+    a->compiled = 0;
 }
 
 void gradb_timing_facts(gradb *g, const char *json)

@@ -60,7 +60,7 @@ extern "C" {
  *   1.8  GRADB_COMPILED, gradb_set_attr
  *   1.9  gradb_momentary, gradb_wants_at_end, gradb_wants_new
  *   1.10 gradb_timing_facts, gradb_metric, gradb_metric_batch, gradb_metric_evaluated,
- *        gradb_happened, gradb_wants_event
+ *        gradb_happened, gradb_wants_event, gradb_timing_compiled
  */
 #define GRADB_VERSION_MAJOR 1
 #define GRADB_VERSION_MINOR 10
@@ -426,6 +426,9 @@ typedef struct gradb_times {
     size_t op_count;
 } gradb_times;
 GRADB_API void gradb_timing(gradb *g, const gradb_times *times);
+/* Another part of the step: seconds in code that a framework has compiled, whose forward and
+ * backward pass cannot be told apart. Before gradb_timing of the same step. */
+GRADB_API void gradb_timing_compiled(gradb *g, double seconds);
 /* What the program knows about its times, as a JSON object of at most 1 MiB: docs/protocol.md lists
  * the members. After gradb_timing of the same step. */
 GRADB_API void gradb_timing_facts(gradb *g, const char *json);

@@ -389,6 +389,7 @@ static void times_of_a_step(void **state)
     const struct gd_step_times *t = &session->step_times;
     const struct gd_time_report *past = session->times;
     assert_int_equal(t->step, 3);
+    assert_true(t->part[GD_TIME_COMPILED] == 0.125 && past->first.part[GD_TIME_COMPILED] == -1.0);
     assert_true(t->part[GD_TIME_TOTAL] == 2.0 && t->part[GD_TIME_FORWARD] == 1.0);
     assert_true(t->part[GD_TIME_REST] == 0.25 && t->part[GD_TIME_DATA] == -1.0);
     assert_true(t->part[GD_TIME_BACKWARD] == -1.0);

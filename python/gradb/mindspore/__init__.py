@@ -12,7 +12,7 @@ continues.
 # step), outside (what they read that none of them made), rehearsal and taps (inside compiled code), compiled (graphs
 # of compiled code), cells (as nodes), overflow, nonfinite (numbers that are not finite), exceptions, graph (nodes),
 # values (tensors), source (libgradb's questions), commands and words (`agent NAME`), stack (source lines, variables),
-# ranks, guard (no fault reaches the training).
+# timing, compiles and pipeline (where the time goes), ranks, guard (no fault reaches the training).
 import os
 
 from .. import _lib

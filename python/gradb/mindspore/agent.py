@@ -12,8 +12,8 @@ import mindspore
 
 from .. import _lib, ending, happenings
 from . import (  # noqa: F401: some only to register their commands
-    checkpoint, compiled, data, exceptions, hooks, memory, metrics, oom, operators, ranks, rates, saving, taps, values,
-    words)
+    checkpoint, compiled, data, exceptions, hooks, memory, metrics, oom, operators, ranks, rates, saving, taps, timing,
+    values, words)
 from ..memory import Growth
 from ..memory_metrics import Metrics
 from .graph import Graph
@@ -59,7 +59,8 @@ class Agent:
         self.graph = Graph(library, self.handle)
         self.parameters = Parameters(self)
         self.outside = Outside(self)
-        self.happenings = happenings.Happenings(self)
+        self.timing = timing.Timing(self)
+        self.happenings = happenings.Happenings(self, self.timing.call_waiting)
         self.data = data.Data(self)
         self.saving = saving.Saving(self)
         self.steps = Steps(self)
@@ -102,6 +103,7 @@ class Agent:
         self.library.gradb_publish(self.handle)
         self.library.gradb_wait(self.handle, seconds)
         self.happenings.begins()
+        self.timing.begins()
         self.steps.begin()
 
     def connected(self):
@@ -170,8 +172,12 @@ class Agent:
         """A step begins: decides whether its operators are watched."""
         if self.overflow is not None and not self.connected():
             self.overflows.disarm()
-        if self.connected() and self._wants_operators():
-            self.looking = operators.Looking(self)
+        connected = self.connected()
+        self.timing.step_begins(connected)
+        if connected:
+            wanted = self._wants_operators()
+            if wanted or self.timing.on:
+                self.looking = operators.Looking(self, not wanted)
 
     def _wants_operators(self):
         """Whether the debugger wants to see what happens inside the step. The first step in PyNative mode is watched,
@@ -258,10 +264,10 @@ class Agent:
     def report(self, nodes):
         """The nodes have just been computed; their values can be located."""
         if self.words.armed:
-            did, handle = self.library.gradb_did_slow, self.handle
+            did, handle, call = self.library.gradb_did_slow, self.handle, self.timing.call_waiting
             for node in nodes:
                 node.step = self.steps.step
-                did(handle, node.id)
+                call(did, handle, node.id)
 
     def own_moment(self):
         """A moment of gradb's own: what runs inside is not the program's."""

@@ -158,7 +158,7 @@ class Compiled:
     def _call_of(self, called, phase):
         """The Call of this cell or function. Another one with the same name gets a number, unless the first one no
         longer exists. None: there are too many."""
-        name, owner = self._name_of(called)
+        name, owner = self.name_of(called)
         key = weakref.ref(owner), phase.split(".", 1)[0] if isinstance(called, nn.Cell) else ""
         calls = {call.name: call for call in self._calls.values() if call is not None}
         base, count = name, 0
@@ -170,7 +170,7 @@ class Compiled:
             return calls[name]
         return Call(name, key) if len(calls) < _MOST_CALLS else None
 
-    def _name_of(self, called):
+    def name_of(self, called):
         """(name, the object that it is the name of) of a cell, an optimizer, or a function with @jit."""
         if not isinstance(called, nn.Cell):
             inner = _variables_of(called.fn).get("fn") if called.fn.__name__ == "after_grad" else None

@@ -7,6 +7,7 @@ import weakref
 
 from mindspore.dataset.engine import iterators
 
+from ..clock import GAP
 from ..wrappers import Wrappers
 from .guard import guarded
 
@@ -31,17 +32,32 @@ class Data(Wrappers):
 
         @functools.wraps(following)
         def __next__(iterator):
-            if data.told or data.agent.dead or threading.get_ident() != data._thread:
+            if data.agent.dead or threading.get_ident() != data._thread:
                 return following(iterator)
-            data._asked(iterator)
+            if not data.told:
+                data._asked(iterator)
             try:
-                batch = following(iterator)
+                batch = data._timed(following, iterator)
             except StopIteration:
-                data._exhausted(iterator)
+                if not data.told:
+                    data._exhausted(iterator)
                 raise
-            data._got(iterator)
+            if not data.told:
+                data._got(iterator)
             return batch
         self._wrap(iterators.Iterator, "__next__", __next__)
+
+    def _timed(self, following, iterator):
+        """Waiting for a batch is a section of the step, unless the batch is for an evaluation."""
+        steps, timing = self.agent.steps, self.agent.timing
+        apart = not self.told and len(self._trains) > 0 and _dataset_of(iterator) not in self._trains
+        if apart or steps.evaluating or not steps.begun():
+            return following(iterator)
+        section = timing.data_begins(iterator)
+        try:
+            return following(iterator)
+        finally:
+            timing.turn(section if section is not None else GAP)
 
     @guarded
     def _asked(self, iterator):

@@ -53,7 +53,8 @@ class Exceptions(exceptions.Exceptions):
         place = stack.raised_at(error.__traceback__)
         text = text or _words(error) + (" (%s)" % place if place and node is None else "")
         agent.graph.publish()
-        agent.library.gradb_raised(agent.handle, node.id if node is not None else 0, _lib.text(text))
+        number = node.id if node is not None else 0
+        agent.timing.call_waiting(agent.library.gradb_raised, agent.handle, number, _lib.text(text))
 
 
 def _words(error):

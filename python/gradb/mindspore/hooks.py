@@ -19,12 +19,14 @@ try:
 except ImportError:  # before 2.9
     from mindspore.common import api
 
+from ..clock import BACKWARD, OPTIMIZER
 from ..wrappers import Wrappers
 
 KINDS = (nn.Optimizer, experimental.Optimizer)
 JIT = "MS_JIT"  # "0" in the environment: nothing is compiled
 _GRAPH_MODE = mindspore.GRAPH_MODE
 _EXITS = ("asnumpy", "item", "tolist", "__float__", "__array__")
+_READS = _EXITS + ("__bool__", "__int__", "__index__", "__str__")  # they wait for a value
 # What nn.Cell asks; get_context takes 30 times as long.
 _mode = getattr(context, "_get_mode", functools.partial(mindspore.get_context, "mode"))
 
@@ -50,17 +52,21 @@ class Hooks(Wrappers):
             self._wrap(kind, "__call__", self._optimizer(vars(kind).get("__call__", cell)))
             self._wrap(kind, "__init__", self._made(kind.__init__))
         self._wrap(api._JitExecutor, "__call__", self._jit(api._JitExecutor.__call__))
-        self._wrap(api._JitExecutor, "compile", self._compile(api._JitExecutor.compile))
+        compiles = self.agent.timing.compiles
+        self._wrap(api._JitExecutor, "compile", self._compile(compiles.function(api._JitExecutor.compile)))
+        self._wrap(api._CellGraphExecutor, "compile", compiles.cell(api._CellGraphExecutor.compile))
+        self._wrap(api._PyNativeExecutor, "new_graph", self._new_graph(api._PyNativeExecutor.new_graph))
         self._wrap(api._PyNativeExecutor, "end_graph", self._end_graph(api._PyNativeExecutor.end_graph))
         self._wrap(api._PyNativeExecutor, "grad", self._grad(api._PyNativeExecutor.grad))
         for name in ("train", "fit", "eval"):
-            self._wrap(mindspore.Model, name, self._model(getattr(mindspore.Model, name)))
+            self._wrap(mindspore.Model, name, self._model(name, getattr(mindspore.Model, name)))
         self.agent.scaler.wrap(self._wrap)
         mode = getattr(mindspore, "MsDispatchMode", None)
         for name in ("__enter__", "__exit__") if mode is not None else ():
             self._wrap(mode, name, self._mode(getattr(mode, name), name == "__enter__"))
-        for name in _EXITS:
-            self._wrap(mindspore.Tensor, name, self._exit(name, getattr(mindspore.Tensor, name)))
+        for name in _READS:
+            self._wrap(mindspore.Tensor, name, self._read(name, getattr(mindspore.Tensor, name)))
+        self._wrap(nn.DistributedGradReducer, "__call__", self._reducer(self._cell(cell)))
 
     def _is_outermost(self):
         return not self.inside and not self.agent.dead and threading.get_ident() == self._thread
@@ -94,16 +100,21 @@ class Hooks(Wrappers):
         return __call__
 
     def _optimize(self, original, optimizer, args, kwargs):
-        steps = self.agent.steps
+        steps, timing = self.agent.steps, self.agent.timing
+        section = timing.turn(timing.before_optimizer())
         steps.optimizer_begins(optimizer, args[0])
         self.optimizing = True
+        timing.turn(OPTIMIZER)
         try:
             result = original(optimizer, *args, **kwargs)
+            if timing.on:
+                timing.wait_for(optimizer.parameters)
         except Exception as error:
             self._failed(error, "optimizer/" + type(optimizer).__name__)
             raise
         finally:
             self.optimizing = False
+            timing.turn(section)
         steps.optimizer_ended(optimizer)
         return result
 
@@ -119,23 +130,33 @@ class Hooks(Wrappers):
 
     def _outermost(self, original, called, args, kwargs, flat=True, compiled=False):
         """Runs an outermost call; afterwards a step may end. Only the debugger's end of the training is raised."""
-        steps = self.agent.steps
+        steps, timing = self.agent.steps, self.agent.timing
         self.inside, self.compiled, self._phase = True, False, ""
+        section = timing.section()
         try:
             steps.call_begins(called)
             if compiled:
                 self._runs_compiled()
-            result = self._inside(original, called, args, kwargs, compiled) if self.agent.looking and flat \
+                timing.compiled_begins(is_own(called))
+            result = self._inside(original, called, args, kwargs, compiled) if self._looks(compiled) and flat \
                 else original(called, *args, **kwargs) if flat else original(called, args, kwargs)
+            if self.compiled:
+                steps.compiled_ended()
         except Exception as error:
             self._failed(error)
             raise
         finally:
             self.inside = False
+            timing.turn(section)
         if compiled or not flat:
             self.agent.compiled.ran(called, self._phase)
         steps.call_ended(called, result, self.compiled)
         return result
+
+    def _looks(self, compiled):
+        """Whether the outermost call is looked into: a compiled one has no times of operators."""
+        looking = self.agent.looking
+        return looking and not (compiled and looking.only_times)
 
     def _inside(self, original, called, args, kwargs, compiled):
         """Runs an outermost call in a step that is looked into."""
@@ -143,7 +164,9 @@ class Hooks(Wrappers):
         if not compiled:
             return looking.run_cell(original, called, args, kwargs)
         run = _uncompiled(called, original)
-        return looking.look_into(called, lambda: run(*args, **kwargs), lambda: original(called, *args, **kwargs))()
+        with self.agent.timing.stopped():
+            call = looking.look_into(called, lambda: run(*args, **kwargs), lambda: original(called, *args, **kwargs))
+        return call()
 
     def _jit(self, original):
         hooks = self
@@ -155,7 +178,12 @@ class Hooks(Wrappers):
             if hooks.inside:
                 hooks._runs_compiled()
                 hooks._phase = ""
-                result = original(executor, *args, **kwargs)
+                timing = hooks.agent.timing
+                section = timing.compiled_begins(is_own(executor))
+                try:
+                    result = original(executor, *args, **kwargs)
+                finally:
+                    timing.turn(section)
                 hooks.agent.compiled.ran(executor, hooks._phase)
                 if hooks.agent.overflow is not None:
                     hooks.agent.overflow.compiled_ran(executor, args, result)
@@ -181,6 +209,19 @@ class Hooks(Wrappers):
             hooks.agent.parameters.made(optimizer)
         return __init__
 
+    def _new_graph(self, original):
+        """A forward pass that gradients are wanted of begins."""
+        hooks = self
+
+        @functools.wraps(original)
+        def new_graph(executor, called, *args, **kwargs):
+            agent = hooks.agent
+            if not agent.dead and not agent.steps.evaluating and getattr(called, "training", True) \
+                    and threading.get_ident() == hooks._thread:
+                agent.timing.forward_begins()
+            return original(executor, called, *args, **kwargs)
+        return new_graph
+
     def _end_graph(self, original):
         """A forward pass that gradients are wanted of has ended: its output is the loss."""
         hooks = self
@@ -189,6 +230,7 @@ class Hooks(Wrappers):
         def end_graph(executor, called, output, *args, **kwargs):
             result = original(executor, called, output, *args, **kwargs)
             if not hooks.agent.dead:
+                hooks.agent.timing.forward_ended()
                 hooks.agent.steps.forward_ended(called, output)
             return result
         return end_graph
@@ -199,20 +241,37 @@ class Hooks(Wrappers):
 
         @functools.wraps(original)
         def grad(*args, **kwargs):
-            looking = hooks.agent.looking
-            if not looking:
-                return original(*args, **kwargs)
-            looking.backward_begins()
-            result = ()
+            section = hooks.agent.timing.turn(BACKWARD)
             try:
-                result = original(*args, **kwargs)
-                return result
-            except Exception as error:
-                hooks._failed(error)
-                raise
+                return hooks._go_back(original, args, kwargs)
             finally:
-                looking.backward_ended(result)
+                hooks.agent.timing.turn(section)
         return grad
+
+    def _go_back(self, original, args, kwargs):
+        looking, result = self.agent.looking, ()
+        if not looking:
+            return original(*args, **kwargs)
+        looking.backward_begins()
+        try:
+            result = original(*args, **kwargs)
+            return result
+        except Exception as error:
+            self._failed(error)
+            raise
+        finally:
+            looking.backward_ended(result)
+
+    def _reducer(self, original):
+        """Gradients are added up over ranks; where nothing is compiled around it, Python calls it."""
+        hooks = self
+
+        @functools.wraps(original)
+        def __call__(cell, *args, **kwargs):
+            if hooks.agent.dead or is_graph_mode() or threading.get_ident() != hooks._thread:
+                return original(cell, *args, **kwargs)
+            return hooks.agent.timing.reduces(original, cell, args, kwargs)
+        return __call__
 
     def _mode(self, original, enters):
         """A mode of the program's for operators, which may begin and end when ours is active."""
@@ -230,19 +289,22 @@ class Hooks(Wrappers):
             return result
         return call
 
-    def _exit(self, name, original):
-        """A function that turns a tensor into a number or an array, through which no gradient comes back."""
-        hooks = self
+    def _read(self, name, original):
+        """A function that waits for a tensor's value. Most turn it into a number or an array, through which no gradient
+        comes back."""
+        hooks, is_exit = self, name in _EXITS
 
         @functools.wraps(original)
-        def leave(tensor, *args, **kwargs):
-            looking = hooks.agent.looking
-            if looking and not looking.off and threading.get_ident() == hooks._thread:
+        def read(tensor, *args, **kwargs):
+            looking, timing = hooks.agent.looking, hooks.agent.timing
+            if looking and is_exit and not looking.off and threading.get_ident() == hooks._thread:
                 looking.left_by(name, tensor, sys._getframe(1))
+            if timing.listens and threading.get_ident() == hooks._thread:
+                return timing.reads(name, original, tensor, args, kwargs)
             return original(tensor, *args, **kwargs)
-        return leave
+        return read
 
-    def _model(self, original):
+    def _model(self, name, original):
         """Model.train, fit and eval: a callback of ours comes first, which learns the epoch and the batch."""
         hooks, signature, data = self, inspect.signature(original), self.agent.data
 
@@ -257,12 +319,21 @@ class Hooks(Wrappers):
                 bound.arguments["callbacks"] = [_Epochs(hooks.agent)] + given
             except TypeError:  # the script's mistake, which the original reports
                 return original(*args, **kwargs)
+            if "dataset_sink_mode" in signature.parameters and name != "eval":
+                hooks.agent.timing.sink = bool(bound.arguments.get("dataset_sink_mode", False))
             before, data.told = data.told, True
             try:
                 return original(*bound.args, **bound.kwargs)
             finally:
                 data.told = before
         return run
+
+
+def is_own(called):
+    """Whether a compiled call is a function of MindSpore's own that computes no loss: an optimizer, amp's unscaling."""
+    function = getattr(called, "fn", None)
+    return isinstance(called, KINDS) or (getattr(function, "__module__", None) or "").startswith("mindspore.") \
+        and not getattr(function, "__qualname__", "").startswith("_Grad.")
 
 
 def takes_gradients(executor):

@@ -31,10 +31,12 @@ _OVER_AXES = frozenset(("Softmax", "LogSoftmax", "LogSoftmaxExt", "ReduceMean", 
 
 class Looking:
     """Watches the operators of one step, from `begin` to `end`. rehearses: a compiled call is rehearsed now; rehearsal:
-    seconds of the processor that rehearsals took; off: not 0 in moments of our own."""
+    seconds of the processor that rehearsals took; off: not 0 in moments of our own; only_times: nothing is wanted but
+    the times of operators, so that nothing is rehearsed."""
 
-    def __init__(self, agent):
+    def __init__(self, agent, only_times=False):
         self.agent = agent
+        self.only_times = only_times
         self.outputs = {}      # node number -> tuple of tensors, None for what is not a tensor
         self._path = ""        # of the cell that runs
         self._site = None      # where the outermost such cell was called, see stack.site
@@ -261,10 +263,14 @@ class Looking:
         if self.off:
             return function(*args) if not kwargs else function(*args, **kwargs)
         given, outputs = self.agent.overflow.given(args) if self.agent.overflow is not None else (), ()
+        timing = self.agent.timing if self.agent.timing.on else None
         try:
+            began = timing.operator_begins(args) if timing else 0.0
             result = function(*args) if not kwargs else function(*args, **kwargs)
             outputs = _tensors(result)
             addresses = _computed(outputs)
+            if timing:
+                timing.took(began, outputs)
         except Exception as error:
             if not self.agent.dead:
                 self._raised_now(function.name, args, error, outputs)
@@ -291,6 +297,7 @@ class Looking:
         node = self._named(name, operator, outputs, _lib.FORWARD, self._edges(inputs(args), name),
                            _attrs(operator, args))
         if node is not None:
+            self.agent.timing.ran(node.id)
             self._ran.append((operator, node))
             self.made_forward += sum(output.nbytes for output in outputs if output is not None)
             self._report(node, outputs, addresses[:len(outputs)])
@@ -454,7 +461,7 @@ class Looking:
         self.hold(node, outputs, size)
         if agent.words.armed and agent.library.gradb_wants(agent.handle, node.id):
             structs, held = _structs(node, outputs, addresses)
-            agent.library.gradb_did_with_slow(agent.handle, node.id, structs, len(outputs))
+            agent.timing.call_waiting(agent.library.gradb_did_with_slow, agent.handle, node.id, structs, len(outputs))
             del held
 
     def hold(self, node, outputs, size):
@@ -531,9 +538,12 @@ class Looking:
             if not self.agent.dead and not self.off:
                 self.off += 1
                 try:
+                    if self.agent.timing.on:
+                        self.agent.timing.hook_begins(_gradients(grad_inputs))
                     self._went_back(own, name, operator, attrs, (_gradients(grad_inputs), _gradients(grad_outputs)))
                 finally:
                     self.off -= 1
+                    self.agent.timing.hook_ended()
         return hook
 
     @guarded
@@ -543,6 +553,7 @@ class Looking:
         self.agent.steps.enter(_lib.BACKWARD)
         node = self._named(name, operator, outputs, _lib.BACKWARD, self._fed_by(own), attrs)
         if node is not None:
+            self.agent.timing.ran(node.id)
             self._report(node, outputs, [_address(output) if output is not None else 0 for output in outputs])
             if self.agent.overflow is not None:
                 self.agent.overflow.backward_ran(node, self._of_gradient.get(own), (outputs, received))
@@ -579,6 +590,7 @@ class Looking:
                 and not self.agent.ooms.on:
             self._rests, self._pushed = True, False
             self._pop()
+        self.agent.timing.hook_ended()
 
     @guarded
     def backward_ended(self, gradients):

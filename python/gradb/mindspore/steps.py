@@ -46,7 +46,7 @@ class Steps:
             values.ask_where()
         agent = self.agent
         agent.happenings.fire("step-begin")
-        agent.library.gradb_step_begin(agent.handle, self.step)
+        agent.timing.call_waiting(agent.library.gradb_step_begin, agent.handle, self.step)
         agent.step_begins()
 
     def end(self):
@@ -58,9 +58,11 @@ class Steps:
         agent.graph.publish()
         self._feeds()
         agent.happenings.fire("step-end", *(self.place or (0, 0)))
-        if agent.connected():
+        told = agent.connected()
+        if told:
             self._tell()
-        agent.library.gradb_step_end(agent.handle)
+        agent.timing.step_ended(told)
+        agent.timing.call_waiting(agent.library.gradb_step_end, agent.handle)
         agent.source.step_ended(self.step)
         agent.step_ended()
         if agent.library.gradb_wants_checkpoint(agent.handle):
@@ -84,7 +86,7 @@ class Steps:
         """The training enters another phase; it may stop here."""
         if phase != self.phase and self._begun:
             self.phase = phase
-            self.agent.library.gradb_enter(self.agent.handle, phase)
+            self.agent.timing.call_waiting(self.agent.library.gradb_enter, self.agent.handle, phase)
 
     def model_enters(self, run_context, epoch):
         """Model.train begins a step, or an epoch."""
@@ -168,8 +170,9 @@ class Steps:
         trains = not (self.evaluating or isinstance(called, nn.Cell) and not called.training)
         loss = None
         if compiled:
-            self._count()
-            if (trains or self._stepped) and not _is_own(called):
+            if not trains and not self._stepped:
+                self.agent.timing.not_trained()
+            elif not hooks.is_own(called):
                 loss = values.find_number(result)
                 self._loss = loss if loss is not None else self._loss
         self.agent.scaler.call_ended(called, result, loss is not None)
@@ -191,8 +194,11 @@ class Steps:
             known.count = rates.counter_of(optimizer)
         self.agent.scaler.compiled_begins()
 
-    def _count(self):
-        """Finds the optimizers that stepped inside compiled code."""
+    @guarded
+    def compiled_ended(self):
+        """Finds the optimizers that stepped inside compiled code, which this waits for."""
+        if not self._begun:
+            return
         for known, optimizer in self.agent.parameters.living():
             before, known.count = known.count, None
             if before is None or optimizer in self._stepped or rates.counter_of(optimizer) == before:
@@ -311,13 +317,6 @@ class Steps:
         library, handle = self.agent.library, self.agent.handle
         for name, value in numbers.items():
             library.gradb_scalar(handle, _lib.text(name), float(value))
-
-
-def _is_own(called):
-    """Whether a compiled call is a function of MindSpore's own that computes no loss: an optimizer, amp's unscaling."""
-    function = getattr(called, "fn", None)
-    return isinstance(called, hooks.KINDS) or (getattr(function, "__module__", None) or "").startswith("mindspore.") \
-        and not getattr(function, "__qualname__", "").startswith("_Grad.")
 
 
 def _take_gradients(agent, optimizer, gradients):

@@ -332,7 +332,7 @@ class Taps:
             for index, output in enumerate(outputs):
                 if output is not None:
                     structs[index] = values.describe(output)[0]
-            agent.library.gradb_did_with_slow(agent.handle, node.id, structs, len(outputs))
+            agent.timing.call_waiting(agent.library.gradb_did_with_slow, agent.handle, node.id, structs, len(outputs))
 
 
 class _Run:

@@ -52,6 +52,15 @@ def address_of(tensor):
     return tensor._data_ptr() if _HAS_ADDRESSES and is_in_host_memory() else 0
 
 
+def wait_for(tensor):
+    """Waits until a tensor has been computed."""
+    try:
+        if not address_of(tensor):
+            tensor.wait_pipeline()
+    except (RuntimeError, AttributeError):
+        pass  # the program will meet the error itself
+
+
 def fix(tensors):
     """From now on these tensors are read where they are now, and no others: MindSpore would wait for the compiled code
     that runs. None: ends that."""

@@ -1,112 +1,34 @@
 # SPDX-License-Identifier: MIT
-"""Where the time of a step goes: a clock that changes section a few times per step and, in some steps when asked for,
-the time of each operator. Time inside libgradb, above all while stopped, belongs to no section.
+"""Where the time of a step goes: ../clock.py and, in some steps when asked for, the time of each operator.
 
 On CUDA each operator of a measured step is waited for. The sections of other steps are the times of the thread that
 launches the work."""
 import contextlib
-import ctypes
-import json
-import os
-from time import perf_counter
 
 import torch
 from torch.utils.data import IterableDataset
 
-from .. import _lib, native, sampling
+from .. import clock, native
+from ..clock import BACKWARD, DATA, FORWARD, GAP, OPTIMIZER  # noqa: F401: for others
 from . import commands, reducer, stack
 from .guard import guarded
 
-GAP, DATA, FORWARD, BACKWARD, OPTIMIZER = range(5)
 _NOTE = ("On CUDA the operators of a measured step are waited for, one by one; the parts of other steps are the times "
          "of launching.")
 
 
-class _Clock:
-    """The base of Timing without gradb._native."""
-
-    def __init__(self):
-        self.on = False
-        self.waits = False
-        self.away = 0.0
-        self.has_data = False
-        self._left = 0.0
-        self._took = -1.0
-        self._section = GAP
-        self._since = self.now()
-        self._ops = {}     # node number -> [calls, seconds]
-        self._leaves = []
-        self.restart()
-
-    def now(self):
-        """Seconds on a clock that does not run while the training is stopped."""
-        return perf_counter() - self.away
-
-    def turn(self, section):
-        """Sets the section that runs from now on. Returns the previous one."""
-        now = perf_counter() - self.away
-        before = self._section
-        self._spent[before] += now - self._since
-        self._since = now
-        self._section = section
-        self._known[section] = True
-        return before
-
-    def times(self):
-        """(total, data, forward, backward, optimizer, gap) of the step; negative for a section that it has not had."""
-        spent = [time if known else -1.0 for time, known in zip(self._spent, self._known)]
-        return (sum(self._spent), self._spent[DATA] if self.has_data else -1.0, *spent[FORWARD:], spent[GAP])
-
-    def restart(self):
-        """Begins the times of the next step."""
-        self._spent = [0.0] * 5
-        self._known = [True] + [False] * 4  # the step has had this section
-
-    def ran(self, number):
-        """The measured operator is this node."""
-        if self._took >= 0:
-            entry = self._ops.setdefault(number, [0, 0.0])
-            entry[0] += 1
-            entry[1] += self._took
-            self._took = -1.0
-
-    def take_operators(self):
-        """[(number of the node, calls, seconds)]; none are left."""
-        found, self._ops = self._ops, {}
-        return [(number, calls, seconds) for number, (calls, seconds) in found.items()]
-
-    def leaf_ran(self, leaf):
-        """A leaf of a backward pass is ready."""
-        self._leaves.append((leaf, self.now()))
-
-    def take_leaves(self):
-        """[(leaf, when it was ready)]; none are left."""
-        found, self._leaves = self._leaves, []
-        return found
-
-
-class Timing(native.base("Clock", _Clock)):
+class Timing(clock.Reports, native.base("Clock", clock.Clock)):
     """on: the operators of this step are measured; waits: each one is waited for, as it runs on a device; away: seconds
     inside libgradb so far; has_data: a DataLoader was used; _left: when the last hook of a backward pass ended; _took:
-    seconds of the operator that has just run, negative: none has; sampling: which steps are measured."""
+    seconds of the operator that has just run, negative: none has."""
 
     def __init__(self, agent):
-        super().__init__()
-        self.agent = agent
-        self.sampling = sampling.Sampling()
-        self._waits = sampling.Waits()
-        self._times = _lib.Times()  # what is reported
+        super().__init__(agent)
         self._began = 0.0       # when the first backward pass of the step began
         self._tail = None       # seconds of it, after the last leaf
         self._ready = []        # (tensor, seconds) of leaves, in the order in which they were ready
         self._batches = [0, 0]  # that were asked for; of those, how many were not ready
         self._loader = None     # {...} of the last DataLoader
-
-    def call_waiting(self, function, *args):
-        """Calls a function of libgradb that may wait."""
-        before = perf_counter()
-        function(*args)
-        self.away += perf_counter() - before
 
     def data_begins(self):
         """A DataLoader is asked for a batch."""
@@ -124,33 +46,22 @@ class Timing(native.base("Clock", _Clock)):
         measured, self.on = self.on, False
         operators = self.take_operators() if measured else ()
         if told:
-            self._tell(operators)
+            self.tell_times(operators)
             if measured:
                 self._tell_facts()
         self.restart()
         self._tail, self._ready = None, []
 
-    def _tell(self, operators):
-        times = self._times
-        times.total, times.data, times.forward, times.backward, times.optimizer, times.gap = self.times()
-        times.ops = (_lib.OpTime * len(operators))(*[_lib.OpTime(*operator) for operator in operators])
-        times.op_count = len(operators)
-        self.agent.library.gradb_timing(self.agent.handle, ctypes.byref(times))
-
     # ---- facts ----
 
     @guarded
     def _tell_facts(self):
-        tell = getattr(self.agent.library, "gradb_timing_facts", None)
-        if tell is not None:
-            with self.agent.own_moment():
-                facts = self._facts()
-            tell(self.agent.handle, _lib.text(json.dumps(facts, allow_nan=False)))
+        self.tell_facts()
 
-    def _facts(self):
+    def facts(self):
+        """See Reports."""
         cuda = torch.cuda.is_initialized()
         facts = {"framework": "PyTorch " + torch.__version__, "device": "cuda" if cuda else "cpu",
-                 "processors": len(os.sched_getaffinity(0)), "step": self.agent.steps.step,
                  "waits": self._waits.facts(self.sampling.measured + 1)}
         if self._tail is not None:
             facts["tail"] = self._tail
@@ -256,13 +167,4 @@ def _has_batch(iterator):
     return len(known) == 2 or not queue.empty()
 
 
-def _command(agent, args, _node):
-    word = args.strip()
-    if word not in ("", "on", "off"):
-        raise commands.CommandError("timing is 'on' or 'off', not '%s'" % word)
-    if word:
-        agent.timing.sampling.want(word == "on")
-    return {"operators": agent.timing.sampling.wanted}
-
-
-commands.register("timing", _command, "measure operators, in a few of the next steps: on or off", "[on | off]")
+clock.register(commands)

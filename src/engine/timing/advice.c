@@ -77,16 +77,17 @@ static void say_remedy(const struct gd_time_facts *facts, char *out, size_t size
                  processors);
     } else {
         snprintf(out, size,
-                 "it has num_parallel_workers=%lld, prefetch_size=%lld: raise num_parallel_workers "
-                 "of its slowest operation (this process may use %lld processors)",
-                 (long long)loader->workers, (long long)loader->prefetch, processors);
+                 "%s, with queues of prefetch_size=%lld: raise num_parallel_workers of the "
+                 "slowest operation (this process may use %lld processors)",
+                 loader->operations[0] ? loader->operations : "its operations are unknown",
+                 (long long)loader->prefetch, processors);
     }
 }
 
 static bool advice_on_loader(const struct advice_input *in, struct gd_advice *ret)
 {
     const struct gd_time_facts *facts = &in->report->facts;
-    char each[32], of[32], queue[96], remedy[400];
+    char each[32], of[32], queue[96], remedy[448];
     double data = in->part[GD_TIME_DATA];
     if (in->count < FEWEST_STEPS || data < 0 || in->total <= 0 || data < DATA_SHARE * in->total) {
         return false;
@@ -182,6 +183,7 @@ static bool advice_on_waits(const struct advice_input *in, struct gd_advice *ret
     if (!most || in->count < FEWEST_STEPS || in->median <= 0) {
         return false;
     }
+    bool is_queued = strcmp(facts->mode, "pynative") == 0 || strcmp(facts->mode, "jit") == 0;
     snprintf(often, sizeof(often), calls == 1 ? "once" : "%.3g times", calls);
     return advice_say(
         ret, seconds / in->median, most->place,
@@ -189,13 +191,22 @@ static bool advice_on_waits(const struct advice_input *in, struct gd_advice *ret
         "up in a tensor, and read it every N steps",
         often, most->function, places > 1 ? " and the like" : "", advice_time(seconds, each),
         100 * seconds / in->median,
-        in->is_cpu
+        in->is_cpu && !is_queued
             ? "on an accelerator each one waits for all work launched before; on this CPU it "
               "costs no more than that"
             : "each one waits for all work launched before");
 }
 
 /* ---- how it runs ----------------------------------------------------------------------------- */
+
+/* What remains of a step without waiting for data and without the optimizer, which PyNative mode
+ * compiles, too. */
+static double time_of_passes(const struct advice_input *in)
+{
+    double data = in->part[GD_TIME_DATA], optimizer = in->part[GD_TIME_OPTIMIZER];
+    double others = (data > 0 ? data : 0) + (optimizer > 0 ? optimizer : 0);
+    return in->count > 0 && in->total > others ? (in->total - others) / in->count : 0;
+}
 
 static bool advice_on_launches(const struct advice_input *in, struct gd_advice *ret)
 {
@@ -205,19 +216,20 @@ static bool advice_on_launches(const struct advice_input *in, struct gd_advice *
     for (uint32_t i = 0; i < report->op_count; i++) {
         calls += report->op[i].calls;
     }
-    double step = in->count > 0 ? in->median : 0;
+    double own = time_of_passes(in);
     double per_step = report->timed_steps > 0 ? in->operators / (double)report->timed_steps : 0;
     if (strcmp(report->facts.mode, "pynative") != 0 || in->count < FEWEST_STEPS || calls == 0 ||
-        per_step <= 0 || per_step > LAUNCH_SHARE * step ||
+        per_step <= 0 || per_step > LAUNCH_SHARE * own ||
         in->operators / (double)calls > LAUNCH_TIME) {
         return false;
     }
-    return advice_say(ret, 1 - per_step / step, "",
-                      "PyNative mode: the %.0f operators of a step compute for %s of %s, %s each; "
-                      "the rest is Python and launching: run the step in graph mode (@jit, or "
-                      "set_context(mode=GRAPH_MODE))",
-                      (double)calls / (double)report->timed_steps, advice_time(per_step, each),
-                      advice_time(step, of), advice_time(in->operators / (double)calls, mean));
+    return advice_say(
+        ret, (own - per_step) * in->count / in->total, "",
+        "PyNative mode: the %.0f operators of a step compute for %s, %s each, of the %s that it "
+        "takes without data and optimizer; the rest is Python and launching: run the step in graph "
+        "mode (@jit, or set_context(mode=GRAPH_MODE))",
+        (double)calls / (double)report->timed_steps, advice_time(per_step, each),
+        advice_time(in->operators / (double)calls, mean), advice_time(own, of));
 }
 
 static bool advice_on_sinking(const struct advice_input *in, struct gd_advice *ret)
@@ -244,12 +256,14 @@ static bool advice_on_compiles(const struct advice_input *in, struct gd_advice *
     if (facts->compiles < COMPILES || facts->compiles_late < COMPILES) {
         return false;
     }
-    return advice_say(ret, -1, facts->compile_place,
-                      "%s was compiled %lld times, %lld of them after step 2 (%s in all): its "
-                      "inputs change shape; pad them to a few shapes",
-                      facts->compiled[0] ? facts->compiled : "a function",
-                      (long long)facts->compiles, (long long)facts->compiles_late,
-                      advice_time(facts->compile, each));
+    double seconds = facts->compiled_seconds >= 0 ? facts->compiled_seconds : facts->compile;
+    return advice_say(
+        ret, -1, facts->compile_place,
+        "%s was compiled %lld times, %lld of them after step 2 (%s in all): %s",
+        facts->compiled[0] ? facts->compiled : "a function", (long long)facts->compiles,
+        (long long)facts->compiles_late, advice_time(seconds, each),
+        facts->compile_cause[0] ? facts->compile_cause
+                                : "its inputs change shape; pad them to a few shapes");
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */

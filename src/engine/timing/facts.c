@@ -56,6 +56,7 @@ static void read_loader(const cJSON *from, struct gd_time_loader *loader)
 {
     read_text(from, "kind", loader->kind, sizeof(loader->kind));
     read_text(from, "place", loader->place, sizeof(loader->place));
+    read_text(from, "operations", loader->operations, sizeof(loader->operations));
     read_count(from, "workers", &loader->workers);
     read_count(from, "prefetch", &loader->prefetch);
     read_count(from, "batch_size", &loader->batch_size);
@@ -84,6 +85,26 @@ static void read_waits(const cJSON *list, struct gd_time_facts *facts)
         read_count(item, "steps", &wait.steps);
         if (wait.calls > 0 && wait.steps > 0) {
             facts->wait[facts->wait_count++] = wait;
+        }
+    }
+}
+
+static void read_compilations(const cJSON *list, struct gd_time_facts *facts)
+{
+    const cJSON *item;
+    facts->compilation_count = 0;
+    cJSON_ArrayForEach(item, list)
+    {
+        if (facts->compilation_count == GD_TIME_COMPILES) {
+            return;
+        }
+        struct gd_time_compile found = {.seconds = -1};
+        read_text(item, "name", found.name, sizeof(found.name));
+        read_text(item, "place", found.place, sizeof(found.place));
+        read_count(item, "step", &found.step);
+        read_real(item, "seconds", &found.seconds);
+        if (found.name[0] && found.step > 0 && found.seconds >= 0) {
+            facts->compilation[facts->compilation_count++] = found;
         }
     }
 }
@@ -157,16 +178,23 @@ static void read_members(struct gd_time_report *report, const cJSON *root)
     read_count(root, "compiles_late", &facts->compiles_late);
     read_text(root, "compiled", facts->compiled, sizeof(facts->compiled));
     read_text(root, "compile_place", facts->compile_place, sizeof(facts->compile_place));
+    read_text(root, "compile_cause", facts->compile_cause, sizeof(facts->compile_cause));
+    read_real(root, "compiled_seconds", &facts->compiled_seconds);
+    read_count(root, "compile_count", &facts->compilations);
     read_count(root, "processors", &facts->processors);
     read_step(root, report);
     const cJSON *loader = cJSON_GetObjectItemCaseSensitive(root, "loader");
     const cJSON *waits = cJSON_GetObjectItemCaseSensitive(root, "waits");
     const cJSON *reducer = cJSON_GetObjectItemCaseSensitive(root, "reducer");
+    const cJSON *compilations = cJSON_GetObjectItemCaseSensitive(root, "compilations");
     if (cJSON_IsObject(loader)) {
         read_loader(loader, &facts->loader);
     }
     if (cJSON_IsArray(waits)) {
         read_waits(waits, facts);
+    }
+    if (cJSON_IsArray(compilations)) {
+        read_compilations(compilations, facts);
     }
     if (cJSON_IsObject(reducer)) {
         read_reducer(reducer, facts);

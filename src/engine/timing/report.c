@@ -23,8 +23,8 @@ struct time_report_impl {
 
 const char *gd_time_name(enum gd_time part)
 {
-    static const char *const names[GD_TIMES] = {"data",      "forward", "backward",
-                                                "optimizer", "rest",    "total"};
+    static const char *const names[GD_TIMES] = {"data",      "compiled", "forward", "backward",
+                                                "optimizer", "rest",     "total"};
     return names[part];
 }
 
@@ -55,7 +55,7 @@ int gd_time_report_create(struct gd_time_report **ret, struct gd_err *err)
     report->impl = impl;
     report->recent = recent;
     report->first = report->last = gd_time_unknown_step(0);
-    report->facts.compile = -1;
+    report->facts.compile = report->facts.compiled_seconds = -1;
     report->facts.bucket_limit = -1;
     report->facts.loader = (struct gd_time_loader){
         .workers = -1, .prefetch = -1, .batch_size = -1, .pinned = -1, .persistent = -1};

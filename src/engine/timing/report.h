@@ -26,6 +26,7 @@
 #define GD_TIME_WAITS     64
 #define GD_TIME_BUCKETS   256
 #define GD_TIME_GRADIENTS 2048
+#define GD_TIME_COMPILES  32
 
 /* ---- what is pushed -------------------------------------------------------------------------- */
 
@@ -104,6 +105,7 @@ struct gd_time_wait {
 struct gd_time_loader {
     char kind[48]; /* "DataLoader"; "": none is known */
     char place[160];
+    char operations[256]; /* of MindSpore, with their settings: "map (num_parallel_workers=2)" */
     int64_t workers, prefetch, batch_size;
     int pinned, persistent;
     int stream;               /* of an IterableDataset, which each worker would read as a whole */
@@ -116,16 +118,27 @@ struct gd_time_gradient { /* in the order in which they become ready */
     double ready; /* since the backward pass began */
 };
 
+struct gd_time_compile {
+    char name[64], place[96];
+    int64_t step;
+    double seconds;
+};
+
 struct gd_time_facts {
     char framework[32];
     char device[48];                       /* "cpu", "cuda:0" */
-    char mode[24];                         /* of MindSpore: "graph", "pynative" */
+    char mode[24];                         /* of MindSpore: "graph", "jit", "pynative" */
     char sink[8];                          /* "on", "off", "": unknown */
     char note[240];                        /* what the times mean, where that is not obvious */
     double compile;                        /* seconds of compiling, all of it */
     int64_t compiles, compiles_late;       /* how often; after step 2 */
-    char compiled[64], compile_place[160]; /* what was compiled last */
-    int64_t processors;                    /* that the process may use; 0: unknown */
+    char compiled[64], compile_place[160]; /* what was compiled last, or most often */
+    double compiled_seconds;               /* of that */
+    char compile_cause[160];               /* why so often, and what to do */
+    int64_t compilations;                  /* of all that was compiled */
+    struct gd_time_compile compilation[GD_TIME_COMPILES]; /* the last ones, oldest first */
+    int compilation_count;
+    int64_t processors; /* that the process may use; 0: unknown */
     struct gd_time_loader loader;
     struct gd_time_wait wait[GD_TIME_WAITS];
     int wait_count;

@@ -10,6 +10,7 @@
 
 enum gd_time {
     GD_TIME_DATA,
+    GD_TIME_COMPILED, /* in code that a framework compiled, whose parts are not known */
     GD_TIME_FORWARD,
     GD_TIME_BACKWARD,
     GD_TIME_OPTIMIZER,

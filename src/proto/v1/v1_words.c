@@ -70,6 +70,7 @@ static void on_timing(struct v1_target *t, const Gradb__V1__Timing *m)
 {
     struct gd_step_times times = {.step = m->step,
                                   .part = {[GD_TIME_DATA] = m->data,
+                                           [GD_TIME_COMPILED] = m->compiled > 0 ? m->compiled : -1,
                                            [GD_TIME_FORWARD] = m->forward,
                                            [GD_TIME_BACKWARD] = m->backward,
                                            [GD_TIME_OPTIMIZER] = m->optimizer,

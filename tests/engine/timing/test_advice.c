@@ -203,9 +203,25 @@ static void graph_mode(void **state)
     expect_advice(report, NULL, NULL); /* not MindSpore */
     gd_time_read_facts(report, "{\"mode\":\"pynative\"}");
     expect_advice(report, "graph-mode",
-                  "the 100 operators of a step compute for 4 ms of 10 ms, 40 us each");
+                  "the 100 operators of a step compute for 4 ms, 40 us each, of the 10 ms that it "
+                  "takes without data and optimizer");
+    gd_time_read_facts(report, "{\"mode\":\"jit\"}");
+    expect_advice(report, NULL, NULL);
+    gd_time_read_facts(report, "{\"mode\":\"pynative\"}");
     add_operator(report, "relu", GD_FLOAT32, 64, 1, 0.002);
     expect_advice(report, NULL, NULL);
+}
+
+static void waiting_for_data_is_not_launching(void **state)
+{
+    struct gd_time_report *report = *state;
+    struct gd_time_step timed = gd_time_unknown_step(21);
+    add_steps(report, 20, 0.010, 0.005);
+    timed.timed = true;
+    gd_time_add_step(report, &timed);
+    add_operator(report, "relu", GD_FLOAT32, 64, 100, 0.004);
+    gd_time_read_facts(report, "{\"mode\":\"pynative\"}");
+    expect_advice(report, "slow-loader", "waiting for data takes 50 %");
 }
 
 static void sinking_and_compiling(void **state)
@@ -224,6 +240,28 @@ static void sinking_and_compiling(void **state)
     gd_time_read_facts(report, "{\"compiles_late\":3,\"compile\":12,\"compiled\":\"step\"}");
     expect_advice(report, "compiles",
                   "step was compiled 4 times, 3 of them after step 2 (12 s in all)");
+    gd_time_read_facts(report, "{\"compiled_seconds\":3,\"compile_cause\":\"a number changes\"}");
+    expect_advice(report, "compiles", "(3 s in all): a number changes");
+}
+
+static void compilations_are_bounded(void **state)
+{
+    struct gd_time_report *report = *state;
+    char json[8192] =
+        "{\"compile_count\":50,\"compilations\":[{\"name\":\"no step\",\"seconds\":1}";
+    for (int i = 1; i <= 50; i++) {
+        size_t end = strlen(json);
+        snprintf(json + end, sizeof(json) - end,
+                 ",{\"name\":\"f\",\"step\":%d,\"seconds\":0.5,\"place\":\"a.py:1\"}", i);
+    }
+    size_t used = strlen(json);
+    snprintf(json + used, sizeof(json) - used, "]}");
+    gd_time_read_facts(report, json);
+    assert_int_equal(report->facts.compilations, 50);
+    assert_int_equal(report->facts.compilation_count, GD_TIME_COMPILES);
+    assert_int_equal(report->facts.compilation[0].step, 1);
+    gd_time_read_facts(report, "{\"compilations\":[]}");
+    assert_int_equal(report->facts.compilation_count, 0);
 }
 
 static const struct CMUnitTest tests[] = {TEST(slow_loader),
@@ -237,5 +275,7 @@ static const struct CMUnitTest tests[] = {TEST(slow_loader),
                                           TEST(advice_on_casts),
                                           TEST(one_bucket),
                                           TEST(graph_mode),
+                                          TEST(waiting_for_data_is_not_launching),
+                                          TEST(compilations_are_bounded),
                                           TEST(sinking_and_compiling)};
 RUN_TESTS()

@@ -6,7 +6,8 @@
 #include "repl/commands/status/info_timing.h"
 #include "repl/values/inspect.h"
 
-#define SLOWEST_SHOWN 3
+#define SLOWEST_SHOWN      3
+#define COMPILATIONS_SHOWN 4
 
 /* ---- by our clock -------------------------------------------------------------------------- */
 
@@ -148,21 +149,59 @@ static void fill_spread(cJSON *object, const struct gd_time_spread *spread)
             OUT_REAL("deviation", spread->deviation));
 }
 
+/* Of the first step, where it is known which step had how much of it; else of all. */
+static double first_compile_time(const struct gd_time_report *report)
+{
+    const struct gd_time_facts *facts = &report->facts;
+    double seconds = 0;
+    for (int i = 0; i < facts->compilation_count; i++) {
+        const struct gd_time_compile *one = &facts->compilation[i];
+        seconds += one->step <= report->first.step ? one->seconds : 0;
+    }
+    return facts->compilation_count > 0 ? seconds : facts->compile;
+}
+
 static void show_first(struct command_call *call, cJSON *record,
                        const struct gd_time_report *report, const struct gd_time_spread *spread)
 {
-    double first = report->first.part[GD_TIME_TOTAL], compile = report->facts.compile;
+    double first = report->first.part[GD_TIME_TOTAL], compile = first_compile_time(report);
     if (first < 0) {
         return;
     }
     timing_fill_step(out_object(record, "first"), &report->first);
-    out_set(record, OUT_IF(compile >= 0, OUT_REAL("compile_seconds", compile)));
+    out_set(record,
+            OUT_IF(report->facts.compile >= 0, OUT_REAL("compile_seconds", report->facts.compile)));
     out_say(call->out, NULL,
             "First step (step {step}): {first:time}[, {times:g3} times the median]"
             "[; compiling took {compile:time}]\n",
             OUT_INT("step", report->first.step), OUT_REAL("first", first),
             OUT_REAL("times", spread->median > 0 && report->count > 1 ? first / spread->median : 0),
             OUT_REAL("compile", compile > 0 ? compile : 0));
+}
+
+static void show_compilations(struct command_call *call, cJSON *record,
+                              const struct gd_time_facts *facts)
+{
+    cJSON *list = facts->compilation_count > 0 ? out_list(record, "compilations") : NULL;
+    for (int i = 0; i < facts->compilation_count; i++) {
+        const struct gd_time_compile *one = &facts->compilation[i];
+        out_set(out_push(list), OUT_TEXT("name", one->name), OUT_INT("step", one->step),
+                OUT_REAL("seconds", one->seconds), OUT_SOME("place", one->place));
+        if (i == 0) {
+            out_say(call->out, NULL,
+                    "{count|compilation}[, {all:time}]: ", OUT_INT("count", facts->compilations),
+                    OUT_REAL("all", facts->compilations > 1 ? facts->compile : 0));
+        }
+        if (i < COMPILATIONS_SHOWN) {
+            out_say(call->out, NULL, "{before}{name} in step {step} ({seconds:time})",
+                    OUT_TEXT("before", i > 0 ? ", " : ""), OUT_TEXT("name", one->name),
+                    OUT_INT("step", one->step), OUT_REAL("seconds", one->seconds));
+        }
+    }
+    if (facts->compilation_count > 0) {
+        out_set(record, OUT_INT("compile_count", facts->compilations));
+        out_printf(call->out, facts->compilations > COMPILATIONS_SHOWN ? ", ...\n" : "\n");
+    }
 }
 
 static void show_spread(struct command_call *call, cJSON *record,
@@ -187,8 +226,8 @@ static void show_spread(struct command_call *call, cJSON *record,
         }
         fill_spread(out_object(record, "tail"), &tail);
         out_say(call->out, NULL,
-                "Tail: {tail:time} after the last gradient[, {share}][; {kind}: "
-                "{buckets|bucket}, {bytes:bytes}, {ranks|rank}]\n",
+                "Tail: {tail:time} after the last gradient[, {share}][; {kind}[: "
+                "{buckets|bucket}, {bytes:bytes}], {ranks|rank}]\n",
                 OUT_REAL("tail", tail.median),
                 OUT_TEXT("share", timing_share(call, tail.median, spread->median)),
                 OUT_TEXT("kind", facts->reducer), OUT_INT("buckets", facts->bucket_count),
@@ -214,6 +253,25 @@ static void show_slowest(struct command_call *call, cJSON *record,
     out_printf(call->out, report->slowest_count > 0 ? "\n" : "");
 }
 
+/* Where the parts are not the times of the work: what a measured step computes in each pass. */
+static void show_passes(struct command_call *call, cJSON *record,
+                        const struct gd_time_report *report)
+{
+    double sum[GD_TIME_IN_COUNT] = {0};
+    for (uint32_t i = 0; i < report->op_count; i++) {
+        sum[report->op[i].phase] += report->op[i].seconds / (double)report->timed_steps;
+    }
+    if (strcmp(report->facts.mode, "pynative") == 0) {
+        out_set(record, OUT_REAL("measured_forward", sum[GD_TIME_IN_FORWARD]),
+                OUT_REAL("measured_backward", sum[GD_TIME_IN_BACKWARD]));
+        out_say(call->out, NULL,
+                "In each, the operators of the forward pass took {forward:time}, those of the "
+                "backward pass {backward:time}\n",
+                OUT_REAL("forward", sum[GD_TIME_IN_FORWARD]),
+                OUT_REAL("backward", sum[GD_TIME_IN_BACKWARD]));
+    }
+}
+
 /* What the measurement costs, and which steps were measured. */
 static void show_cost(struct command_call *call, cJSON *record, const struct gd_time_report *report)
 {
@@ -233,6 +291,7 @@ static void show_cost(struct command_call *call, cJSON *record, const struct gd_
             OUT_INT("steps", report->timed_steps), OUT_INT("first", report->first_timed),
             OUT_INT("last", report->last_timed), OUT_REAL("cost", each),
             OUT_TEXT("percent", each >= 0 ? inspect_printf(call, "%.2g", 100 * share) : ""));
+    show_passes(call, record, report);
 }
 
 static void show_summary(struct command_call *call, cJSON *record,
@@ -247,6 +306,7 @@ static void show_summary(struct command_call *call, cJSON *record,
         parts_text(call, report);
     }
     show_first(call, record, report, &spread);
+    show_compilations(call, record, &report->facts);
     show_spread(call, record, report, &spread);
     show_slowest(call, record, report);
     show_cost(call, record, report);

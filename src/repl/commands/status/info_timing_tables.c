@@ -199,6 +199,12 @@ static void show_rules(struct command_call *call, cJSON *record)
     }
 }
 
+/* Then no operator can be measured. */
+static bool runs_compiled(const struct gd_time_facts *facts)
+{
+    return strcmp(facts->mode, "graph") == 0 || strcmp(facts->mode, "jit") == 0;
+}
+
 void timing_show_advice(struct command_call *call, cJSON *record,
                         const struct gd_time_report *report, bool all)
 {
@@ -218,7 +224,7 @@ void timing_show_advice(struct command_call *call, cJSON *record,
         out_say(call->out, record,
                 "No advice: {examined_steps|step}, {examined_operators|operator} examined[{?none} "
                 "(\"agent timing on\" measures operators)]\n",
-                OUT_BOOL("none", report->op_count == 0));
+                OUT_BOOL("none", report->op_count == 0 && !runs_compiled(&report->facts)));
     }
     if (all) {
         show_rules(call, record);
@@ -232,6 +238,10 @@ static int need_operators(const struct gd_time_report *report, struct gd_err *er
 {
     if (report && report->op_count > 0) {
         return GD_OK;
+    }
+    if (report && runs_compiled(&report->facts)) {
+        return gd_fail(err, GD_ENODATA,
+                       "no operator was measured: operators inside compiled code are not");
     }
     return gd_fail(err, GD_ENODATA,
                    "no operator was measured: in PyTorch, \"agent timing on\" measures some of the "

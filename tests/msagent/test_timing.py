@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`info timing` and its advice on MindSpore scripts that waste time in one way each; what is measured, and that it
+changes nothing."""
+import json
+import signal
+
+import harness
+import minds
+
+
+class Timings(minds.Case):
+    def timed(self, *arguments, before=("agent timing on",)):
+        """The record of `info timing` after a run of tuning.py to its end, and what the script printed."""
+        done = harness.run_gradb("-nx", "--batch", "--json", *harness.typed(*before, "continue", "info timing",
+                                                                            "info log -a"),
+                                 "run", "--", *self.words([self.script("tuning.py"), *arguments]),
+                                 env=self.environment(), cwd=self.folder, timeout=4 * harness.DEADLINE)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        self.assertNotIn("internal error", done.stdout)
+        printed = next(line for line in done.stdout.split("\n") if "total" in line and "weights" in line)
+        return harness.records(done, "timing")[-1], printed
+
+    def advice_of(self, *arguments):
+        """{rule: text} of that way of wasting time."""
+        record, _ = self.timed(*arguments)
+        self.assertEqual(record["examined_steps"], int(arguments[2]))
+        return {advice["rule"]: advice.get("place", "") + ": " + advice["text"] for advice in record["advice"]}, record
+
+    def line_of(self, text):
+        """tuning.py:LINE of the line with that text."""
+        lines = (minds.SCRIPTS / "tuning.py").read_text().split("\n")
+        return "tuning.py:%d" % (next(number for number, line in enumerate(lines, 1) if text in line))
+
+
+@minds.needed
+class Advice(Timings):
+    def test_a_tuned_script_gets_none(self):
+        for mode in ("pynative", "graph"):
+            with self.subTest(mode=mode):
+                advice, record = self.advice_of(mode, "none", "20")
+                self.assertEqual(advice, {})
+                parts = {"pynative": ["forward", "backward", "optimizer"], "graph": ["compiled", "optimizer"]}[mode]
+                self.assertEqual(list(record["median"]), [*parts, "rest", "total"])
+                self.assertEqual(record["examined_operators"] > 20, mode == "pynative")
+
+    def test_a_slow_dataset(self):
+        for mode in ("pynative", "graph"):
+            with self.subTest(mode=mode):
+                advice, record = self.advice_of(mode, "loader", "12")
+                self.assertEqual(list(advice), ["slow-loader"])
+                self.assertRegex(advice["slow-loader"], r"^tuning\.py:\d+: waiting for data takes \d\d % .* the dataset is "
+                                 r"too slow: it is GeneratorDataset \(num_parallel_workers=1, python_multiprocessing=True\), "
+                                 r"batch \(num_parallel_workers=\d+\), with queues of prefetch_size=2: raise")
+                self.assertIn("data", record["median"])
+
+    def test_asnumpy_in_the_loop(self):
+        for mode, says in (("pynative", "each one waits for all work"), ("graph", "on this CPU it costs no more")):
+            with self.subTest(mode=mode):
+                advice, _ = self.advice_of(mode, "item", "24")
+                text = advice.pop("synchronization")
+                self.assertIn(self.line_of("asnumpy())") + ": once per step the program reads a value with asnumpy()", text)
+                self.assertIn(says, text)
+                self.assertLessEqual(set(advice), {"graph-mode"})
+
+    def test_odd_shapes(self):
+        advice, _ = self.advice_of("pynative", "shapes", "12")
+        self.assertEqual(list(advice), ["shapes"])
+        self.assertIn("pad 1997, 1997 to 2000, 2000", advice["shapes"])
+
+    def test_casts(self):
+        advice, _ = self.advice_of("pynative", "casts", "12")
+        self.assertRegex(advice["casts"], r"^tuning\.py:\d+: 80 casts and \d layout changes per step take")
+        self.assertLessEqual(set(advice), {"casts", "graph-mode"})
+
+    def test_inputs_that_change_shape(self):
+        advice, record = self.advice_of("graph", "compiles", "12")
+        self.assertEqual(list(advice), ["compiles"])
+        self.assertRegex(advice["compiles"], r"forward was compiled 6 times, 4 of them after step 2 \(.* in all\): its "
+                         "inputs had 6 different shapes or types")
+        again = [one["step"] for one in record["compilations"] if one["name"] == "forward"]
+        self.assertEqual(again, [1, 2, 3, 4, 5, 6])
+        self.assertAlmostEqual(record["compile_seconds"], sum(one["seconds"] for one in record["compilations"]), 6)
+
+
+@minds.needed
+class Measuring(Timings):
+    def test_operators_add_up(self):
+        record, _ = self.timed("pynative", "none", "20")
+        types = {row["type"]: row for row in record["types"]}
+        count = record["measured_steps"]
+        self.assertGreaterEqual(count, 2)
+        self.assertEqual(types["MatMul"]["calls"], 2 * count)
+        self.assertEqual(types["MatMulBackward"]["calls"], 2 * count)
+        flops = 2 * 512 * 1024 * 1024 + 2 * 512 * 1024 * 16
+        self.assertEqual(types["MatMul"]["flops"], flops * count)
+        self.assertNotIn("SGD", types)
+        self.assertGreater(types["MatMul"]["seconds"], 0)
+        self.assertLess(record["operator_seconds"] / count, record["first"]["total"])
+
+    def test_parts_without_measuring(self):
+        record, _ = self.timed("jit", "none", "12", before=())
+        self.assertEqual((record["steps_timed"], record["operators"], record["advice"]), (12, [], []))
+        self.assertNotIn("measured_steps", record)
+        self.assertEqual(list(record["median"]), ["compiled", "rest", "total"])
+        self.assertIn("compiled is the time of calls of compiled code", record["note"])
+        self.assertEqual([one["name"] for one in record["compilations"]], ["train"])
+        self.assertLessEqual(record["compilations"][0]["seconds"], record["first"]["total"])
+
+    def test_it_changes_no_result(self):
+        for mode in ("pynative", "jit"):
+            with self.subTest(mode=mode):
+                bare = self.bare(self.script("tuning.py"), mode, "item", "30").strip()
+                self.assertIn("total", bare)
+                self.assertIn(json.dumps(bare)[1:-1], self.timed(mode, "item", "30")[1])
+
+    def test_a_killed_gradb_does_no_harm(self):
+        written = self.folder / "result"
+        program = [self.script("tuning.py"), "pynative", "item", "60", str(written)]
+        gradb, _ = self.live(program)
+        gradb.run("agent timing on", "^operators")
+        gradb.run("step 12", "at the end of step 12")
+        gradb.run("info timing", "measured in . steps")
+        gradb.send("continue &")
+        gradb.process.send_signal(signal.SIGKILL)
+        harness.wait_for("the result", lambda: written.exists() and written.read_text().endswith("\n"))
+        self.assertEqual(written.read_text(), self.bare(*program[:4]))
+
+
+if __name__ == "__main__":
+    harness.main()
