@@ -60,6 +60,9 @@ void gradb_on_armed(gradb *g, void (*call)(void *ctx), void *ctx)
 
 static void step_begins(struct agent *a, int64_t step)
 {
+    if (step < PEEK(a->step)) { /* another training of the same program */
+        POKE(a->event_step, INT64_MIN);
+    }
     POKE(a->step, step);
     POKE(a->begun, PEEK(a->begun) + 1);
     POKE(a->in_step, 1);
@@ -118,7 +121,8 @@ static void keep_previous(struct agent *a)
 /* Something must be done where the current step ends. */
 static bool is_asked_at_end(const struct agent *a)
 {
-    return PEEK(a->attention) || PEEK(a->begun) >= PEEK(a->due);
+    return PEEK(a->attention) || PEEK(a->begun) >= PEEK(a->due) || PEEK(a->event_due) ||
+           PEEK(a->step) >= PEEK(a->event_step);
 }
 
 static void step_end_slow(struct agent *a)

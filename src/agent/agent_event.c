@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/agent_core.h"
+#include "agent/agent_io.h"
 #include "agent/agent_mark.h"
 #include "agent/agent_stop.h"
 #include "agent/agent_turn.h"
@@ -19,13 +20,16 @@ static const char *const kinds[] = {"begin",      "epoch-begin", "epoch-end",
 #define STEP_END   4
 #define EVAL_BEGIN 5
 #define EVAL_END   6
+#define STEP       "step"
+#define ELAPSED    "elapsed"
 #define MOST       1024 /* wishes, and numbers of all of them */
 
 struct agent_number { /* a test of a wish */
     char name[64];
     Gradb__V1__Comparison op;
     double value, last;
-    bool known; /* `last` is */
+    bool known;  /* `last` is */
+    bool is_nan; /* instead of op and value */
 };
 
 struct agent_wish {
@@ -39,6 +43,9 @@ struct agent_events {
     struct agent_number *number;
     size_t wish_count, number_count;
     atomic_uint wanted; /* bit i: kind i */
+    bool any_step;      /* some wish for steps must be checked in each */
+    double since;       /* when they came */
+    int64_t since_step;
     uint64_t id, awaited;
     bool stop;
 };
@@ -58,7 +65,9 @@ static void add_numbers(struct agent_events *events, const Gradb__V1__EventWish 
 {
     for (size_t i = 0; i < m->n_hold_if; i++) {
         struct agent_number *number = &events->number[events->number_count++];
-        *number = (struct agent_number){.op = m->hold_if[i]->op, .value = m->hold_if[i]->value};
+        *number = (struct agent_number){.op = m->hold_if[i]->op,
+                                        .value = m->hold_if[i]->value,
+                                        .is_nan = m->hold_if[i]->is_nan};
         strncpy(number->name, m->hold_if[i]->number, sizeof(number->name) - 1);
     }
 }
@@ -114,6 +123,86 @@ static bool take_wishes(struct agent_events *events, const Gradb__V1__EventWishe
     return true;
 }
 
+/* ---- tests --------------------------------------------------------------------------------- */
+
+static bool test_value(const struct agent_number *number, double x)
+{
+    switch (number->op) {
+    case GRADB__V1__COMPARISON__GT: return x > number->value;
+    case GRADB__V1__COMPARISON__GE: return x >= number->value;
+    case GRADB__V1__COMPARISON__LT: return x < number->value;
+    case GRADB__V1__COMPARISON__LE: return x <= number->value;
+    case GRADB__V1__COMPARISON__EQ: return !(x < number->value || x > number->value);
+    case GRADB__V1__COMPARISON__NE: return x < number->value || x > number->value;
+    default: return true;
+    }
+}
+
+/* Of a number that is reported. */
+static bool test_report(const struct agent_number *number)
+{
+    return number->known &&
+           (number->is_nan ? isnan(number->last)
+                           : !isnan(number->last) && test_value(number, number->last));
+}
+
+static bool test_number(const struct agent_events *events, const struct agent_number *number,
+                        int64_t step)
+{
+    if (strcmp(number->name, STEP) == 0) { /* an earlier one is of another training */
+        return step < events->since_step || test_value(number, (double)step);
+    }
+    return strcmp(number->name, ELAPSED) == 0 ? test_value(number, agent_now() - events->since)
+                                              : test_report(number);
+}
+
+static bool of_reports(const struct agent_number *number)
+{
+    return strcmp(number->name, STEP) != 0 && strcmp(number->name, ELAPSED) != 0;
+}
+
+/* Whether some number that is reported satisfies its test. */
+static void weigh_reports(struct agent *a)
+{
+    bool due = false;
+    for (size_t i = 0; i < a->events->number_count && !due; i++) {
+        due = of_reports(&a->events->number[i]) && test_report(&a->events->number[i]);
+    }
+    POKE(a->event_due, due);
+}
+
+/* No test of a step before its value. */
+static bool is_from(const struct agent_number *number)
+{
+    return number->value < 1e15 &&
+           (number->op == GRADB__V1__COMPARISON__GE || number->op == GRADB__V1__COMPARISON__GT ||
+            number->op == GRADB__V1__COMPARISON__EQ);
+}
+
+/* What may happen at the end of which step. */
+static void weigh_wishes(struct agent *a)
+{
+    struct agent_events *events = a->events;
+    int64_t first = INT64_MAX;
+    events->any_step = false;
+    for (size_t i = 0; i < events->wish_count; i++) {
+        const struct agent_wish *wish = &events->wish[i];
+        bool open = wish->count == 0;
+        for (size_t k = wish->first; k < wish->first + wish->count; k++) {
+            const struct agent_number *number = &events->number[k];
+            if (strcmp(number->name, STEP) == 0 && is_from(number)) {
+                first = (double)first > number->value ? (int64_t)ceil(number->value) : first;
+            } else {
+                open = open || !of_reports(number);
+            }
+        }
+        bool ends = wish->kind == STEP_END;
+        events->any_step = events->any_step || wish->kind == STEP_BEGIN || (ends && open);
+    }
+    POKE(a->event_step, first);
+    weigh_reports(a);
+}
+
 void agent_event_wishes(struct agent *a, const Gradb__V1__EventWishes *m)
 {
     struct agent_events *events = a->events;
@@ -132,6 +221,9 @@ void agent_event_wishes(struct agent *a, const Gradb__V1__EventWishes *m)
         agent_set_error(a, "out of memory for the events that the debugger waits for");
     }
     keep_values(events, number, count);
+    events->since = agent_now();
+    events->since_step = PEEK(a->step);
+    weigh_wishes(a);
     free(wish);
     free(number);
     if (!m && events->awaited) { /* the debugger is gone */
@@ -153,7 +245,7 @@ void agent_event_verdict(struct agent *a, const Gradb__V1__EventVerdict *m)
 
 bool agent_event_of_steps(const struct agent *a)
 {
-    return a->events && PEEK(a->events->wanted) & (1U << STEP_BEGIN | 1U << STEP_END);
+    return a->events && a->events->any_step;
 }
 
 void agent_event_scalar(struct agent *a, const char *name, double value)
@@ -163,6 +255,7 @@ void agent_event_scalar(struct agent *a, const char *name, double value)
         if (strncmp(number->name, name, sizeof(number->name) - 1) == 0) {
             number->last = value;
             number->known = true;
+            weigh_reports(a);
         }
     }
 }
@@ -179,24 +272,6 @@ void agent_event_free(struct agent *a)
 
 /* ---- what happens -------------------------------------------------------------------------- */
 
-static bool test_number(const struct agent_number *number, int64_t step)
-{
-    bool is_step = strcmp(number->name, "step") == 0;
-    double x = is_step ? (double)step : number->last;
-    if ((!number->known && !is_step) || isnan(x)) {
-        return false;
-    }
-    switch (number->op) {
-    case GRADB__V1__COMPARISON__GT: return x > number->value;
-    case GRADB__V1__COMPARISON__GE: return x >= number->value;
-    case GRADB__V1__COMPARISON__LT: return x < number->value;
-    case GRADB__V1__COMPARISON__LE: return x <= number->value;
-    case GRADB__V1__COMPARISON__EQ: return !(x < number->value || x > number->value);
-    case GRADB__V1__COMPARISON__NE: return x < number->value || x > number->value;
-    default: return true;
-    }
-}
-
 static bool is_wished(const struct agent_events *events, size_t kind, int64_t step)
 {
     bool wished = false;
@@ -208,7 +283,7 @@ static bool is_wished(const struct agent_events *events, size_t kind, int64_t st
         }
         wished = wish->count == 0;
         for (size_t k = 0; k < wish->count && !wished; k++) {
-            wished = test_number(&events->number[wish->first + k], step);
+            wished = test_number(events, &events->number[wish->first + k], step);
         }
     }
     return wished;
@@ -272,7 +347,7 @@ bool agent_event_step(struct agent *a, bool begins, int64_t step)
 {
     Gradb__V1__Happening m = GRADB__V1__HAPPENING__INIT;
     m.step = step;
-    return agent_event_of_steps(a) && tell_event(a, begins ? STEP_BEGIN : STEP_END, &m);
+    return a->events && tell_event(a, begins ? STEP_BEGIN : STEP_END, &m);
 }
 
 void gradb_happened(gradb *g, const char *kind, int64_t epoch, int64_t batch, const char *text)

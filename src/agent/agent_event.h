@@ -8,7 +8,8 @@
 /* Replaces what the debugger waits for; NULL: nothing. */
 void agent_event_wishes(struct agent *a, const Gradb__V1__EventWishes *wishes);
 void agent_event_verdict(struct agent *a, const Gradb__V1__EventVerdict *verdict);
-/* Somebody waits for the begin or the end of steps. */
+/* Somebody waits for the begin or the end of steps, and it is not known which: see event_due and
+ * event_step of struct agent for the others. */
 bool agent_event_of_steps(const struct agent *a);
 void agent_event_free(struct agent *a);
 /* The newest value of a number. */

@@ -34,6 +34,8 @@ static void in_child(void)
         a->link = LINK_DOWN;
         a->stopped = a->located = a->kept.asked_new = false;
         atomic_store(&a->attention, 0);
+        atomic_store(&a->event_due, 0);
+        atomic_store(&a->event_step, INT64_MAX);
         atomic_store(&a->connected, 0);
         atomic_store(&a->wants_stop, 0);
         __atomic_store_n(&a->pub.armed, 0, __ATOMIC_RELAXED);

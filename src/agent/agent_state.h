@@ -251,7 +251,10 @@ struct agent {
     bool inputs_new;              /* some node has NODE_INPUTS_NEW */
     bool attrs_new;               /* some node has NODE_ATTRS_NEW */
     _Atomic gradb_node last_node; /* last node that ran in this step; 0: unknown */
-    bool evaluates;               /* between two steps: what runs is not of the running step */
+    /* Of events at the end of steps: a number satisfies a test; the first step that may. */
+    atomic_int event_due;
+    _Atomic int64_t event_step;
+    bool evaluates; /* between two steps: what runs is not of the running step */
 
     /* What stops the run */
     enum agent_link link;

@@ -91,6 +91,7 @@ struct gd_breakpoint {
     char *command;           /* of `on`; NULL: it stops the training */
     int64_t every, seen;     /* fires at each of so many events; how many there were */
     bool told_unknown;       /* warned that the guard is unknown */
+    bool tested;             /* the target tests by itself when the guard may be true */
     struct gd_breakpoint *next;
 };
 

@@ -61,6 +61,16 @@ class Debugger(grpc.GenericRpcHandler):
             if message.WhichOneof("msg") == member:
                 return getattr(message, member)
 
+    def hear_any(self, *members):
+        """The name and the content of the next message of these."""
+        while True:
+            message = self.heard.get(timeout=harness.DEADLINE)
+            kind = message.WhichOneof("msg") if message else None
+            if kind is None:
+                raise AssertionError(f"the trainer ended before one of {members} came")
+            if kind in members:
+                return kind, getattr(message, kind)
+
     def never(self, member, until):
         """The next message `until`; fails when `member` comes before."""
         while True:

@@ -595,5 +595,39 @@ class Relay:
             end.close()
 
 
+class Events(Watching):
+    """Of which steps the training waits for a verdict: loss is 1 / step, and "even" is reported in even ones."""
+
+    def held(self, *tests, every=1, kind="step-end", steps=8):
+        self.setUp()  # each training has its own debugger
+        self.first_stop(steps=steps)
+        wish = pb.EventWish(kind=kind, every=every, hold_if=[pb.NumberTest(number=number, op=op, value=value)
+                                                             for number, op, value in tests])
+        self.debugger.say(event_wishes=pb.EventWishes(wishes=[wish]))
+        self.debugger.say(run=pb.Run(kind=pb.Run.CONTINUE))
+        seen = []
+        while True:
+            name, message = self.debugger.hear_any("happening", "goodbye")
+            if name == "goodbye":
+                return seen
+            self.assertTrue(message.holding)
+            seen.append(message.step)
+            self.debugger.say(event_verdict=pb.EventVerdict(id=message.id))
+
+    def test_each_test_holds_the_steps_that_satisfy_it(self):
+        for tests, every, wanted in (
+                ([], 1, [1, 2, 3, 4, 5, 6, 7, 8]), ([], 3, [3, 6]),
+                ([("step", pb.GE, 5)], 1, [5, 6, 7, 8]), ([("step", pb.GT, 5)], 2, [6, 8]),
+                ([("step", pb.EQ, 4)], 1, [4]), ([("step", pb.LT, 3)], 1, [1, 2]),
+                ([("loss", pb.LT, 0.15)], 1, [7, 8]), ([("loss", pb.LT, 0.15), ("step", pb.EQ, 2)], 1, [2, 7, 8]),
+                ([("even", pb.EQ, 6)], 1, [6, 7]), ([("nothing", pb.GT, 0)], 1, []),
+                ([("elapsed", pb.GT, 1e6)], 1, []), ([("elapsed", pb.GE, 0)], 4, [4, 8])):
+            with self.subTest(tests=tests, every=every):
+                self.assertEqual(self.held(*tests, every=every), wanted)
+
+    def test_step_begins_are_looked_at_too(self):
+        self.assertEqual(self.held(("step", pb.GE, 7), kind="step-begin"), [7, 8])
+
+
 if __name__ == "__main__":
     harness.main()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Events of a PyTorch training: catch, on, and what an unmodified script is seen to do."""
+import math
+
 import harness
 import torches
 
@@ -51,6 +53,48 @@ for _ in range(2):
         print("caught")
 raise SystemExit(3)
 """
+SCORES = """
+import random
+import torch
+import gradb.torch
+net = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+dice = random.Random(3)
+scores = [float("nan") if dice.random() < 0.1 else dice.randint(0, 400) / 100 + max(0, 9 - step) for step in range(60)]
+for score in scores:
+    optimizer.zero_grad()
+    net(torch.ones(2, 2)).sum().backward()
+    gradb.torch.log("score", score)
+    optimizer.step()
+print("scores", *scores)
+"""
+
+
+def improved(scores):
+    """Whether the last one is the smallest so far."""
+    return math.isfinite(scores[-1]) and all(score > scores[-1] for score in scores[:-1] if math.isfinite(score))
+
+
+def stalled(scores, count):
+    """Whether the last `count` were not better than the best before them."""
+    last = max([at for at in range(len(scores)) if improved(scores[:at + 1])], default=-1)
+    return len(scores) > count and len(scores) - 1 - last >= count
+
+
+CONDITIONS = (
+    ("if stall(score, 3, min)", lambda step, scores: stalled(scores, 3)),
+    ("every 4 if stall(score, 5, min)", lambda step, scores: step % 4 == 0 and stalled(scores, 5)),
+    ("if improved(score, min)", lambda step, scores: improved(scores)),
+    ("every 2 if improved(score, min) || step == 50",
+     lambda step, scores: step % 2 == 0 and (improved(scores) or step == 50)),
+    ("if isnan(score)", lambda step, scores: math.isnan(scores[-1])),
+    ("if best(score, min) < 0.5",
+     lambda step, scores: min([score for score in scores if math.isfinite(score)], default=9) < 0.5),
+    ("if stall(score, 4, min) && score > 3", lambda step, scores: stalled(scores, 4) and scores[-1] > 3),
+    ("if mean(score, 3) < 1.5", lambda step, scores: len(scores) > 2 and sum(scores[-3:]) / 3 < 1.5),
+    ("if step > 20 && !isnan(score)", lambda step, scores: step > 20 and not math.isnan(scores[-1])),
+    ("if elapsed > 100000 || step == 7", lambda step, scores: step == 7),
+)
 HAPPENED = [("begin", ""), ("epoch-begin", "epoch 1"), ("epoch-end", "epoch 1"), ("eval-begin", "epoch 1"),
             ("eval-end", "epoch 1"), ("checkpoint", "state.pt"), ("epoch-begin", "epoch 2"), ("epoch-end", "epoch 2"),
             ("eval-begin", "epoch 2"), ("eval-end", "epoch 2"), ("checkpoint", "state.pt"), ("end", "")]
@@ -136,6 +180,20 @@ class Happenings(torches.Folder):
                                   f"on {event} if step == 2 kill training", "continue", "info log -a")
                 self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
                 self.assertEqual(done.stdout.count("gradb: the training was ended after step %d " % last), 2, done.stdout)
+
+    def test_conditions_hold_where_they_should(self):
+        """Whatever the training process tests by itself, no step is missed: against the same in Python."""
+        said = self.gradb([self.python, self.write("scores.py", SCORES)], *(
+            f"on step-end {text} table c{number}.csv score" for number, (text, _) in enumerate(CONDITIONS)), "continue",
+            "info log -a", PYTHONPATH=str(torches.PACKAGE))
+        self.assertEqual(said.returncode, 0, said.stderr)
+        scores = [float(word) for word in said.stdout.split("scores ")[1].split("\n")[0].split()]
+        for number, (text, holds) in enumerate(CONDITIONS):
+            with self.subTest(text=text):
+                file = self.folder / ("c%d.csv" % number)
+                rows = file.read_text().splitlines()[1:] if file.exists() else []
+                self.assertEqual([int(row.split(",")[0]) for row in rows], [
+                    step for step in range(1, len(scores) + 1) if holds(step, scores[:step])])
 
     def test_a_checkpoint_of_an_event_is_of_the_step_that_has_ended(self):
         said = self.said("on epoch-end checkpoint of-{step}", "on eval-begin checkpoint -f eval-{step}", "continue",

@@ -41,19 +41,49 @@ bool gd_happening_is_of_steps(enum gd_happening kind)
 
 /* ---- what the target waits for ------------------------------------------------------------ */
 
+/* The target counts the seconds since it got them. */
+static bool is_of_time(const struct gd_session *session, struct gd_test_of *test)
+{
+    if (strcmp(test->number, "elapsed") != 0 || gd_session_scalar(session, test->number)) {
+        return false;
+    }
+    test->value -= gd_numbers_elapsed(session);
+    test->moves = true;
+    return test->op == GD_CMP_GT || test->op == GD_CMP_GE;
+}
+
 /* Tests of the guard, if the target knows all their numbers. */
-static size_t tests_of(const struct gd_session *session, const struct gd_breakpoint *at,
+static size_t tests_of(struct gd_session *session, const struct gd_breakpoint *at,
                        struct gd_test_of *ret)
 {
     size_t count = at->guard && gd_happening_is_of_steps(at->event)
-                       ? gd_expr_needs_one(at->guard, ret, MAX_TESTS)
+                       ? gd_expr_needs_one(at->guard, gd_numbers_bound, session, ret, MAX_TESTS)
                        : 0;
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(ret[i].number, "step") != 0 && !gd_session_scalar(session, ret[i].number)) {
+        if (strcmp(ret[i].number, "step") != 0 && !gd_session_scalar(session, ret[i].number) &&
+            !is_of_time(session, &ret[i])) {
             return 0; /* the engine must say that it is unknown */
         }
     }
     return count;
+}
+
+/* What was needed may be more by now: the target learns that before it continues. */
+static void push_again(struct gd_session *session, enum gd_happening kind)
+{
+    struct gd_test_of test[MAX_TESTS];
+    bool moved = false;
+
+    for (struct gd_breakpoint *b = session->debugger->breakpoints; b && !moved; b = b->next) {
+        size_t count = b->event == kind && b->enabled && b->guard ? tests_of(session, b, test) : 0;
+        for (size_t i = 0; i < count; i++) {
+            moved = moved || test[i].moves;
+        }
+        moved = moved || (b->event == kind && b->tested != (count > 0));
+    }
+    if (moved) {
+        happenings_push(session);
+    }
 }
 
 static bool counts_here(const struct gd_session *session)
@@ -91,6 +121,7 @@ static size_t list_wishes(struct gd_session *session, struct gd_event_wish *wish
         wish[count] = (struct gd_event_wish){
             .kind = gd_happening_name(b->event), .every = b->every, .tests = tests[count]};
         wish[count].test_count = tests_of(session, b, tests[count]);
+        b->tested = wish[count].test_count > 0;
         count++;
     }
     return count;
@@ -281,6 +312,9 @@ bool gd_session_on_happening(struct gd_session *session, const struct gd_happene
             fires_at(session, b, what)) {
             session->fired[session->fired_count++] = b->number;
         }
+    }
+    if (holding && gd_happening_is_of_steps(what->kind)) {
+        push_again(session, what->kind);
     }
     return session->fired_count > 0;
 }

@@ -96,14 +96,20 @@ struct gd_comparison_of {
     enum gd_comparison op;
     double value;
 };
-/* Tests of metrics with numbers, one of which holds whenever the expression is true; "step" counts
- * as a metric. Fills in up to max and returns the count; 0: there are none, or too many. */
+/* Tests of metrics with numbers, one of which holds whenever the expression is true; "step" and
+ * "elapsed" count as metrics. Fills in up to max and returns the count; 0: there are none, or too
+ * many. bound: what "FUNCTION op value" needs, by the reports so far. */
 struct gd_test_of {
     const char *number;
     enum gd_comparison op;
     double value;
+    bool is_nan; /* instead: the number is NaN */
+    bool moves;  /* later reports change what is needed */
 };
-size_t gd_expr_needs_one(const struct gd_expr *expr, struct gd_test_of *ret, size_t max);
+typedef bool (*gd_bound_fn)(void *ctx, const struct gd_expr_function *function,
+                            enum gd_comparison op, double value, struct gd_test_of *ret);
+size_t gd_expr_needs_one(const struct gd_expr *expr, gd_bound_fn bound, void *ctx,
+                         struct gd_test_of *ret, size_t max);
 bool gd_compare(double a, enum gd_comparison compare, double b);
 /* The same when the statistic is only known to be at least `least`. false: that decides nothing. */
 bool gd_compare_at_least(double least, enum gd_comparison compare, double b, bool *ret);

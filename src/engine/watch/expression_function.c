@@ -121,6 +121,8 @@ bool gd_expr_prefers_least(const char *name)
 
 struct needs {
     const struct gd_expr *expr;
+    gd_bound_fn bound;
+    void *ctx;
     struct gd_test_of *test;
     size_t count, max;
 };
@@ -137,20 +139,22 @@ static size_t start_of(const struct gd_expr *expr, size_t end)
     return end;
 }
 
-static const char *number_at(const struct op *op)
+/* Adds the test that "OPERAND compare value" is, or needs. */
+static bool add_test(struct needs *needs, const struct op *operand, enum gd_comparison compare,
+                     double value)
 {
     struct gd_expr_function function;
-    bool plain = op->code == OP_NAMED && !gd_expr_function(op->name, &function);
+    struct gd_test_of test = {.op = compare, .value = value};
+    bool called = operand->code == OP_NAMED && gd_expr_function(operand->name, &function);
 
-    return op->code == OP_STEP ? "step" : plain ? op->name : NULL;
-}
-
-static bool add_test(struct needs *needs, const char *number, enum gd_comparison op, double value)
-{
-    if (needs->count == needs->max) {
+    if (needs->count == needs->max || (operand->code != OP_STEP && operand->code != OP_NAMED) ||
+        (called && !needs->bound(needs->ctx, &function, compare, value, &test))) {
         return false;
     }
-    needs->test[needs->count++] = (struct gd_test_of){number, op, value};
+    if (!called) {
+        test.number = operand->code == OP_STEP ? "step" : operand->name;
+    }
+    needs->test[needs->count++] = test;
     return true;
 }
 
@@ -163,13 +167,14 @@ static bool add_needs(struct needs *needs, size_t end)
     const struct op *op = &needs->expr->op[end - 1];
     size_t before = needs->count;
 
+    if (op->code == OP_NAMED) {
+        return add_test(needs, op, GD_CMP_NE, 0);
+    }
     if (op->code == OP_COMPARE && end >= 3) {
-        const char *left = number_at(op - 2), *right = number_at(op - 1);
-        if (left && op[-1].code == OP_NUMBER) {
-            return add_test(needs, left, op->compare, op[-1].number);
-        }
-        return right && op[-2].code == OP_NUMBER &&
-               add_test(needs, right, turned[op->compare], op[-2].number);
+        return op[-1].code == OP_NUMBER
+                   ? add_test(needs, op - 2, op->compare, op[-1].number)
+                   : op[-2].code == OP_NUMBER &&
+                         add_test(needs, op - 1, turned[op->compare], op[-2].number);
     }
     if (op->code != OP_AND && op->code != OP_OR) {
         return false;
@@ -184,9 +189,10 @@ static bool add_needs(struct needs *needs, size_t end)
     return second;
 }
 
-size_t gd_expr_needs_one(const struct gd_expr *expr, struct gd_test_of *ret, size_t max)
+size_t gd_expr_needs_one(const struct gd_expr *expr, gd_bound_fn bound, void *ctx,
+                         struct gd_test_of *ret, size_t max)
 {
-    struct needs needs = {.expr = expr, .test = ret, .max = max};
+    struct needs needs = {.expr = expr, .bound = bound, .ctx = ctx, .test = ret, .max = max};
 
     return add_needs(&needs, expr->count) ? needs.count : 0;
 }

@@ -9,8 +9,7 @@
 #include "engine/graph/similar.h"
 #include "engine/session_impl.h"
 
-/* Seconds in which the training ran, up to now. */
-static double elapsed_time(const struct gd_session *session)
+double gd_numbers_elapsed(const struct gd_session *session)
 {
     double running = session->timing.running;
 
@@ -26,7 +25,7 @@ static bool own_number(const struct gd_numbers *numbers, const char *name, doubl
     const struct gd_session *session = numbers->session;
 
     if (strcmp(name, "elapsed") == 0) {
-        *ret = elapsed_time(session);
+        *ret = gd_numbers_elapsed(session);
         return !gd_session_is_record(session);
     }
     if (strcmp(name, "step_time") == 0) {
@@ -201,4 +200,45 @@ int gd_numbers_check(const struct gd_session *session, const struct gd_expr *exp
         }
     }
     return GD_OK;
+}
+
+/* ---- what must hold --------------------------------------------------------------------- */
+
+/* That many reports later at the earliest; a step has one. */
+static bool need_reports(const struct gd_past_values *past, const struct gd_past_best *best,
+                         int64_t count, struct gd_test_of *ret)
+{
+    int64_t since_best = count - best->reports, at_all = count + 1 - past->reports;
+    int64_t more = since_best > at_all ? since_best : at_all;
+
+    *ret = (struct gd_test_of){
+        .number = "step", .op = GD_CMP_GE, .value = (double)(past->step + more), .moves = true};
+    return more > 0;
+}
+
+bool gd_numbers_bound(void *ctx, const struct gd_expr_function *function, enum gd_comparison op,
+                      double value, struct gd_test_of *ret)
+{
+    const struct gd_scalar *scalar = gd_session_scalar(ctx, function->number);
+    bool when_1 = gd_compare(1, op, value) && !gd_compare(0, op, value);
+
+    if (!scalar) {
+        return false; /* the engine must say that it is unknown */
+    }
+    const struct gd_past_best *best =
+        function->least ? &scalar->values.least : &scalar->values.most;
+    bool better =
+        function->least ? op == GD_CMP_LT || op == GD_CMP_LE : op == GD_CMP_GT || op == GD_CMP_GE;
+    switch (function->kind) {
+    case GD_FN_STALL: return when_1 && need_reports(&scalar->values, best, function->count, ret);
+    case GD_FN_IMPROVED:
+        *ret = (struct gd_test_of){scalar->name, function->least ? GD_CMP_LT : GD_CMP_GT,
+                                   best->value, .moves = true};
+        return when_1 && !isnan(best->value);
+    case GD_FN_ISNAN: *ret = (struct gd_test_of){scalar->name, .is_nan = true}; return when_1;
+    case GD_FN_BEST: /* it gets there only by a report that is there */
+        *ret = (struct gd_test_of){scalar->name, op, value, .moves = true};
+        return better && !gd_compare(best->value, op, value);
+    default: return false;
+    }
 }

@@ -33,4 +33,10 @@ enum gd_truth gd_numbers_judge(const struct gd_numbers *numbers, const struct gd
 bool gd_numbers_value(const struct gd_numbers *numbers, const struct gd_expr *expr, double *ret,
                       unsigned *error);
 
+/* A gd_bound_fn; ctx: the session. */
+bool gd_numbers_bound(void *ctx, const struct gd_expr_function *function, enum gd_comparison op,
+                      double value, struct gd_test_of *ret);
+/* Seconds in which the training ran, up to now. */
+double gd_numbers_elapsed(const struct gd_session *session);
+
 #endif

@@ -32,6 +32,7 @@ static void pack_wish(struct packing *p, size_t i, const struct gd_event_wish *w
         test->number = (char *)wish->tests[k].number;
         test->op = comparisons[wish->tests[k].op];
         test->value = wish->tests[k].value;
+        test->is_nan = wish->tests[k].is_nan;
         p->tests[p->used++] = test;
     }
 }

@@ -456,6 +456,20 @@ static void test_functions(void **state)
     }
 }
 
+static bool stub_bound(void *ctx, const struct gd_expr_function *function, enum gd_comparison op,
+                       double value, struct gd_test_of *ret)
+{
+    (void)ctx;
+    switch (function->kind) {
+    case GD_FN_STALL:
+        *ret = (struct gd_test_of){"step", GD_CMP_GE, (double)function->count};
+        return function->count == 4;
+    case GD_FN_ISNAN: *ret = (struct gd_test_of){"a", .is_nan = true}; return true;
+    case GD_FN_IMPROVED: *ret = (struct gd_test_of){"a", op, value}; return true;
+    default: return false;
+    }
+}
+
 /* One of these tests holds whenever the expression is true. */
 static void test_needs_one(void **state)
 {
@@ -470,16 +484,25 @@ static void test_needs_one(void **state)
         {"!(loss > 5)", ""},
         {"loss > prev(loss)", ""},
         {"prev(loss) > 3", ""},
-        {"loss", ""},
+        {"loss", "loss 5 0;"},
+        {"stall(loss, 4)", "step 1 4;"},
+        {"loss > 5 || isnan(a)", "loss 0 5;a nan;"},
+        {"0 < improved(a) && prev(a) > 2", "a 0 0;"},
+        {"!isnan(a)", ""},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct gd_test_of tests[8];
         char text[200] = "";
         struct gd_expr *expr = parse_text(cases[i].text);
-        size_t count = gd_expr_needs_one(expr, tests, 8);
+        size_t count = gd_expr_needs_one(expr, stub_bound, NULL, tests, 8);
         for (size_t k = 0; k < count; k++) {
-            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s %d %g;", tests[k].number,
-                     (int)tests[k].op, tests[k].value);
+            size_t used = strlen(text);
+            if (tests[k].is_nan) {
+                snprintf(text + used, sizeof(text) - used, "%s nan;", tests[k].number);
+            } else {
+                snprintf(text + used, sizeof(text) - used, "%s %d %g;", tests[k].number,
+                         (int)tests[k].op, tests[k].value);
+            }
         }
         assert_string_equal(text, cases[i].tests);
         gd_expr_destroy(expr);
