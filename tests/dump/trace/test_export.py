@@ -8,6 +8,7 @@ import unittest
 
 import chrome
 import harness
+import perfetto
 
 
 def event(name, start, duration, cat="cpu_op", **more):
@@ -60,6 +61,23 @@ class Export(unittest.TestCase):
                             for path in (given, self.folder / name))
             self.assertEqual(mine, theirs)
             self.assertEqual(self.gradb(f"open {self.folder}/{name}", "info scalars")[-1]["scalars"][0]["value"], 0.125)
+
+    def test_perfetto_reads_it(self):
+        """Perfetto's trace processor finds each slice where it was, with its duration, and each value."""
+        given = self.write("in.trace.json", EVENTS, schemaVersion=1)
+        self.gradb(f"open {given}", f"export trace {self.folder}/out.json.gz")
+        slices = "select name, ts, dur, depth from slice order by ts, dur desc"
+        found, values, errors = perfetto.query(
+            self.folder / "out.json.gz", slices, "select name, value from counter join track on track.id = track_id",
+            "select name, value from stats where severity = 'error' and value > 0")
+        self.assertEqual((values, errors), ([["loss value", 0.125]], []))
+        first = min(start for _, start, _, _ in found)
+        placed = {(name, start - first, duration) for name, start, duration, _ in found}
+        for name, start, duration in (("ProfilerStep#4", 0, 100500), ("aten::linear", 5000, 20000),
+                                      ("aten::addmm", 6125, 10250), ("aten::relu", 130000, 4500)):
+            self.assertIn((name, start, duration), placed)
+        depth = {name: depth for name, _, _, depth in found}
+        self.assertEqual(depth["aten::addmm"], depth["aten::linear"] + 1)
 
     def test_ranks(self):
         """Of a job: each rank is a process, and their clocks agree."""
