@@ -12,14 +12,16 @@ continues.
 # attaching        autoattach (when), agent (the agent itself: which hooks are active)
 # hooks on torch   ops, aten (operators), modules (paths of modules), backward (passes), optim (optimizers),
 #                  scaler (GradScaler), loader (DataLoader), exceptions (uncaught ones), regions (torch.compile, CUDA
-#                  graphs), warning_lines
+#                  graphs), saving (torch.save), warning_lines, scripted (what torch.jit.script makes of our wrappers)
 # the graph        reporter (what ran, to libgradb), graph (nodes, names, edges), parameters, node_attributes, stack
 #                  (source lines), variables (the user's names), members (what modules contain)
 # values           values (what can be read), places (structs for libgradb), live (where a value is now), previous_step,
 #                  device_stats, libtorch (reading tensors from C), source (libgradb's questions)
 # steps            steps (steps and phases), events (loss, learning rate, ...), timing, checkpoint, clearing (zeroed
 #                  gradients), training (facts for `why`)
-# failures         failures (what raised), bad_index, expression
+# failures         failures (what raised), bad_index, expression, oom (allocations that fail)
+# memory           memory (`info memory`), storages, allocations (while `catch oom` is on)
+# metrics, rates   metrics (at the losses), rates (`set lr`), evaluation (which forward passes evaluate), reducer (DDP)
 # overflows        overflow_checker (finds them), nonfinite, overflow_store (keeps them; commands), calls, call_check,
 #                  npy (their files), replay (repeats a call)
 # ranks            digest

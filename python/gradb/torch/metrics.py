@@ -13,7 +13,7 @@ import torch
 
 from .. import _lib, metrics
 from ..wrappers import Wrappers
-from . import commands, device_stats, regions, stack, values
+from . import commands, device_stats, regions, scripted, stack, values
 from .guard import guarded, of_program
 
 _NN = torch._C._nn
@@ -23,6 +23,7 @@ _LOSSES = ((_NN, "cross_entropy_loss", metrics.CLASSES), (_NN, "nll_loss_nd", me
            (torch, "binary_cross_entropy_with_logits", metrics.LOGITS), (_NN, "mse_loss", metrics.VALUES),
            (_NN, "l1_loss", metrics.VALUES), (_NN, "smooth_l1_loss", metrics.VALUES),
            (_NN, "huber_loss", metrics.VALUES))
+_MOST = 64 << 20  # bytes on a device that wait for the end of a step
 _IGNORE = 2  # position of ignore_index after outputs and labels
 
 
@@ -33,6 +34,7 @@ class Metrics(metrics.Metrics, Wrappers):
         metrics.Metrics.__init__(self, agent)
         Wrappers.__init__(self)
         self._waiting = []  # pairs on a device
+        self._held = 0      # bytes of them, which the training cannot use
         self._inside = False
         self._known = None  # (frames to the training's loss, the code that calls it, instruction)
         self._step = 0      # of the last call of a loss in the training
@@ -43,21 +45,28 @@ class Metrics(metrics.Metrics, Wrappers):
         """Wraps the losses."""
         for where, name, form in _LOSSES:
             if callable(getattr(where, name, None)):
-                self._wrap(where, name, self._loss(form, getattr(where, name)))
+                original = getattr(where, name)
+                self._wrap(where, name, scripted.stands_for(self._loss(form, original), original))
 
     def unhook(self):
         """Takes that back."""
+        for where, name, _, wrapper in self._wrapped:
+            if getattr(where, name) is wrapper:
+                scripted.forget(wrapper)
         self.remove()
         self._waiting, self._known, self._form, self._batch = [], None, None, None
         self.agent.happenings.off("step-end", self._step_ends)
 
     def _loss(self, form, original):
-        called, is_compiling = self._called, regions.is_compiling
+        called, is_compiling, is_tracing = self._called, regions.is_compiling, torch._C._get_tracing_state
 
-        def loss(outputs, labels, *args, **kwargs):
-            result = original(outputs, labels, *args, **kwargs)
-            if not is_compiling():
-                called(form, outputs, labels, args, kwargs, result)
+        def loss(*args, **kwargs):
+            result = original(*args, **kwargs)
+            if not is_compiling() and is_tracing() is None:
+                outputs = args[0] if args else kwargs.get("input")
+                labels = args[1] if len(args) > 1 else kwargs.get("target")
+                if isinstance(outputs, torch.Tensor) and isinstance(labels, torch.Tensor):  # else: torch.fx traces it
+                    called(form, outputs, labels, args[2:], kwargs, result)
             return result
         return loss
 
@@ -128,10 +137,19 @@ class Metrics(metrics.Metrics, Wrappers):
         if not self.agent.connected():
             self.stop()
         elif pair.outputs.is_cpu:
-            pair.loss = float(result.detach()) if pair.evaluation and result.numel() == 1 else None
+            pair.loss = self._number(result) if pair.evaluation and result.numel() == 1 else None
             self._give(pair)
         else:
             self._wait(pair, result)
+
+    @staticmethod
+    def _number(result):
+        """The number in a tensor of one element; None: it cannot be read, inside a transform for example."""
+        try:
+            with values.outside_training():
+                return float(values.readable(result))
+        except values.NoValue:
+            return None
 
     def _give(self, pair):
         self._inside = True
@@ -151,7 +169,8 @@ class Metrics(metrics.Metrics, Wrappers):
             self.agent.happenings.on("step-end", self._step_ends)
         pair.loss = result.detach() if pair.evaluation and result.numel() == 1 else None
         self._waiting.append(pair)
-        if len(self._waiting) > 64:  # an evaluation has no end of a step
+        self._held += sum(tensor.numel() * tensor.element_size() for tensor in (pair.outputs, pair.labels))
+        if len(self._waiting) > 64 or self._held > _MOST:  # an evaluation has no end of a step
             self.flush()
 
     def _step_ends(self, _kind, _info):
@@ -164,7 +183,7 @@ class Metrics(metrics.Metrics, Wrappers):
 
     def flush(self):
         """Gives the batches that wait."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting, self._held = self._waiting, [], 0
         for pair in waiting:
             with values.outside_training():
                 pair.outputs = device_stats.to_host(pair.outputs)

@@ -23,15 +23,17 @@ class Saving(Wrappers):
         save, saving = torch.save, self
 
         @functools.wraps(save)
-        def wrapper(thing, f, *args, **kwargs):
-            result = save(thing, f, *args, **kwargs)
-            saving._saved(thing, f)
+        def wrapper(*args, **kwargs):
+            result = save(*args, **kwargs)
+            saving._saved(args, kwargs)
             return result
         self._wrap(torch, "save", wrapper)
 
     @guarded
-    def _saved(self, thing, file):
+    def _saved(self, args, kwargs):
         agent = self.agent
+        thing = args[0] if args else kwargs.get("obj")
+        file = args[1] if len(args) > 1 else kwargs.get("f")
         if agent.is_training_thread() and agent.steps.begun() and _is_state(thing):
             agent.happenings.saved(_path_of(file))
 

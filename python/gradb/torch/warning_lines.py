@@ -6,7 +6,7 @@ outer one is not counted either."""
 import sys
 import warnings
 
-from . import stack
+from . import scripted, stack
 
 
 class Warnings:
@@ -25,12 +25,13 @@ class Warnings:
             if more.get("skip_file_prefixes"):
                 more["skip_file_prefixes"] += stack.own_files()
             return original(message, category, stacklevel + unseen, source, **more)
-        self._wrapper = warnings.warn = warn
+        self._wrapper = warnings.warn = scripted.stands_for(warn, original)
 
     def remove(self):
         """Removes it, unless it was replaced itself."""
         if self._wrapper is not None and warnings.warn is self._wrapper:
             warnings.warn = self._original
+            scripted.forget(self._wrapper)
         self._wrapper = None
 
 
