@@ -9,26 +9,34 @@ from torch.utils.data import DataLoader
 from torch.utils.data import dataloader as _dataloader
 
 from .. import native
+from ..wrappers import Wrappers
 from . import timing
 from .guard import guarded
 
 
-class Loader(native.base("Loader")):
+class _Counts(list):
+    """[epoch, batch] of a DataLoader. trains: it has fed a training step. It does not refer to the loader, which may
+    hold iterators with their processes."""
+    __slots__ = ("trains",)
+
+    def __init__(self):
+        super().__init__((0, 0))
+        self.trains = False
+
+
+class Loader(native.base("Loader"), Wrappers):
     """Wraps the iteration of DataLoaders. loads: the training thread is inside one."""
 
     def __init__(self, agent):
+        Wrappers.__init__(self)
         self.agent = agent
         self.loads = False
-        self._wrapped = []   # (class, name, original, wrapper)
-        self._loaders = weakref.WeakKeyDictionary()    # iterator -> [epoch, batch] of its loader
-        self._counts = weakref.WeakKeyDictionary()     # loader -> [epoch, batch]
-        self._trains = weakref.WeakSet()   # loaders that have fed a training step
-        self._owner = weakref.WeakKeyDictionary()      # iterator -> function that returns its loader, or None
-        self._seen = weakref.WeakSet()     # all loaders
-        self._current = None  # the iterator that returned a batch last; its loader, where an epoch has begun:
-        self._running = None
-        self._last = None    # [epoch, batch] of the loader that returned a batch last
-        self._used = None    # (epoch, batch) of the step's last pass
+        self._loaders = weakref.WeakKeyDictionary()    # iterator -> _Counts of its loader
+        self._counts = weakref.WeakKeyDictionary()     # loader -> _Counts
+        self._feeds = False   # some loader has fed a training step
+        self._last = None     # _Counts of the loader that returned a batch last
+        self._running = None  # and of the one whose epoch has begun
+        self._used = None     # (epoch, batch) of the step's last pass
 
     def install(self):
         """Wraps the iteration of DataLoader."""
@@ -36,8 +44,9 @@ class Loader(native.base("Loader")):
         loader = self
 
         def __iter__(data_loader):
-            before = loader.loads
-            loader.loads = before or loader.agent.is_training_thread()
+            if not loader.agent.is_training_thread():
+                return iterate(data_loader)
+            before, loader.loads = loader.loads, True
             try:
                 iterator = iterate(data_loader)  # draws a seed
             finally:
@@ -59,67 +68,44 @@ class Loader(native.base("Loader")):
             loader._got(iterator)
             return batch
 
-        for kind, name, original, wrapper in ((DataLoader, "__iter__", iterate, __iter__),
-                                              (_dataloader._BaseDataLoaderIter, "__next__", following, __next__)):
-            setattr(kind, name, wrapper)
-            self._wrapped.append((kind, name, original, wrapper))
-
-    def remove(self):
-        """Removes the wrappers, unless they were wrapped themselves."""
-        for kind, name, original, wrapper in self._wrapped:
-            if vars(kind).get(name) is wrapper:
-                setattr(kind, name, original)
-        self._wrapped = []
+        self._wrap(DataLoader, "__iter__", __iter__)
+        self._wrap(_dataloader._BaseDataLoaderIter, "__next__", __next__)
 
     @guarded
     def _began(self, data_loader, iterator):
-        counts = self._counts.setdefault(data_loader, [0, 0])
-        counts[0] += 1
-        counts[1] = 0
+        counts = self._counts.setdefault(data_loader, _Counts())
+        counts[:] = counts[0] + 1, 0
         self._loaders[iterator] = counts
-        # `for batch in DataLoader(...)` holds the iterator only. With persistent workers the loader holds the iterator.
-        keeps = getattr(data_loader, "_iterator", None) is iterator
-        self._owner[iterator] = weakref.ref(data_loader) if keeps else lambda: data_loader
-        if data_loader not in self._seen:
-            self._seen.add(data_loader)
+        if counts[0] == 1:
             self.agent.heed_next_pass()  # which shows whether it feeds the training
-        if data_loader in self._trains and self.agent.is_training_thread() and self.agent.evaluation.may_train():
-            self._epoch_begins(data_loader, counts[0])
+        if counts.trains and self.agent.evaluation.may_train():
+            self._epoch_begins(counts)
 
-    def _epoch_begins(self, data_loader, epoch):
-        self._running = weakref.ref(data_loader)
-        self.agent.happenings.epoch_begins(epoch)
+    def _epoch_begins(self, counts):
+        self._running = counts
+        self.agent.happenings.epoch_begins(counts[0])
 
     @guarded
     def _exhausted(self, iterator):
-        owner = self._owner.get(iterator)
-        if owner is not None and self._running is not None and owner() is self._running():
+        counts = self._loaders.get(iterator)
+        if counts is None:
+            return
+        if counts is self._running:
             self._running = None
             self.agent.happenings.epoch_ends()
-        elif self.is_current(iterator):
+        elif counts is self._last:
             self.agent.happenings.evaluation_ends()
-
-    def is_current(self, iterator):
-        """Whether it has returned the last batch."""
-        return self._current is not None and self._current() is iterator
-
-    def _owner_now(self):
-        """The function that returns the loader of the last batch, or None."""
-        iterator = self._current() if self._current is not None else None
-        return self._owner.get(iterator) if iterator is not None else None
 
     def feeds(self):
         """A training step uses the last batch: its loader feeds the training."""
-        owner = self._owner_now()
-        data_loader = owner() if owner is not None else None
-        if data_loader is not None and data_loader not in self._trains:
-            self._trains.add(data_loader)
-            self._epoch_begins(data_loader, self._counts[data_loader][0])
+        counts = self._last
+        if counts is not None and not counts.trains:
+            counts.trains = self._feeds = True
+            self._epoch_begins(counts)
 
     def is_apart(self):
         """Whether the last batch is of a loader that has never fed a training step, while another one has."""
-        owner = self._owner_now()
-        return owner is not None and len(self._trains) > 0 and owner() not in self._trains
+        return self._feeds and self._last is not None and not self._last.trains
 
     @guarded
     def _fetch(self, iterator):
@@ -140,7 +126,6 @@ class Loader(native.base("Loader")):
     @guarded
     def _got(self, iterator):
         self._last = self._loaders.get(iterator)
-        self._current = weakref.ref(iterator)
         if self._last is not None:
             self._last[1] += 1
 
