@@ -23,8 +23,28 @@ def main():
         with torch.no_grad():
             for x in checks:
                 net(x)
-        torch.save({"model": net.state_dict()}, "state.pt")
+        if epoch == 0:
+            torch.save({"model": net.state_dict()}, "state.pt")
+        else:
+            torch.save(obj={"model": net.state_dict()}, f="state.pt")
 main()
+"""
+# What looks like an evaluation, and is none: networks in evaluation mode that are trained, or that a loss needs.
+TRAINED = """
+import torch
+torch.manual_seed(1)
+frozen, judge, net = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1), torch.nn.Linear(2, 2)
+of_judge, optimizer = (torch.optim.SGD(module.parameters(), lr=0.1) for module in (judge, net))
+frozen.requires_grad_(False).eval()
+net.eval()
+for step in range(6):
+    of_judge.zero_grad()
+    judge.train()(torch.ones(2, 2)).mean().backward()
+    of_judge.step()
+    optimizer.zero_grad()
+    (judge.eval()(net(frozen(torch.ones(2, 2)))).mean() + net(torch.ones(2, 2)).mean()).backward()
+    optimizer.step()
+judge(torch.ones(2, 2))
 """
 RANKS = """
 import torch
@@ -127,6 +147,12 @@ class Happenings(torches.Folder):
         done = self.gradb([self.python, self.write("script.py", script)], "on epoch-end print step", "continue")
         self.assertIn("step = 100 (step 100)\n", done.stdout)
         self.assertIn("step = 200 (step 200)\n", done.stdout)
+
+    def test_networks_that_are_trained_in_evaluation_mode(self):
+        done = self.gradb([self.python, self.write("script.py", TRAINED)], "on eval-begin print step",
+                          "on eval-end print step", "continue")
+        self.assertEqual(done.stdout.count("step = "), 2, done.stdout)
+        self.assertEqual(done.stdout.count("step = 7 (step 7)\n"), 2, done.stdout)
 
     def test_commands_run_while_the_training_continues(self):
         said = self.said("on step-end every 50 if loss < 1e9 print step", "on epoch-end print epoch",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Notices evaluations: forward passes of a model that is trained, outside its training steps.
 
-That is a call in evaluation mode; or one without gradients, of a model in training mode, on the batch of a DataLoader
-that does not feed the training. An evaluation is over with the last batch of its DataLoader, before the next training
-step, before the script saves a state, and at the end."""
+That is a call in evaluation mode, unless the model is trained in that mode; or one without gradients, of a model in
+training mode, on the batch of a DataLoader that does not feed the training. An evaluation is over with the last batch
+of its DataLoader, before the next training step, before the script saves a state, and at the end."""
 import torch
 
 from .guard import guarded
@@ -15,6 +15,7 @@ class Evaluation:
     def __init__(self, agent):
         self.agent = agent
         self._module = None  # the last one that was called to be trained: a weak reference
+        self._known = None   # the members.Known of the evaluation that runs, if a backward pass could follow
 
     @guarded
     def called(self, module, known, begins):
@@ -27,20 +28,38 @@ class Evaluation:
             self._module = known.ref
             agent.happenings.evaluation_ends()
             agent.events.loader.feeds()
-        elif not agent.happenings.evaluates and self._is_evaluation(module, known):
+        elif not agent.happenings.evaluates and self._is_evaluation(module, known, begins):
+            self._known = known if begins else None
             agent.happenings.evaluation_begins()
             agent.heed_next_pass()
 
-    def _is_evaluation(self, module, known):
+    def pass_begins(self):
+        """A backward pass begins: the evaluation, if there was one, was the forward pass of a training step."""
+        known, self._known = self._known, None
+        if known is not None and self.agent.happenings.evaluates:
+            known.learns = True
+        self.agent.happenings.evaluation_ends()
+
+    def _is_evaluation(self, module, known, begins):
         agent = self.agent
+        if torch.is_grad_enabled() and (not begins or known.learns or not known.trains):
+            return False  # it may be a part of a forward pass, or be trained in this mode
         if module.training and not (not torch.is_grad_enabled() and agent.events.loader.is_apart()):
             return False
-        return not agent.backward_depth() and not agent.steps.running and (known.trains or self._holds(module))
+        return not agent.backward_depth() and not agent.steps.running and (known.trains or self._holds(module, known))
 
-    def _holds(self, module):
-        """Whether an optimizer trains it, though no step has yet."""
+    def _holds(self, module, known):
+        """Whether an optimizer trains it, though no step has yet. A frozen one is searched again when there are other
+        optimizers."""
+        optimizers = self.agent.optimizers
+        count = len(optimizers.names())
+        if known.frozen == count:
+            return False
         parameter = next((parameter for parameter in module.parameters() if parameter.requires_grad), None)
-        return parameter is not None and self.agent.optimizers.group_of(parameter) is not None
+        if parameter is not None and optimizers.group_of(parameter) is not None:
+            return True
+        known.frozen = count
+        return False
 
     def may_train(self):
         """Whether what follows can be training, rather than an evaluation on the data of the training."""

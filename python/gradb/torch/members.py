@@ -13,14 +13,16 @@ _LOOKED_AT = 256  # items of a user's container that are searched for modules or
 
 
 class Known:
-    """A module with a name. path: its name; trains: it was called in training mode as the outermost module; holder,
-    place: the Known that contains it, and where in it; None for a root."""
-    __slots__ = ("ref", "path", "trains", "holder", "place")
+    """A module with a name. path: its name; trains: it was called in training mode as the outermost module; learns: it
+    was trained in evaluation mode; frozen: no optimizer trained it when there were that many; holder, place: the Known
+    that contains it, and where in it; None for a root."""
+    __slots__ = ("ref", "path", "trains", "learns", "frozen", "holder", "place")
 
     def __init__(self, module, path, holder=None, place=None):
         self.ref = weakref.ref(module)
         self.path = path
-        self.trains = False
+        self.trains = self.learns = False
+        self.frozen = -1
         self.holder = holder
         self.place = place
 

@@ -214,7 +214,7 @@ class Steps(native.base("Steps")):
             return False
         if self._passes == 1:
             self._before_a_pass()
-            self.agent.happenings.evaluation_ends()
+            self.agent.evaluation.pass_begins()
             if accumulates and not (self._in_closure and self._closures > 1):
                 self.agent.events.backward_begins(tensors, gradients)
             if accumulates:
