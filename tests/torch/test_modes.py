@@ -500,5 +500,50 @@ class Unseen(torches.Folder):
                         self.assertEqual(found, expected)
 
 
+@torches.both
+class Same(torches.Folder):
+    """A training that uses much of PyTorch computes the same whatever the debugger asks, and however it ends."""
+    ASKED = (("continue",),
+             ("catch oom", "metric accuracy", "metric mse", "agent memory-metrics on", "on step-end every 3 echo .",
+              "on eval-begin echo e", "step 2", "info memory", "dprintf /.*/,\"%s\\n\",loss", "step 2", "delete",
+              "info memory", "checkpoint kept", "set lr = lr", "continue"),
+             ("catch oom", "metric accuracy", "agent aten on", "step 3", "info timing", "detach"))
+
+    def setUp(self):
+        super().setUp()
+        self.script, self.digest = str(torches.SCRIPTS / "features.py"), self.folder / "digest"
+
+    def alone(self):
+        subprocess.run([*torches.warm(self.python), self.script, str(self.digest)], check=True, capture_output=True,
+                       env=torches.environment(GRADB_DISABLE="1"), timeout=2 * harness.DEADLINE)
+        return self.taken()
+
+    def taken(self):
+        harness.wait_for("the script to end", self.digest.exists)
+        text = self.digest.read_text()
+        self.digest.unlink()
+        return text
+
+    def test_whatever_is_asked(self):
+        alone = self.alone()
+        for asked in self.ASKED:
+            with self.subTest(asked=asked):
+                done = self.gradb([self.python, self.script, str(self.digest)], *asked)
+                self.assertNotIn("internal error", done.stdout + done.stderr)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+                self.assertEqual(self.taken(), alone, done.stdout + done.stderr)
+
+    def test_when_the_debugger_is_killed(self):
+        alone = self.alone()
+        with harness.Gradb(command=("run", "--", *torches.warm(self.python), self.script, str(self.digest)),
+                           env=torches.environment(), cwd=self.folder) as gradb:
+            gradb.expect("Stopped before the first step")
+            for line in self.ASKED[1][:5]:
+                gradb.send(line)
+            gradb.run("step 2", "end of step 2")
+            gradb.process.kill()
+            self.assertEqual(self.taken(), alone)
+
+
 if __name__ == "__main__":
     harness.main()

@@ -12,7 +12,7 @@ from torch import overrides
 from torch.overrides import TorchFunctionMode
 
 from .. import native
-from . import stack, values
+from . import scripted, stack, values
 from .guard import OLD, set_mode
 
 # Calls that compute nothing of interest in a graph. What returns no tensor makes no node anyway; it is listed here
@@ -193,7 +193,7 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
             if agent.detail is not None:
                 result = agent.detail.run(func, args, kwargs or {})
             elif agent.allocations is not None:
-                result = agent.allocations.run(func, args, kwargs or {})
+                result = agent.allocations.run(_call, sys._getframe(1), func, args, kwargs or {})
             else:
                 result = _call(sys._getframe(1), func, args, kwargs or {})
         except Exception as error:
@@ -241,12 +241,14 @@ def push(mode):
     if _DEFAULT_IS_LOWEST and above and default is not None and above[-1] is default:
         torch._C._push_on_torch_function_stack(above.pop())
     _put_back([mode] + above[::-1])
+    _choose_as_without()
     if _UNASKED:
         _see_indexing()
 
 
 def pop(mode):
     """Pops the mode."""
+    _choose_as_ever()
     if _UNASKED:
         _unsee_indexing()
     _remove(mode)
@@ -287,6 +289,33 @@ def _put_back(modes):
 
 def _remove(mode):
     _put_back([other for other in _take_all()[::-1] if other is not mode])
+
+
+# ---- choices ----
+
+_asks = overrides.has_torch_function
+
+
+def _is_overridden(tensors):
+    """overrides.has_torch_function, which torch.nn's modules ask before they choose a faster way to compute the same:
+    our mode alone must not change their choice."""
+    if torch._C._len_torch_function_stack() == 1 and type(torch._C._get_function_stack_at(0)) is OperatorMode \
+            and type(tensors) in (tuple, list) and all(type(tensor) in values.PLAIN for tensor in tensors):
+        return False
+    return _asks(tensors)
+
+
+scripted.stands_for(_is_overridden, _asks)
+
+
+def _choose_as_without():
+    if overrides.has_torch_function is _asks:
+        overrides.has_torch_function = _is_overridden
+
+
+def _choose_as_ever():
+    if overrides.has_torch_function is _is_overridden:
+        overrides.has_torch_function = _asks
 
 
 # ---- older versions ----
