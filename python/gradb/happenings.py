@@ -150,8 +150,9 @@ class Happenings:
         """The script has saved a state; path: "" where it is unknown."""
         if self.quiet:
             return
-        self.evaluation_ends()
-        self.fire("checkpoint", self.epoch, path=path)
+        if not self.quiet:
+            self.evaluation_ends()
+            self.fire("checkpoint", self.epoch, path=path)
 
     def ends(self):
         """The training is over."""

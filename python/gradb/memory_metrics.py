@@ -42,6 +42,7 @@ class Metrics:
     def _tell(self, _kind, _info):
         agent = self.agent
         if not agent.connected():
+            self.set(False)
             return
         for name, value in self.numbers().items():
             agent.library.gradb_scalar(agent.handle, b"memory_" + name, float(value))

@@ -154,6 +154,7 @@ class Agent(native.base("Agent")):
             self._ending.cancel()
         self.set_watching(False)
         self.end_idle()
+        self.observe_allocations(False)
         self.dead = True
         self.metrics.stop()
         self.regions.remove()
@@ -234,7 +235,8 @@ class Agent(native.base("Agent")):
         quiet = (self.source.kept.is_empty() and self.reporter.graph.is_quiet() and not self.regions.closed
                  and not self.happenings.each_step and not self.happenings.is_to_end)
         recording = torch.cuda.is_current_stream_capturing if torch.cuda.is_initialized() else None
-        self.native.idle(self.timing.sampling.most_idle(_IDLE) if quiet else 0, connected, recording)
+        most = self.timing.sampling.most_idle(_IDLE) if connected else _IDLE
+        self.native.idle(most if quiet else 0, connected, recording)
         if quiet and self._may_hand_over():
             self.native.hand_over(True)
             self.modules.hand_over()

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _lib
 from . import oom, ops, stack, storages, values
+from .guard import guarded
 
 _MAX_STEPS = 64       # whose peaks are kept
 _SWEEPS = 16          # allocations between two looks for freed storages, where they must be looked for
@@ -75,12 +76,14 @@ class Allocations(TorchDispatchMode):
         self._batches = []
         self._since = 0       # allocations since the last look for freed storages
         self._depth = 0
+        self._exits = 0       # of this mode, that are due
         self._took = 0.0      # seconds of the last call
 
     # ---- steps ----
 
     def step_begins(self, step, whole=True):
         """A step begins."""
+        self._leave()
         if self._peak is None:
             self._begin()
         self._close()
@@ -132,15 +135,15 @@ class Allocations(TorchDispatchMode):
 
     # ---- calls ----
 
-    def run(self, function, args, kwargs):
-        """Calls a function of PyTorch's for the program."""
+    def run(self, function, *args):
+        """Calls what calls a function of PyTorch's for the program."""
         agent = self.agent
         self._call = Call(_PHASES.get(agent.steps.phase, "forward"))
         before, began = self._call, perf_counter()
         if self._depth:  # inside a backward pass: active already
-            return function(*args, **kwargs)
+            return function(*args)
         with self:
-            result = function(*args, **kwargs)
+            result = function(*args)
         if self._call is before:
             self._took = perf_counter() - began
         return result
@@ -152,22 +155,33 @@ class Allocations(TorchDispatchMode):
             self.seconds[node.id] = self._took
         self._call = Call(self._call.phase, self._call.name)
 
+    @guarded
     def begin(self, phase, name=""):
         """Watches until the function that it returns is called: a backward pass, or the optimizer of that name. None: a
         mode of the program's is active, among which ours cannot be removed safely."""
-        if self._depth == 0 and torch._C._len_torch_dispatch_stack() > 0:
+        self._leave()
+        if self._depth == 0 and _innermost() is not None:
             return None
         if self._depth == 0 and phase == "backward" and self._peak is not None and self._peak.forward is None:
             self._sweep()
             self._peak.forward = self.held
-        self._call = Call(phase, name)
+        around, self._call = self._call, Call(phase, name)
         self._depth += 1
         self.__enter__()
 
         def end():
             self._depth -= 1
-            self.__exit__(None, None, None)
+            self._call = around
+            self._exits += 1
+            self._leave()
         return end
+
+    def _leave(self):
+        """Makes the exits that are due, unless that would remove a mode of the program's: its optimizer has raised, and
+        it has entered a mode since."""
+        while self._exits and _innermost() is self:
+            self._exits -= 1
+            self.__exit__(None, None, None)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         agent = self.agent
@@ -175,15 +189,15 @@ class Allocations(TorchDispatchMode):
         try:
             result = func(*args, **(kwargs or {}))
         except Exception as error:
-            if oom.is_oom(error) and not agent.dead:
+            if oom.is_oom(error):
                 self._failed(func, args, kwargs, error)
             raise
         finally:
             agent.watching_now = watching and not agent.dead
-        if not agent.dead:
-            self._ran(func, result)
+        self._ran(func, result)
         return result
 
+    @guarded
     def _ran(self, func, result):
         if isinstance(result, torch.Tensor):
             self._note(result, func)
@@ -248,15 +262,18 @@ class Allocations(TorchDispatchMode):
         return not torch.UntypedStorage._expired(block.reference)
 
     def _drop(self, key):
-        block = self._blocks.pop(key)
-        self.held -= block.bytes
-        if not _KNOWS_END:
-            torch.UntypedStorage._free_weak_ref(block.reference)
+        block = self._blocks.pop(key, None)
+        if block is not None:
+            self.held -= block.bytes
+            if not _KNOWS_END:
+                torch.UntypedStorage._free_weak_ref(block.reference)
 
     def _sweep(self):
         self._since = 0
-        for key in [key for key, block in self._blocks.items() if not self._exists(block)]:
-            self._drop(key)
+        for key in list(self._blocks):  # storages may end meanwhile
+            block = self._blocks.get(key)
+            if block is not None and not self._exists(block):
+                self._drop(key)
 
     def close(self):
         """Forgets everything."""
@@ -298,10 +315,16 @@ class Allocations(TorchDispatchMode):
             found["where"] = stack.spot(stack.shown(node.stack))
         return found
 
+    @guarded
     def _failed(self, func, args, kwargs, error):
         self.failed = oom.Failed(self.agent, _name(func), args, kwargs or {}, error, self)
         if self.failed.phase == "optimizer":  # nobody else notices
             self.agent.reporter.failures.update_raised(error)
+
+
+def _innermost():
+    count = torch._C._len_torch_dispatch_stack()
+    return torch._C._get_dispatch_stack_at(count - 1) if count > 0 else None
 
 
 def _name(func):
