@@ -41,8 +41,14 @@ struct gd_init_verdict {
     bool far;                     /* off every scheme by GD_INIT_FACTOR or more */
 };
 
-/* The axes are those of PyTorch and MindSpore: (out, in, ...). */
+struct gd_init_hints {   /* what is known in addition to the statistics */
+    bool recurrent;      /* of an RNN, LSTM or GRU: the first axis has 1, 4 or 3 gates */
+    bool not_orthogonal; /* its values were checked */
+};
+
+/* The axes are those of PyTorch and MindSpore: (out, in, ...). By the statistics alone, rows of
+ * length 1 look orthogonal, too. */
 void gd_init_judge(const struct gd_shape *shape, const struct gd_stats *stats,
-                   struct gd_init_verdict *ret);
+                   const struct gd_init_hints *hints, struct gd_init_verdict *ret);
 
 #endif

@@ -9,6 +9,7 @@
 #include "engine/init_scheme.h"
 
 static uint64_t state;
+static struct gd_init_hints hints;
 
 static double next_uniform(void) /* in (-1, 1) */
 {
@@ -45,7 +46,7 @@ static struct gd_init_verdict judge_samples(int64_t rows, int64_t columns, doubl
         values[i] = scale * next();
     }
     assert_int_equal(gd_stats_compute(tensor, NULL, NULL, &stats, NULL), GD_OK);
-    gd_init_judge(&shape, &stats, &verdict);
+    gd_init_judge(&shape, &stats, &hints, &verdict);
     gd_tensor_unref(tensor);
     return verdict;
 }
@@ -95,6 +96,35 @@ static void test_far(void **unused)
     assert_true(!v.far && v.match_count == 0);
 }
 
+/* The bound of an LSTM with 40 hidden units is 1 / sqrt(40), whatever its input has. */
+static void test_recurrent(void **unused)
+{
+    (void)unused;
+    state = 11;
+    hints.recurrent = true;
+    struct gd_init_verdict v = judge_samples(160, 96, next_uniform, 1 / sqrt(40));
+    assert_true(has_match(&v, "default (uniform, 1 / sqrt hidden)", ""));
+    hints.recurrent = false;
+    state = 11;
+    v = judge_samples(160, 96, next_uniform, 1 / sqrt(40));
+    assert_int_equal(v.match_count, 0);
+}
+
+static double next_sign(void) /* rows of 64 have length 1, and are not orthogonal */
+{
+    return next_uniform() < 0 ? -0.125 : 0.125;
+}
+
+static void test_rows_of_length_one(void **unused)
+{
+    (void)unused;
+    state = 5;
+    assert_int_equal(judge_samples(32, 64, next_sign, 1).shape, GD_INIT_ORTHOGONAL);
+    hints.not_orthogonal = true;
+    assert_int_not_equal(judge_samples(32, 64, next_sign, 1).shape, GD_INIT_ORTHOGONAL);
+    hints.not_orthogonal = false;
+}
+
 static double give_one(void)
 {
     return 1;
@@ -114,8 +144,8 @@ static void test_few_and_constant(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schemes),
-        cmocka_unit_test(test_far),
+        cmocka_unit_test(test_schemes),          cmocka_unit_test(test_far),
+        cmocka_unit_test(test_recurrent),        cmocka_unit_test(test_rows_of_length_one),
         cmocka_unit_test(test_few_and_constant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

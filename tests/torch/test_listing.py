@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Source text that is not on disk: code as a notebook compiles it, whose lines are only in linecache."""
+"""Lists that no other test has: source text that is only in linecache, as of a notebook; initial weights."""
 import harness
 import torches
 
@@ -37,6 +37,52 @@ class Cell(torches.Folder):
         script = self.write("notebook.py", NOTEBOOK)
         done = self.gradb([self.python, script], "step 2", "agent source /etc/passwd")
         self.assertIn("no node was created in /etc/passwd", done.stderr)
+
+
+WEIGHTS = """
+import torch
+torch.manual_seed(0)
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(300, 96)
+        self.lstm = torch.nn.LSTM(96, 40)
+        self.scaled = torch.nn.Linear(40, 32)
+        self.basis = torch.nn.Linear(40, 32)
+        self.tall = torch.nn.Linear(8, 32)
+        self.large = torch.nn.Linear(32, 64)
+        with torch.no_grad():
+            self.embedding.weight.mul_(0.05)
+            self.scaled.weight.normal_().div_(self.scaled.weight.norm(dim=1, keepdim=True))
+            torch.nn.init.orthogonal_(self.basis.weight)
+            torch.nn.init.orthogonal_(self.tall.weight)
+            self.large.weight.normal_(std=2)
+    def forward(self, x):
+        y, _ = self.lstm(self.embedding(x))
+        return self.large(self.scaled(y) + self.basis(y)).mean() + self.tall(y[..., :8]).mean()
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(2):
+    optimizer.zero_grad()
+    net(torch.arange(20).reshape(5, 4)).backward()
+    optimizer.step()
+"""
+
+
+@torches.both
+class Weights(torches.Folder):
+    """Initial weights against the usual schemes."""
+
+    def test_schemes(self):
+        script = self.write("weights.py", WEIGHTS)
+        done = self.gradb([self.python, script], "info init", options=("--json",))
+        found, = harness.records(done, "init", mixed=True)
+        scheme = {row["node"].replace("net/", ""): row["scheme"] for row in found["list"]}
+        self.assertIn("default (uniform, 1 / sqrt hidden)", scheme["lstm/weight_ih_l0"])
+        self.assertNotIn("orthogonal", scheme["scaled/weight"])  # its rows have length 1
+        self.assertEqual((scheme["basis/weight"], scheme["tall/weight"]), ("orthogonal", "orthogonal"))
+        alarm, = found["alarms"]  # none of the embedding, in which nothing is multiplied
+        self.assertRegex(alarm, r"large/weight: std .* if it was drawn at random, activations grow there")
 
 
 if __name__ == "__main__":

@@ -183,7 +183,7 @@ static void show_growth(struct command_call *call, const cJSON *record)
     }
     if (cJSON_GetArraySize(list) == 0) {
         out_say(call->out, record,
-                "\nGrowth: nothing grew from step {growth_from} to step {growth_to}\n");
+                "\nGrowth: nothing grew steadily from step {growth_from} to step {growth_to}\n");
         return;
     }
     out_say(call->out, record, "\nGrowth from step {growth_from} to step {growth_to}\n");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `info init`: the statistics of initial weights against the usual schemes. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -10,6 +11,8 @@
 #include "repl/values/nodes.h"
 
 #define MAX_ROWS_READ ((int64_t)1 << 20) /* elements of a weight whose rows are compared */
+
+#define ORTHOGONAL 1e-3 /* that products of two rows may be off */
 
 struct totals {
     uint64_t weights, matched, small, unread;
@@ -44,6 +47,38 @@ static int64_t find_equal_rows(struct command_call *call, const struct gd_tensor
     }
     gd_tensor_unref(tensor);
     return equal;
+}
+
+/* Whether the first rows, or columns if there are fewer of them, are orthogonal. True also where
+ * they cannot be read. */
+static bool is_orthogonal(struct command_call *call, const struct gd_tensor_ref *ref,
+                          const struct gd_shape *shape)
+{
+    const char *text = shape->dim[0] <= shape->dim[1] ? "[0:4]" : "[:, 0:4]";
+    int axis = shape->dim[0] <= shape->dim[1] ? 0 : 1;
+    struct gd_tensor *tensor = NULL;
+    struct gd_slice slice;
+    size_t used;
+    bool orthogonal = true;
+
+    if (gd_slice_parse(text, strlen(text), &used, &slice, NULL) != GD_OK ||
+        repl_fetch(call, ref, &slice, &tensor, NULL, NULL) != GD_OK) {
+        return true;
+    }
+    int64_t vectors = tensor->shape.dim[axis], length = tensor->shape.dim[1 - axis];
+    int64_t wide = tensor->shape.dim[1]; /* elements are numbered row by row */
+    for (int64_t i = 0; i < vectors; i++) {
+        for (int64_t k = 0; k <= i; k++) {
+            double dot = 0;
+            for (int64_t at = 0; at < length; at++) {
+                dot += gd_tensor_get(tensor, axis ? at * wide + i : i * wide + at) *
+                       gd_tensor_get(tensor, axis ? at * wide + k : k * wide + at);
+            }
+            orthogonal = orthogonal && fabs(dot - (i == k)) < ORTHOGONAL;
+        }
+    }
+    gd_tensor_unref(tensor);
+    return orthogonal;
 }
 
 /* "He normal (fan_in) 0.0707, Xavier normal 0.069" */
@@ -115,14 +150,16 @@ static void find_alarms(struct command_call *call, struct totals *totals, const 
                   inspect_printf(call,
                                  "%lld of %lld rows equal the first: those units learn the same",
                                  (long long)equal, (long long)shape->dim[0]));
-    } else if (verdict->far) {
+    } else if (verdict->far && !strcasestr(name, "emb")) { /* a lookup multiplies nothing */
         double factor = stats->std / verdict->nearest.std;
-        add_alarm(call, totals, name,
-                  inspect_printf(call,
-                                 "std %.4g is %.3g times that of the nearest scheme, %s %.4g: %s",
-                                 stats->std, factor, verdict->nearest.name, verdict->nearest.std,
-                                 factor > 1 ? "activations grow from layer to layer"
-                                            : "activations shrink from layer to layer"));
+        add_alarm(
+            call, totals, name,
+            inspect_printf(call,
+                           "std %.4g is %.3g times that of the nearest scheme, %s %.4g: if it "
+                           "was drawn at random, activations %s there unless they are "
+                           "normalized",
+                           stats->std, factor, verdict->nearest.name, verdict->nearest.std,
+                           factor > 1 ? "grow" : "shrink"));
     }
 }
 
@@ -160,7 +197,12 @@ static int judge_weight(struct command_call *call, struct out_table *table, gd_n
         totals->unread += rc != GD_OK;
         return GD_OK;
     }
-    gd_init_judge(&shape, &stats, &verdict);
+    struct gd_init_hints hints = {.recurrent = strstr(name, "_ih") || strstr(name, "_hh")};
+    gd_init_judge(&shape, &stats, &hints, &verdict);
+    if (verdict.shape == GD_INIT_ORTHOGONAL && !is_orthogonal(call, &ref, &shape)) {
+        hints.not_orthogonal = true;
+        gd_init_judge(&shape, &stats, &hints, &verdict);
+    }
     int64_t equal = verdict.shape == GD_INIT_CONSTANT ? 0 : find_equal_rows(call, &ref, &shape);
     totals->weights++;
     totals->small += verdict.few && verdict.shape == GD_INIT_UNKNOWN;
@@ -214,8 +256,8 @@ int info_init(struct command_call *call, struct gd_err *err)
         node_list_deinit(&list);
         return gd_fail(err, GD_ENODATA, "the graph has no weights so far");
     }
-    struct out_table *table = out_table_begin(call->out, "list", columns, 10);
     struct totals totals = {.alarms = out_list(out_record(call->out, "init"), "alarms")};
+    struct out_table *table = out_table_begin(call->out, "list", columns, 10);
     for (size_t i = 0; rc == GD_OK && i < list.count; i++) {
         rc = judge_weight(call, table, list.node[i], &totals, err);
     }
