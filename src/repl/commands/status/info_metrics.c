@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ranks.h"
 #include "repl/commands/data/metric.h"
 #include "repl/commands/status/info.h"
 #include "repl/core/repl_impl.h"
@@ -66,15 +67,16 @@ void metric_add_counts(cJSON *to, const struct gd_metric *metric)
     }
 }
 
-/* The replies of all ranks that are stopped. */
+/* The replies of the ranks of this job that are stopped; other trainings may be connected, too. */
 static cJSON *ask_ranks(struct command_call *call)
 {
     struct gd_session *selected = call->session;
+    const struct gd_ranks *ranks = gd_ranks_of(selected);
     cJSON *replies = cJSON_CreateArray();
-    for (size_t i = 0; i < call->debugger->session_count; i++) {
-        struct gd_session *session = call->debugger->sessions[i];
+    for (int i = 0; i < (ranks ? gd_ranks_world_size(ranks) : 1); i++) {
+        struct gd_session *session = ranks ? gd_ranks_member(ranks, i) : selected;
         const char *text = NULL;
-        if (gd_session_is_live(session) && session->state == GD_STOPPED) {
+        if (session && gd_session_is_live(session) && session->state == GD_STOPPED) {
             call->session = session;
             if (repl_command(call, METRIC_COMMAND, "list", GD_NO_NODE, &text, NULL) == GD_OK) {
                 cJSON_AddItemToArray(replies, cJSON_Parse(text));
