@@ -11,10 +11,11 @@ import os
 import re
 import runpy
 
-from . import _lib
+from . import _lib, counting
 from .commands import CommandError
 
 _MAX_REPLY = 1 << 20
+_MAX_PLANS = 1024
 _FROM_FILE = re.compile(r'\s*([A-Za-z]\w*) from "((?:[^"\\]|\\.)*)"')
 CLASSES, LOGITS, PROBABILITIES, VALUES = range(1, 5)  # enum gradb_pair
 
@@ -44,6 +45,8 @@ class Metrics:
         self._own = {}       # name -> FromFile
         self._sites = {}     # evaluation or not -> where the program called the first loss
         self._told = set()
+        self._plans = {}     # form of a batch -> plans of libgradb's metrics
+        self._counted = []   # (evaluation, plan, shape of the labels, tensor of counts)
 
     # ---- of the framework ----
 
@@ -57,6 +60,18 @@ class Metrics:
 
     def tensor(self, value):
         """(struct gradb_tensor, what holds its memory) of a value in host memory."""
+        raise NotImplementedError
+
+    def ops(self, value):
+        """The framework's part of counting.py, for what is on the device of a tensor."""
+        raise NotImplementedError
+
+    def form_of(self, value):
+        """(type, shape) of a tensor; type: libgradb's word for it."""
+        raise NotImplementedError
+
+    def numbers_of(self, tensors):
+        """The elements of float64 tensors, as lists; waits once for the device."""
         raise NotImplementedError
 
     def programs_moment(self):
@@ -78,20 +93,67 @@ class Metrics:
                      "of OUTPUTS against LABELS`" % spot())
         return known == site
 
-    def give(self, pair):
-        """A loss function was called."""
+    def give(self, pair, names=(None,)):
+        """A loss function was called; its tensors can be read here. names: of the metrics that count it."""
         library, handle = self.agent.library, self.agent.handle
         outputs, held = self.tensor(pair.outputs)
         labels, held_too = self.tensor(pair.labels)
         batch = batch_of(outputs, labels, pair.form, pair.ignore)
         batch.evaluation = pair.evaluation
         batch.loss = ctypes.pointer(ctypes.c_double(pair.loss)) if pair.loss is not None else None
-        wanted = library.gradb_metric_batch(handle, None, ctypes.byref(batch))
+        wanted = [library.gradb_metric_batch(handle, name and _lib.text(name), ctypes.byref(batch)) for name in names]
         del held, held_too
+        if names == (None,):
+            self._give_own(pair)
+            if not wanted[0] and not self._own:
+                self.stop()
+
+    def _give_own(self, pair):
         for metric in list(self._own.values()):
             self._run(metric, pair)
-        if not wanted and not self._own:
-            self.stop()
+
+    def count(self, pair):
+        """A loss function was called; its tensors are on a device, where they are counted. Returns the names of the
+        metrics for which they must be copied."""
+        plans, counts = self._plans_for(pair), []
+        copied = [plan["name"] for plan in plans if plan["do"] == "copy"]
+        ops = self.ops(pair.outputs)
+        for plan in plans:
+            if plan["do"] == "counts" and (plan["kind"] != "loss" or pair.loss is not None):
+                try:
+                    found = counting.count(ops, plan, pair.outputs, pair.labels, pair.loss)
+                    shape = self.form_of(pair.labels)[1]
+                    counts.append((pair.evaluation, plan, shape, ops.join(found)))
+                except counting.Uncounted:
+                    copied.append(plan["name"])
+        self._counted += counts
+        self._give_own(pair)
+        return copied
+
+    def _plans_for(self, pair):
+        ask = "plan %s %d %s %s %s" % ("eval" if pair.evaluation else "train", pair.form,
+                                       "-" if pair.ignore is None else pair.ignore, *(
+                                           ",".join(map(str, (kind, *shape)))
+                                           for kind, shape in map(self.form_of, (pair.outputs, pair.labels))))
+        plans = self._plans.get(ask)
+        if plans is None:
+            reply = self._ask(ask)
+            plans = reply["plans"]
+            if reply["whole"]:
+                if len(self._plans) >= _MAX_PLANS:
+                    self._plans.clear()
+                self._plans[ask] = plans
+            if not reply["wanted"] and not self._own:
+                self.stop()
+        return plans
+
+    def give_counts(self):
+        """Gives libgradb what was counted on a device."""
+        counts, self._counted = self._counted, []
+        numbers = self.numbers_of([found for *_, found in counts]) if counts else ()
+        for (evaluation, plan, shape, _), found in zip(counts, numbers):
+            self._ask("counts %s %s %s" % ("eval" if evaluation else "train", plan["name"],
+                                           counting.text(plan, found, shape)))
 
     def evaluated(self, _kind=None, _info=None):
         """An evaluation is over."""
@@ -103,6 +165,7 @@ class Metrics:
 
     def _epoch_begins(self, _kind, _info):
         self.flush()
+        self._plans.clear()
         left = self.agent.connected() and self._ask("epoch")["metrics"]
         for metric in list(self._own.values()):
             self._try(metric, metric.begins_epoch)
@@ -118,6 +181,8 @@ class Metrics:
             self.agent.happenings.off("step-end", self._step_ended)
         self.agent.happenings.off("epoch-begin", self._epoch_begins)
         self._own.clear()
+        self._plans.clear()
+        self._counted = []
         self._sites.clear()
         self._told.clear()
 
@@ -173,6 +238,7 @@ class Metrics:
     def command(self, _agent, args, _node):
         """The command `metric` of the debugger."""
         verb, _, rest = args.strip().partition(" ")
+        self._plans.clear()
         if verb == "list":
             return self._list()
         if verb in ("add", "found"):

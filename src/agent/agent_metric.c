@@ -127,8 +127,15 @@ static void tell_refused(struct agent *a, struct agent_metric *m, const char *wh
     agent_wake(a);
 }
 
-/* Prepares the sums for a batch. */
-static void begin_batch(struct agent *a, struct agent_metric *m, struct agent_metric_sums *sums)
+void agent_metric_refuse(struct agent *a, struct agent_metric *m, struct agent_metric_sums *sums,
+                         const char *why)
+{
+    sums->refused++;
+    snprintf(sums->why, sizeof(sums->why), "%s", why);
+    tell_refused(a, m, why);
+}
+
+void agent_metric_begin(struct agent *a, struct agent_metric *m, struct agent_metric_sums *sums)
 {
     int64_t step = PEEK(a->step);
     bool old = m->spec.by_step && sums->last > 0 && sums->last != step && sums == &m->train;
@@ -145,11 +152,9 @@ static void count_batch(struct agent *a, struct agent_metric *m, struct agent_me
                         const struct gd_tensor *labels)
 {
     struct gd_err err = {0};
-    begin_batch(a, m, sums);
+    agent_metric_begin(a, m, sums);
     if (gd_metric_update(sums->metric, pair, outputs, labels, &err) != GD_OK) {
-        sums->refused++;
-        memcpy(sums->why, err.text, sizeof(sums->why));
-        tell_refused(a, m, err.text);
+        agent_metric_refuse(a, m, sums, err.text);
     }
 }
 
@@ -268,7 +273,7 @@ void agent_metric_step_end(struct agent *a)
         if (m->outputs.node) {
             count_pair(a, m);
         } else if (m->spec.kind == GD_METRIC_LOSS && a->metrics->has_loss) {
-            begin_batch(a, m, &m->train);
+            agent_metric_begin(a, m, &m->train);
             gd_metric_add(m->train.metric, a->metrics->loss);
         }
         m->eval.ended = m->eval.ended || m->eval.due;
@@ -290,7 +295,7 @@ static void feed_metric(struct agent *a, struct agent_metric *m, const gradb_bat
     if (m->spec.kind != GD_METRIC_LOSS) {
         count_batch(a, m, sums, pair, outputs, labels);
     } else if (batch->evaluation && batch->loss) {
-        begin_batch(a, m, sums);
+        agent_metric_begin(a, m, sums);
         gd_metric_add(sums->metric, *batch->loss);
     }
 }
@@ -481,6 +486,10 @@ int agent_metric_request(struct agent *a, const char *request, char **reply, cha
         tell_epoch(a, &out);
     } else if (strcmp(request, "list") == 0) {
         agent_metric_list(a, &out);
+    } else if (strncmp(request, "plan ", 5) == 0) {
+        code = agent_metric_plan(a, rest, &out, text);
+    } else if (strncmp(request, "counts ", 7) == 0) {
+        code = agent_metric_counts(a, rest, text);
     } else {
         snprintf(text, TEXT, "'%.60s' is not a request about metrics", request);
         code = CODE(INVALID);

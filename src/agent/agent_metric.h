@@ -49,8 +49,19 @@ struct agent_metrics {
 };
 
 /* Carries out a request: "add SPEC", "feed SPEC", "delete NAME", "delete", "clear", "epoch",
- * "list". Returns a code or -1; *reply is malloc'd. */
+ * "list", and those of
+ * agent_metric_plan. Returns a code or -1; *reply is malloc'd. */
 int agent_metric_request(struct agent *a, const char *request, char **reply, char text[160]);
+/* Prepares the sums for a batch. */
+void agent_metric_begin(struct agent *a, struct agent_metric *m, struct agent_metric_sums *sums);
+/* A batch cannot be counted: reports the first one to the user. */
+void agent_metric_refuse(struct agent *a, struct agent_metric *m, struct agent_metric_sums *sums,
+                         const char *why);
+/* Carries out, for batches that the program counts itself where their tensors are,
+ * "plan train|eval FORM IGNORE|- OUTPUTS LABELS", both as DTYPE[,DIM...]: what to count for each
+ * metric (gd_metric_plan), and "counts train|eval NAME COUNTS" (gd_metric_merge). A code or -1. */
+int agent_metric_plan(struct agent *a, const char *request, struct gd_buf *out, char text[160]);
+int agent_metric_counts(struct agent *a, const char *request, char text[160]);
 /* The reply to "list". */
 void agent_metric_list(const struct agent *a, struct gd_buf *out);
 void agent_metric_clear(struct agent *a); /* forgets all metrics */

@@ -123,6 +123,13 @@ int gd_metric_update(struct gd_metric *metric, const struct gd_metric_pair *pair
 struct gd_metric_samples *gd_metric_samples_create(void);
 void gd_metric_samples_clear(struct gd_metric_samples *samples);   /* NULL is fine */
 void gd_metric_samples_destroy(struct gd_metric_samples *samples); /* NULL is fine */
+/* How to count a batch where its tensors are, whose data is not read here: the JSON members
+ * "do":"counts" and what a program needs for counts that gd_metric_merge takes (python/gradb/
+ * counting.py), "do":"copy" if only gd_metric_update can count it, or "do":"nothing". Errors as of
+ * gd_metric_update. */
+int gd_metric_plan(const struct gd_metric *metric, const struct gd_metric_pair *pair,
+                   const struct gd_tensor *outputs, const struct gd_tensor *labels,
+                   struct gd_buf *out, struct gd_err *err);
 /* Adds a number, to GD_METRIC_LOSS. */
 void gd_metric_add(struct gd_metric *metric, double value);
 const struct gd_metric_counts *gd_metric_counts(const struct gd_metric *metric);

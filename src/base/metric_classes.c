@@ -155,21 +155,35 @@ static int count_classes(struct gd_metric *m, const struct metric_batch *b, stru
     return list ? GD_OK : gd_fail_nomem(err);
 }
 
-int metric_update_classes(struct gd_metric *m, const struct metric_batch *batch, struct gd_err *err)
+static bool needs_scores(const struct gd_metric *m)
 {
-    struct metric_batch b = *batch;
-    bool scored = m->spec.kind == GD_METRIC_TOPK || m->spec.kind == GD_METRIC_PERPLEXITY;
-    if (scored && (b.ready || (b.axis < 0 && m->spec.kind == GD_METRIC_TOPK))) {
+    return m->spec.kind == GD_METRIC_TOPK || m->spec.kind == GD_METRIC_PERPLEXITY;
+}
+
+int metric_check_classes(const struct gd_metric *m, const struct metric_batch *b,
+                         struct gd_err *err)
+{
+    if (needs_scores(m) && (b->ready || (b->axis < 0 && m->spec.kind == GD_METRIC_TOPK))) {
         return gd_fail(err, GD_EINVAL, "%s needs a score for each class",
                        gd_metric_kind_name(m->spec.kind));
     }
-    if (b.axis >= 0 && m->classes > 0 && b.classes != m->classes) {
+    if (b->axis >= 0 && m->classes > 0 && b->classes != m->classes) {
         return gd_fail(err, GD_EINVAL, "outputs of %lld classes after outputs of %lld classes",
-                       (long long)b.classes, (long long)m->classes);
+                       (long long)b->classes, (long long)m->classes);
     }
-    int rc = metric_need_classes(m, b.classes, err);
+    return GD_OK;
+}
+
+int metric_update_classes(struct gd_metric *m, const struct metric_batch *batch, struct gd_err *err)
+{
+    struct metric_batch b = *batch;
+    int rc = metric_check_classes(m, &b, err);
+    rc = rc != GD_OK ? rc : metric_need_classes(m, b.classes, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
     m->binary = b.axis < 0 && !b.ready;
-    return rc != GD_OK ? rc : scored ? count_scores(m, &b, err) : count_classes(m, &b, err);
+    return needs_scores(m) ? count_scores(m, &b, err) : count_classes(m, &b, err);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

@@ -78,6 +78,11 @@ const struct metric_sample *metric_samples_of(const struct metric_batch *batch,
                                               struct metric_sample **own);
 
 /* ---- metric_classes.c, metric_values.c, metric_auc.c, metric_expression.c ---- */
+/* Whether the batch fits the metric, as the updates check it. */
+int metric_check_classes(const struct gd_metric *metric, const struct metric_batch *batch,
+                         struct gd_err *err);
+int metric_check_values(const struct gd_metric *metric, const struct gd_tensor *outputs,
+                        const struct gd_tensor *labels, int64_t *columns, struct gd_err *err);
 int metric_update_classes(struct gd_metric *metric, const struct metric_batch *batch,
                           struct gd_err *err);
 bool metric_needs_classes(const struct gd_metric *metric); /* counts of each class */

@@ -26,11 +26,11 @@ static void add_element(struct metric_column *c, double output, double label)
     c->count++;
 }
 
-int metric_update_values(struct gd_metric *m, const struct gd_tensor *outputs,
-                         const struct gd_tensor *labels, struct gd_err *err)
+int metric_check_values(const struct gd_metric *m, const struct gd_tensor *outputs,
+                        const struct gd_tensor *labels, int64_t *ret, struct gd_err *err)
 {
-    int64_t count = gd_tensor_count(labels), columns = columns_of(m, labels);
-    if (gd_tensor_count(outputs) != count) {
+    int64_t columns = columns_of(m, labels);
+    if (gd_tensor_count(outputs) != gd_tensor_count(labels)) {
         return metric_unequal(outputs, labels, err);
     }
     if (gd_dtype_is_complex(outputs->dtype) || gd_dtype_is_complex(labels->dtype)) {
@@ -40,6 +40,18 @@ int metric_update_values(struct gd_metric *m, const struct gd_tensor *outputs,
     if (columns > MAX_COLUMNS || (m->columns && columns != m->column_count)) {
         return gd_fail(err, GD_EINVAL, "labels of %lld columns%s", (long long)columns,
                        columns > MAX_COLUMNS ? ": too many" : " after another number of columns");
+    }
+    *ret = columns;
+    return GD_OK;
+}
+
+int metric_update_values(struct gd_metric *m, const struct gd_tensor *outputs,
+                         const struct gd_tensor *labels, struct gd_err *err)
+{
+    int64_t count = gd_tensor_count(labels), columns;
+    int rc = metric_check_values(m, outputs, labels, &columns, err);
+    if (rc != GD_OK) {
+        return rc;
     }
     if (!m->columns) {
         m->columns = calloc((size_t)(columns > 0 ? columns : 1), sizeof(*m->columns));

@@ -82,6 +82,50 @@ for step in range(3):
     print("found %.5g" % found, flush=True)
 """
 
+# Counts what is counted where the tensors are; a NaN, ties, ignored labels and one that is no class are among them.
+ANYWHERE = """
+import sys, torch
+import torch.nn.functional as F
+torch.manual_seed(1)
+net = torch.nn.Conv2d(4, 5, 1) if sys.argv[1] == "ce" else torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+joined = [0]
+def watch():
+    try:
+        from gradb.torch.counter import Counter
+    except ImportError:  # without gradb
+        return
+    join = Counter.join
+    def counted(self, found):
+        joined[0] += 1
+        return join(self, found)
+    Counter.join = counted
+for step in range(4):
+    if step == 1:
+        watch()
+    optimizer.zero_grad()
+    if sys.argv[1] == "ce":
+        x, y = torch.randn(3, 4, 5, 6), torch.randint(0, 5, (3, 5, 6))
+        y[0, 0] = 255
+        out = net(x) if step != 2 else (net(x) * 2).round() / 2
+        if step == 3:
+            out = out.masked_fill(torch.arange(6) == 4, float("nan"))
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = F.cross_entropy(out, y, ignore_index=255)
+    elif sys.argv[1] == "bce":
+        x, y = torch.randn(16, 4), torch.randint(0, 2, (16, 3)).float()
+        loss = F.binary_cross_entropy_with_logits(net(x), y)
+    else:
+        x, y = torch.randn(16, 4), torch.randn(16, 3) * 5 + 2
+        loss = F.mse_loss(net(x), y)
+    if step == 3 and sys.argv[1] == "ce":
+        loss = net(x).sum()
+    loss.backward()
+    optimizer.step()
+print("joined", joined[0])
+print("digest", float(sum(p.double().sum() for p in net.parameters()).detach()).hex(), float(torch.rand(1)).hex())
+"""
+
 OWN = """
 import random, torch
 class Share:
@@ -222,6 +266,30 @@ class Own(Metrics):
                          "metric own = update s += sum(square(outputs - labels)), n += count(labels) result s / n",
                          "step 3", "kill")
         self.assertEqual(self.numbers(said, 3)["own"], self.numbers(said, 3)["mse"])
+
+
+@torches.both
+class Anywhere(Metrics):
+    """Counting on the device of the tensors, here the CPU, against libgradb's counting."""
+    KINDS = {"ce": ("accuracy", "topk k=2", "precision average=none", "f1 average=weighted", "confusion", "auc",
+                    "perplexity", "own = update s += sum(argmax(outputs)), n += count(labels) result s / n"),
+             "bce": ("accuracy threshold=0.1", "recall average=none", "perplexity", "confusion"),
+             "mse": ("mse", "mae per=sample", "r2", "own = update s += sum(abs(outputs - labels) / (1 + square(labels)))"
+                     ", m += mean(outputs * 2 > 1) result s - m")}
+
+    def test_counts_are_the_same(self):
+        path = self.write("anywhere.py", ANYWHERE)
+        for kind, metrics in self.KINDS.items():
+            said = []
+            for on_device in ("0", "1"):
+                done = self.gradb([self.python, path, kind], "step 1", *("metric " + metric for metric in metrics),
+                                  "step 2", "step 1", "info metrics", "continue", "info log -a",
+                                  GRADB_METRICS_ON_DEVICE=on_device)
+                self.assertNotIn("metrics copy", done.stdout)
+                self.assertRegex(done.stdout, "(?m)^joined %s$" % ("[1-9][0-9]*" if on_device == "1" else "0"))
+                said.append(re.sub("(?m)^joined.*", "", done.stdout.split("Metric ", 1)[1]))
+            self.assertEqual(*said)
+            self.assertIn(self.digest(path, kind).splitlines()[1], said[0])
 
 
 @torches.both

@@ -3,7 +3,8 @@
 
 Outputs and labels are what a loss cell is called with in Python, and what Model.eval gives to its metrics, in both
 modes. Compiled steps and losses that are functions show them to nobody: there the values of the two nodes are read, for
-which the operators of each step are watched. What is given is read when the step ends, so that no step waits for it."""
+which the operators of each step are watched. What is given is read when the step ends, so that no step waits for it;
+on a device it is counted there (../counting.py)."""
 import contextlib
 import os
 import random
@@ -17,6 +18,7 @@ from mindspore import nn
 from .. import frames, metrics
 from ..wrappers import Wrappers
 from . import commands, hooks, values
+from .counter import Counter
 from .guard import guarded
 
 _FORMS = {"SoftmaxCrossEntropyWithLogits": metrics.CLASSES, "CrossEntropyLoss": metrics.CLASSES,
@@ -50,6 +52,8 @@ class Metrics(metrics.Metrics, Wrappers):
         self._asked = {}    # definition -> its nodes are known, of metrics that no batch was given for yet
         self._calls = 0     # of losses in a training step
         self._inside = False
+        self._on_host = False
+        self._forced = os.environ.get("GRADB_METRICS_ON_DEVICE") == "1"  # also on the CPU, for tests
 
     def hook(self):
         """Listens to loss cells and to Model.eval."""
@@ -129,13 +133,41 @@ class Metrics(metrics.Metrics, Wrappers):
     def flush(self):
         """Gives the batches that wait."""
         waiting, self._waiting = self._waiting, []
+        on_device = self._forced or not values.is_in_host_memory()
         with self.agent.own_moment():
-            for pair in waiting:
+            copied = [self._count_there(pair) if on_device else (None,) for pair in waiting]
+            self.give_counts()
+            for pair, names in zip(waiting, copied):
                 pair.loss = values.number_of(pair.loss) if pair.loss is not None else None
                 try:
-                    self.give(pair)
+                    if names:
+                        self.give(pair, names)
                 except values.NoValue as error:
                     self.say("metrics cannot read a batch: %s" % error)
+
+    def _count_there(self, pair):
+        """Counts on the device. Returns the names of metrics that cannot be counted there; None: all."""
+        try:
+            return tuple(self.count(pair))
+        except (RuntimeError, TypeError, ValueError, AttributeError) as error:  # an operator is missing there
+            if not self._on_host:
+                self._on_host = True
+                self.say("metrics copy outputs and labels to the host: %s" % str(error).strip().split("\n", 1)[0])
+            return (None,)
+
+    def ops(self, _value):
+        """The operators."""
+        return Counter()
+
+    def form_of(self, value):
+        """Its type and shape."""
+        return str(value.dtype).rsplit(".", 1)[-1].lower().rstrip("_"), tuple(value.shape)
+
+    def numbers_of(self, tensors):
+        """Their elements."""
+        every = mindspore.ops.cat(tensors).asnumpy()
+        ends = numpy.cumsum([len(tensor) for tensor in tensors])
+        return [part.tolist() for part in numpy.split(every, ends[:-1])]
 
     def _step_ends(self, _kind, _info):
         self.flush()

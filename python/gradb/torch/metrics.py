@@ -2,10 +2,11 @@
 """Metrics at the loss functions of PyTorch, see ../metrics.py.
 
 torch.nn.functional and the modules call a few functions in C for all losses. Those are wrapped, so that it does not
-matter how the script imported its loss. From a device, outputs and labels are copied to the host when the step ends,
-where the loss is read as well."""
+matter how the script imported its loss. On a device, batches are counted there (../counting.py), and the counts are
+read when the step ends, where the loss is read as well."""
 import contextlib
 import ctypes
+import os
 import random
 import sys
 
@@ -14,6 +15,7 @@ import torch
 from .. import _lib, metrics
 from ..wrappers import Wrappers
 from . import commands, device_stats, regions, scripted, stack, values
+from .counter import Counter
 from .guard import guarded, of_program
 
 _NN = torch._C._nn
@@ -33,8 +35,10 @@ class Metrics(metrics.Metrics, Wrappers):
     def __init__(self, agent):
         metrics.Metrics.__init__(self, agent)
         Wrappers.__init__(self)
-        self._waiting = []  # pairs on a device
+        self._waiting = []  # (pair on a device, names of metrics that cannot be counted there)
         self._held = 0      # bytes of them, which the training cannot use
+        self._waits = self._on_host = False
+        self._forced = os.environ.get("GRADB_METRICS_ON_DEVICE") == "1"  # also on the CPU, for tests
         self._inside = False
         self._known = None  # (frames to the training's loss, the code that calls it, instruction)
         self._step = 0      # of the last call of a loss in the training
@@ -55,6 +59,7 @@ class Metrics(metrics.Metrics, Wrappers):
                 scripted.forget(wrapper)
         self.remove()
         self._waiting, self._known, self._form, self._batch = [], None, None, None
+        self._waits = False
         self.agent.happenings.off("step-end", self._step_ends)
 
     def _loss(self, form, original):
@@ -81,7 +86,7 @@ class Metrics(metrics.Metrics, Wrappers):
         ignore = None
         if form == metrics.CLASSES and not labels.is_floating_point():
             ignore = kwargs.get("ignore_index", args[_IGNORE] if len(args) > _IGNORE else None)
-        if evaluation or self._own or not self._count(form, outputs, labels, ignore):
+        if evaluation or self._own or self._forced or not self._count(form, outputs, labels, ignore):
             self._keep(metrics.Pair(outputs.detach(), labels.detach(), form, ignore, evaluation, None), result)
 
     def _is_known_site(self, step, evaluation):
@@ -136,7 +141,7 @@ class Metrics(metrics.Metrics, Wrappers):
         """Gives a batch now, or when the step ends."""
         if not self.agent.connected():
             self.stop()
-        elif pair.outputs.is_cpu:
+        elif pair.outputs.is_cpu and not self._forced:
             pair.loss = self._number(result) if pair.evaluation and result.numel() == 1 else None
             self._give(pair)
         else:
@@ -151,11 +156,11 @@ class Metrics(metrics.Metrics, Wrappers):
         except values.NoValue:
             return None
 
-    def _give(self, pair):
+    def _give(self, pair, names=(None,)):
         self._inside = True
         try:
             with self.agent.own_moment(), values.outside_training():
-                self.give(pair)
+                self.give(pair, names)
         except values.NoValue as error:
             self.say("metrics cannot read a batch: %s" % error)
         finally:
@@ -164,13 +169,30 @@ class Metrics(metrics.Metrics, Wrappers):
     # ---- on a device ----
 
     def _wait(self, pair, result):
-        """Keeps a pair until the step ends."""
-        if not self._waiting:
+        """Counts a pair on its device; the counts, and what can only be counted here, wait until the step ends."""
+        if not self._waits:
+            self._waits = True
             self.agent.happenings.on("step-end", self._step_ends)
         pair.loss = result.detach() if pair.evaluation and result.numel() == 1 else None
-        self._waiting.append(pair)
-        self._held += sum(tensor.numel() * tensor.element_size() for tensor in (pair.outputs, pair.labels))
-        if len(self._waiting) > 64 or self._held > _MOST:  # an evaluation has no end of a step
+        self._inside = True
+        try:
+            with self.agent.own_moment(), values.outside_training():
+                pair.outputs, pair.labels = values.readable(pair.outputs), values.readable(pair.labels)
+                copied = self.count(pair)
+        except values.NoValue as error:
+            self.say("metrics cannot read a batch: %s" % error)
+            return
+        except RuntimeError as error:  # an operator is missing there, or memory is short
+            if not self._on_host:
+                self._on_host = True
+                self.say("metrics copy outputs and labels to the host: %s" % str(error).split("\n", 1)[0])
+            copied = [None]
+        finally:
+            self._inside = False
+        if copied:
+            self._waiting.append((pair, tuple(copied)))
+            self._held += sum(tensor.numel() * tensor.element_size() for tensor in (pair.outputs, pair.labels))
+        if len(self._waiting) + len(self._counted) > 64 or self._held > _MOST:  # an evaluation has no end of a step
             self.flush()
 
     def _step_ends(self, _kind, _info):
@@ -182,14 +204,27 @@ class Metrics(metrics.Metrics, Wrappers):
         super().evaluated(kind, info)
 
     def flush(self):
-        """Gives the batches that wait."""
+        """Gives what waits."""
         waiting, self._waiting, self._held = self._waiting, [], 0
-        for pair in waiting:
-            with values.outside_training():
-                pair.outputs = device_stats.to_host(pair.outputs)
-                pair.labels = device_stats.to_host(pair.labels)
+        with self.agent.own_moment(), values.outside_training():
+            self.give_counts()
+            for pair, _ in waiting:
+                pair.outputs, pair.labels = device_stats.to_host(pair.outputs), device_stats.to_host(pair.labels)
                 pair.loss = float(pair.loss) if pair.loss is not None else None
-            self._give(pair)
+        for pair, names in waiting:
+            self._give(pair, names)
+
+    def ops(self, value):
+        """The operators on its device."""
+        return Counter(value.device)
+
+    def form_of(self, value):
+        """Its type and shape."""
+        return str(value.dtype).rsplit(".", 1)[-1], tuple(value.shape)
+
+    def numbers_of(self, tensors):
+        """Their elements."""
+        return [part.tolist() for part in torch.cat(tensors).cpu().split([len(tensor) for tensor in tensors])]
 
     # ---- for ../metrics.py ----
 
