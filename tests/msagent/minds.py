@@ -40,10 +40,10 @@ class Case(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr[-3000:])
         return done.stdout
 
-    def gradb(self, program, *commands):
+    def gradb(self, program, *commands, **env):
         """gradb's result after the commands on a script; log: the output of a script that has ended."""
         done = harness.run_gradb("-nx", "--batch", *harness.typed(*commands, "info log -a"), "run", "--",
-                                 *self.words(program), env=self.environment(), cwd=self.folder,
+                                 *self.words(program), env=self.environment(**env), cwd=self.folder,
                                  timeout=4 * harness.DEADLINE)
         done.stdout, ended, done.log = done.stdout.partition("The training ended.\n")
         done.stdout += ended

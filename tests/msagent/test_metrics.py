@@ -45,11 +45,12 @@ class Metrics(minds.Case):
         self.assertGreater(int(re.search(r"equal: (\d+)", done.stdout).group(1)), 50)
 
     def test_what_model_eval_returns(self):
-        for mode in ("pynative", "graph"):
+        for mode, on_device in (("pynative", "0"), ("graph", "0"), ("pynative", "1")):
             path = self.script("evaluated.py")
             done = self.gradb([path, mode], "metric accuracy", "metric loss", "metric precision average=none",
                               "metric recall average=none", "metric f1 average=none", "metric top1 = topk k=1",
-                              "metric top2 = topk k=2", "step 4", "step 3", "continue")
+                              "metric top2 = topk k=2", "step 4", "step 3", "continue", GRADB_METRICS_ON_DEVICE=on_device)
+            self.assertNotIn("metrics copy", done.stdout)
             wanted = re.findall(r"(?m)^(eval_\w+) (\S+)$", done.log)
             half = len(wanted) // 2
             self.assertEqual(half, 16, done.stdout + done.log)

@@ -34,7 +34,7 @@ class Counter:
         return ops.isnan(self.real(x) if self.is_whole(x) else x)
 
     def argmax(self, x, axis):
-        """As NumPy: devices differ in what they say of NaN."""
+        """As NumPy: devices treat NaN differently."""
         nan = self.isnan(x)
         found = ops.argmax(self.real(x).masked_fill(nan, float("-inf")), dim=axis)
         first = ops.argmax(self.real(nan), dim=axis)
