@@ -255,7 +255,7 @@ void agent_metric_scalar(struct agent *a, const char *name, double value)
     if (!a->metrics) {
         return;
     }
-    if (strcmp(name, "epoch") == 0 && isfinite(value)) {
+    if (strcmp(name, "epoch") == 0 && fabs(value) < 1e15) {
         turn_epoch(a, (int64_t)value);
     }
     if (strcmp(name, "loss") == 0) {

@@ -106,6 +106,11 @@ class Bad(unittest.TestCase):
             events.sort(key=lambda e: e["ph"] == "E")
             self.assertEqual(self.operators(events), expected)
 
+    def test_longest_times(self):
+        """Their sum exceeds 64 bits of nanoseconds."""
+        events = [{**event("slow", 0, 4.5e15), "tid": thread} for thread in range(4)]
+        self.assertEqual(self.operators(events), {"slow": (4, 1.8e16)})
+
     def test_kernels(self):
         """Kernels belong to what launched them; communication that no kernel covers is exposed."""
         events = [event("ProfilerStep#7", 0, 100, cat="user_annotation"),

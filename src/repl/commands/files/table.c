@@ -324,13 +324,12 @@ const struct command cmd_table = {
     .group = "files",
     .usage = "table FILE.csv|FILE.tsv|FILE.jsonl [EXPR]...",
     .summary = "Append a row with the metrics to a table",
-    .help =
-        "The columns are step, epoch, batch, elapsed (seconds of training) and the expressions,\n"
-        "or all metrics (\"info scalars\"); in a job also the rank. The ending of the file "
-        "chooses\n"
-        "the format. A new file gets a line with the names of the columns. Rows are added to a\n"
-        "table with the same columns; without expressions, its columns stay as they are. Any\n"
-        "other file is refused. What has no value yet is left empty, null in JSON lines.",
+    .help = "The columns are step, epoch, batch, elapsed (seconds of training) and the\n"
+            "expressions, or all metrics (\"info scalars\"); in a job also the rank. The\n"
+            "ending of the file chooses the format. A new file gets a line with the names of\n"
+            "the columns. Rows are added to a table with the same columns; without\n"
+            "expressions, its columns stay as they are. Any other file is refused. What has\n"
+            "no value yet is left empty, null in JSON lines.",
     .examples = "table all.csv\n"
                 "table run.csv loss lr",
     .args = {ARG_FILE, ARG_WORD},

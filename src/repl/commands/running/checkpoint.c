@@ -210,19 +210,18 @@ const struct command cmd_checkpoint = {
     .group = "running",
     .usage = "checkpoint | checkpoint [-f] FILE [keep=K]",
     .summary = "Save a checkpoint of the training",
-    .help =
-        "FILE is written by torch.save or mindspore.save_checkpoint, on the host of the training,\n"
-        "relative to its current directory, completely or not at all. Numbers in it are filled\n"
-        "in: {step}, {accuracy:.4f}, any expression over the metrics (\"info scalars\"). Without\n"
-        "an ending it gets the framework's, .pt or .ckpt; in a job of several ranks each writes\n"
-        "its own file, with .rankN before the ending. A file that this run did not write is only\n"
-        "replaced with -f. keep=K deletes older files of the same FILE that this run wrote, so\n"
-        "that K remain.\n"
-        "\n"
-        "Without FILE, a Python script calls its own function (gradb.torch.on_checkpoint,\n"
-        "gradb.mindspore.on_checkpoint) or writes SCRIPT.stepN.pt or .ckpt; a C program chooses\n"
-        "the place itself. While the training runs or is stopped inside a step, that happens at\n"
-        "the end of the step.",
+    .help = "FILE is written by torch.save or mindspore.save_checkpoint, on the host of the\n"
+            "training, relative to its current directory, completely or not at all. Numbers\n"
+            "in it are filled in: {step}, {accuracy:.4f}, any expression over the metrics\n"
+            "(\"info scalars\"). Without an ending it gets the framework's, .pt or .ckpt; in a\n"
+            "job of several ranks each writes its own file, with .rankN before the ending. A\n"
+            "file that this run did not write is only replaced with -f. keep=K deletes older\n"
+            "files of the same FILE that this run wrote, so that K remain.\n"
+            "\n"
+            "Without FILE, a Python script calls its own function\n"
+            "(gradb.torch.on_checkpoint, gradb.mindspore.on_checkpoint) or writes\n"
+            "SCRIPT.stepN.pt or .ckpt; a C program chooses the place itself. While the\n"
+            "training runs or is stopped inside a step, that happens at the end of the step.",
     .examples = "checkpoint\n"
                 "checkpoint best-{loss:.4f} keep=3",
     .args = {ARG_FILE, ARG_WORD},

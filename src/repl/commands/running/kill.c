@@ -251,17 +251,16 @@ const struct command cmd_kill = {
     .group = "running",
     .usage = "kill [training]",
     .summary = "End the training process, or only the training",
-    .help =
-        "gradb asks the process to end at the end of its step, as Ctrl-C would, so that it can\n"
-        "save its work. A program started by \"run\" is killed if it has not ended after ten\n"
-        "seconds, or at Ctrl-C. If it has other trainings, they stay as they are, and the first\n"
-        "of them is selected.\n"
-        "\n"
-        "kill training ends the training after its step and leaves the process alone: in\n"
-        "MindSpore's Model.train by run_context.request_stop(), so the script continues after it;\n"
-        "elsewhere in Python by a KeyboardInterrupt, which the script can catch; a C program\n"
-        "leaves its loop. If the script does not catch it, its exit status is 0. In a job of\n"
-        "several ranks all end after the same step.",
+    .help = "gradb asks the process to end at the end of its step, as Ctrl-C would, so that\n"
+            "it can save its work. A program started by \"run\" is killed if it has not ended\n"
+            "after ten seconds, or at Ctrl-C. If it has other trainings, they stay as they\n"
+            "are, and the first of them is selected.\n"
+            "\n"
+            "kill training ends the training after its step and leaves the process alone: in\n"
+            "MindSpore's Model.train by run_context.request_stop(), so the script continues\n"
+            "after it; elsewhere in Python by a KeyboardInterrupt, which the script can\n"
+            "catch; a C program leaves its loop. If the script does not catch it, its exit\n"
+            "status is 0. In a job of several ranks all end after the same step.",
     .args = {ARG_CHOICE},
     .flags = CMD_CHANGES,
     .run = run_kill,

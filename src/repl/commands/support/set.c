@@ -84,16 +84,16 @@ const struct command cmd_set = {
     .group = "support",
     .usage = "set NAME VALUE | set lr[GROUP] = EXPR",
     .summary = "Change a setting, or the learning rate of the training",
-    .help =
-        "The name can be abbreviated as long as it is unambiguous; \"info settings\" lists all.\n"
-        "Sizes take KiB, MiB, GiB.\n"
-        "\n"
-        "set lr changes the learning rate from the next step on. EXPR is a number or an\n"
-        "expression over the metrics (\"info scalars\"), in which lr is the present rate of each\n"
-        "group: lr / 2 halves them all. *=, /=, += and -= work, too. Without GROUP, all parameter\n"
-        "groups of the main optimizer change, whose steps are the steps of the training; lr[1]\n"
-        "is its group 1, lr[Adam] another optimizer by its name, lr[Adam:0] a group of that. All\n"
-        "ranks of a job change. A scheduler of the framework's continues from the new rate.",
+    .help = "The name can be abbreviated as long as it is unambiguous; \"info settings\" lists\n"
+            "all. Sizes take KiB, MiB, GiB.\n"
+            "\n"
+            "set lr changes the learning rate from the next step on. EXPR is a number or an\n"
+            "expression over the metrics (\"info scalars\"), in which lr is the present rate\n"
+            "of each group: lr / 2 halves them all. *=, /=, += and -= work, too. Without\n"
+            "GROUP, all parameter groups of the main optimizer change, whose steps are the\n"
+            "steps of the training; lr[1] is its group 1, lr[Adam] another optimizer by its\n"
+            "name, lr[Adam:0] a group of that. All ranks of a job change. A scheduler of the\n"
+            "framework's continues from the new rate.",
     .examples = "set print precision 4\n"
                 "set max-tensor 2 GiB\n"
                 "set confirm off\n"
