@@ -9,7 +9,7 @@ import minds
 
 
 class Timings(minds.Case):
-    def timed(self, *arguments, before=("agent timing on",)):
+    def timed(self, *arguments, before=("set timing on",)):
         """The record of `info timing` after a run of tuning.py to its end, and what the script printed."""
         done = harness.run_gradb("-nx", "--batch", "--json", *harness.typed(*before, "continue", "info timing",
                                                                             "info log -a"),
@@ -117,7 +117,7 @@ class Measuring(Timings):
         written = self.folder / "result"
         program = [self.script("tuning.py"), "pynative", "item", "60", str(written)]
         gradb, _ = self.live(program)
-        gradb.run("agent timing on", "^operators")
+        gradb.send("set timing on")
         gradb.run("step 12", "at the end of step 12")
         gradb.run("info timing", "measured in . steps")
         gradb.send("continue &")

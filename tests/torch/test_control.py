@@ -471,7 +471,7 @@ class Steps(Control):
                 subprocess.run([*torches.warm(self.python), script, "--save", bare],
                                env=torches.environment(GRADB_DISABLE="1"), check=True, stdout=subprocess.DEVNULL, timeout=2 * harness.DEADLINE)
                 self.said([script, "--save", str(seen)], "watch TO on all", "catch lr", "set stop-on-hit off",
-                          "next 3", "finish", "step", "agent timing on", "step", "next", "continue")
+                          "next 3", "finish", "step", "set timing on", "step", "next", "continue")
                 self.assertTrue(same(self.python, bare, seen), name)
 
 

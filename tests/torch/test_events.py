@@ -176,7 +176,7 @@ loss-scale at step 7: 512 -> 1024
 class Timing(Events):
     def test_parts_of_a_step_and_operators(self):
         done = harness.run_gradb("-nx", "--batch", "--json", "--listen", "127.0.0.1:0", "-ex", "step", "-ex",
-                                 "agent timing on", "-ex", "step 5", "-ex", "info timing", "run", "--",
+                                 "set timing on", "-ex", "step 5", "-ex", "info timing", "run", "--",
                                  self.python, self.write("known.py", KNOWN), env=torches.environment(),
                                  cwd=self.folder)
         record = harness.records(done, "timing")[0]

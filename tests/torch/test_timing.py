@@ -11,7 +11,7 @@ SCRIPT = torches.SCRIPTS / "tuning.py"
 
 
 class Timings(torches.Folder):
-    def timed(self, *program, before=("agent timing on",), after=()):
+    def timed(self, *program, before=("set timing on",), after=()):
         """gradb's output after a run of the program to its end, and its record of `info timing`."""
         done = harness.run_gradb("-nx", "--batch", "--json", "--listen", "127.0.0.1:0",
                                  *harness.typed(*before, "continue", "info timing", *after), "run", "--",
@@ -102,9 +102,29 @@ class Measuring(Timings):
 
     def test_off_measures_nothing(self):
         _, (record, *_) = self.timed(*torches.warm(self.python), SCRIPT, "none", "60",
-                                     before=("agent timing on", "agent timing off"))
+                                     before=("set timing on", "set timing off"))
         self.assertEqual((record["steps_timed"], record["operators"]), (60, []))
         self.assertNotIn("measured_steps", record)
+
+    def test_set_before_the_run_it_reaches_all_ranks(self):
+        program = [*torches.ranks(self.python, 2, 3 * harness.DEADLINE), torches.SCRIPTS / "bucket.py", "12", "25"]
+        done = harness.run_gradb("-nx", "--batch", "--json", "--listen", "127.0.0.1:0",
+                                 *harness.typed("set timing on", "run -- " + " ".join(map(str, program)), "step 8",
+                                                "info timing", "session 2", "info timing", "continue"),
+                                 env=torches.environment(), cwd=self.folder, timeout=4 * harness.DEADLINE)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual([record["measured_steps"] for record in harness.records(done, "timing")
+                          if "measured_steps" in record], [2, 2])
+        self.assertNotIn("warning: set timing", done.stdout + done.stderr)
+
+    def test_the_old_command_says_what_to_type(self):
+        done = harness.run_gradb("-nx", "--batch", "--listen", "127.0.0.1:0",
+                                 *harness.typed("set on-error continue", "info timing", "agent timing on", "step",
+                                                "info timing", "continue"), "run", "--",
+                                 *torches.warm(self.python), SCRIPT, "none", "3",
+                                 env=torches.environment(), cwd=self.folder, timeout=4 * harness.DEADLINE)
+        self.assertIn("error: use `set timing on` or `set timing off`", done.stdout + done.stderr)
+        self.assertIn("Operators: not measured; type `set timing on`", done.stdout)
 
     def test_it_changes_no_result(self):
         bare = subprocess.run([*map(str, torches.warm(self.python)), SCRIPT, "item", "60"], capture_output=True, text=True,
@@ -125,8 +145,7 @@ class Measuring(Timings):
                                                                PYTHONPATH=str(torches.PACKAGE / "gradb" / "_boot")))
             self.addCleanup(program.kill)
             gradb.expect("Stopped before the first step")
-            gradb.send("agent timing on")
-            gradb.expect("operators")
+            gradb.send("set timing on")
             gradb.send("step 8")
             gradb.expect("at the end of step 8")
             gradb.run("info timing", "measured in 2 steps")

@@ -37,6 +37,8 @@ class Timing(clock.Reports, native.base("Clock", clock.Clock)):
 
     def step_begins(self, connected):
         """Decides whether the step is measured."""
+        if not connected:
+            self.sampling.want(False)  # a debugger that connects later says what it wants
         self.on = connected and self.sampling.begins(self.agent.steps.step, self.now())
         self.waits = self.on and torch.cuda.is_initialized()
 

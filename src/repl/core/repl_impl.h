@@ -151,6 +151,9 @@ void repl_training_failed(struct repl *repl); /* ignored when gradb ended it */
  * them. */
 void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask);
 
+/* ---- launch/measuring.c: sends `set timing` to stopped processes that do not know it yet ---- */
+void repl_send_timing(struct repl *repl);
+
 /* ---- ranks that start equal (ranks_equal.c) ---- */
 /* At the first stop of a job of several ranks: says whether their parameters are equal, as far as
  * the ranks answer soon; at the end of step 1, if they are not. */

@@ -113,6 +113,9 @@ const struct setting settings_table[] = {
     {"theme", NULL, CHOICE(theme, "dark light safe"),
      "Colours of the panes: for a dark or a light background, or only blue and orange, for "
      "colour-blind readers (safe)"},
+    {"timing", NULL, FLAG(timing),
+     "Measure the time of each operator in a few steps, for info timing; all processes, also those "
+     "that connect later"},
     {"token", NULL, TEXT(token), "Secret that training processes must have in GRADB_TOKEN"},
     {"watch-when", NULL, CHOICE(watch_when, "auto exact step"),
      "When tensors are checked: after each operator (exact), at the end of the step (step), or "

@@ -15,7 +15,7 @@ LONGER = torches.TRAINER.replace("range(5)", "range(15)")  # not each step is me
 class Live(torches.Folder):
     def test_steps_operators_metrics(self):
         script = self.write("train.py", LONGER)
-        done = self.gradb([self.python, script], "agent timing on", "step 12", "info timing", "export trace run.json.gz",
+        done = self.gradb([self.python, script], "set timing on", "step 12", "info timing", "export trace run.json.gz",
                           "continue")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"Wrote 12 steps, [1-9]\d* operator calls and \d+ values of metrics to run\.json\.gz")
@@ -35,7 +35,7 @@ class Live(torches.Folder):
 
     def test_opened_again_the_report_is_the_same(self):
         script = self.write("train.py", LONGER)
-        done = self.gradb([self.python, script], "agent timing on", "step 12", "info timing steps",
+        done = self.gradb([self.python, script], "set timing on", "step 12", "info timing steps",
                           "info timing operators", "export trace run.json", "continue")
         opened = harness.run_gradb("--batch", "-ex", "info timing steps", "-ex", "info timing operators", "open",
                                    self.folder / "run.json")

@@ -127,6 +127,9 @@ static int run_list(struct command_call *call, struct gd_err *err)
     const cJSON *item;
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(reply, "commands"))
     {
+        if (strcmp(out_text_of(item, "name"), AGENT_TIMING) == 0) {
+            continue;
+        }
         out_put(table, OUT_TEXT("name", out_text_of(item, "name")),
                 OUT_TEXT("usage", out_text_of(item, "usage")),
                 OUT_TEXT("summary", out_text_of(item, "summary")));
@@ -144,6 +147,9 @@ static int run_agent(struct command_call *call, struct gd_err *err)
     }
     if (call->argc == 0) {
         return run_list(call, err);
+    }
+    if (strcmp(call->argv[0], AGENT_TIMING) == 0) {
+        return gd_fail(err, GD_EUSAGE, "use `set timing on` or `set timing off`");
     }
     const char *args = call->line + strcspn(call->line, " \t");
     args += strspn(args, " \t");

@@ -198,7 +198,7 @@ static const struct command info_subs[] = {
      .help =
          "The parts of a step are measured by the clock of the training process, without the time\n"
          "that it was stopped: of the last step, the median of the last 1,024 without the first,\n"
-         "and the mean of all. Operators are measured after \"agent timing on\". Each advice has\n"
+         "and the mean of all. Operators are measured after \"set timing on\". Each advice has\n"
          "its evidence; \"info timing advice\" adds the rules and their thresholds. Bound: "
          "whether\n"
          "an operator waits for memory or computes, by its shapes, against the best rates of the\n"

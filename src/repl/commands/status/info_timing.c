@@ -272,11 +272,25 @@ static void show_passes(struct command_call *call, cJSON *record,
     }
 }
 
+/* Code that was compiled has no operators that can be measured. */
+static void say_unmeasured(struct command_call *call, const struct gd_time_report *report)
+{
+    const char *mode = report->facts.mode;
+    if (gd_session_is_live(call->session) && strcmp(mode, "graph") != 0 &&
+        strcmp(mode, "jit") != 0) {
+        out_printf(call->out,
+                   call->debugger->settings.timing
+                       ? "Operators: no measured step has been reported yet (`set timing` is on)\n"
+                       : "Operators: not measured; type `set timing on`\n");
+    }
+}
+
 /* What the measurement costs, and which steps were measured. */
 static void show_cost(struct command_call *call, cJSON *record, const struct gd_time_report *report)
 {
     double each, share;
     if (report->timed_steps == 0) {
+        say_unmeasured(call, report);
         return;
     }
     gd_time_measuring(report, &each, &share);

@@ -223,7 +223,7 @@ void timing_show_advice(struct command_call *call, cJSON *record,
     if (count == 0) {
         out_say(call->out, record,
                 "No advice: {examined_steps|step}, {examined_operators|operator} examined[{?none} "
-                "(\"agent timing on\" measures operators)]\n",
+                "(\"set timing on\" measures operators)]\n",
                 OUT_BOOL("none", report->op_count == 0 && !runs_compiled(&report->facts)));
     }
     if (all) {
@@ -244,8 +244,7 @@ static int need_operators(const struct gd_time_report *report, struct gd_err *er
                        "no operator was measured: operators inside compiled code are not");
     }
     return gd_fail(err, GD_ENODATA,
-                   "no operator was measured: in PyTorch, \"agent timing on\" measures some of the "
-                   "next steps");
+                   "no operator was measured: \"set timing on\" measures some of the next steps");
 }
 
 int timing_show(struct command_call *call, const char *subject, const struct gd_time_report *report,

@@ -5,6 +5,7 @@
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/files/dump_live.h"
 #include "repl/commands/support/support.h"
+#include "repl/core/repl_impl.h"
 #include "repl/core/settings_table.h"
 
 /* Removes quotes around a whole value, which may contain blanks or be empty. */
@@ -15,6 +16,17 @@ static const char *strip_quotes(struct command_call *call, const char *value)
         return gd_arena_strndup(call->arena, value + 1, len - 2);
     }
     return value;
+}
+
+/* A process that runs cannot be asked. */
+static void say_when(struct command_call *call)
+{
+    for (size_t i = 0; i < call->debugger->session_count; i++) {
+        const struct gd_session *session = call->debugger->sessions[i];
+        if (session->state == GD_RUNNING && gd_session_is_live(session)) {
+            out_printf(call->out, "Training process %d runs: at its next stop.\n", session->number);
+        }
+    }
 }
 
 /* Passes on settings that other parts keep a copy of. */
@@ -29,6 +41,10 @@ static int apply_setting(struct command_call *call, const struct gd_settings *be
     if (now->evaluate != before->evaluate || now->watch_when != before->watch_when ||
         now->stop_on_hit != before->stop_on_hit || now->history_bytes != before->history_bytes) {
         gd_watchpoints_apply(call->debugger);
+    }
+    if (now->timing != before->timing) {
+        repl_send_timing(call->repl);
+        say_when(call);
     }
     if (strcmp(now->dump_config, before->dump_config) != 0) {
         int rc = repl_dump_set_config(call, now->dump_config, err);
