@@ -148,8 +148,6 @@ class Happenings:
 
     def saved(self, path):
         """The script has saved a state; path: "" where it is unknown."""
-        if self.quiet:
-            return
         if not self.quiet:
             self.evaluation_ends()
             self.fire("checkpoint", self.epoch, path=path)
