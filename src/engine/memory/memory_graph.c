@@ -6,6 +6,8 @@
 #include "engine/graph/graph.h"
 #include "engine/memory/memory_graph.h"
 
+#define MAX_TOTAL (INT64_C(1) << 60)
+
 static enum gd_memory_kind kind_of(const struct gd_node_info *info)
 {
     switch (info->kind) {
@@ -77,6 +79,7 @@ static int add_node(struct gd_memory *report, struct gd_graph *graph, gd_node_id
 int gd_memory_of_graph(struct gd_memory *report, struct gd_graph *graph)
 {
     uint64_t unknown = 0;
+    int64_t sum = 0;
     int rc = GD_OK;
     for (gd_node_id node = 0; node < gd_graph_node_limit(graph) && rc == GD_OK; node++) {
         struct gd_node_info info;
@@ -85,6 +88,8 @@ int gd_memory_of_graph(struct gd_memory *report, struct gd_graph *graph)
             continue;
         }
         int64_t bytes = bytes_of(graph, node, &info);
+        bytes = bytes > MAX_TOTAL - sum ? -1 : bytes; /* no training has it: a wrong shape */
+        sum += bytes > 0 ? bytes : 0;
         unknown += bytes < 0 ? 1 : 0;
         rc = bytes > 0 ? add_node(report, graph, node, &info, bytes) : GD_OK;
     }

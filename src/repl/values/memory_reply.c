@@ -5,7 +5,7 @@
 
 #include "repl/values/memory.h"
 
-#define MAX_BYTES 9e18 /* below the largest int64_t */
+#define MAX_BYTES 1e18 /* the sum of all kinds fits an int64_t */
 
 static int64_t whole_of(const cJSON *object, const char *key)
 {

@@ -107,12 +107,35 @@ static void test_shapes_of_a_graph(void **state)
     gd_graph_destroy(graph);
 }
 
+/* Sums of what a graph claims stay in an int64_t. */
+static void test_impossible_shapes(void **state)
+{
+    struct gd_graph *graph = NULL;
+    struct gd_memory report;
+    char name[16];
+
+    assert_ok(gd_graph_create(0, &graph, NULL));
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "net/op%d", i);
+        add_node(graph, name, GD_NODE_ACTIVATION, GD_FLOAT64, INT64_C(1) << 54);
+    }
+    assert_ok(gd_graph_commit(graph, NULL));
+    gd_memory_init(&report);
+    assert_ok(gd_memory_of_graph(&report, graph));
+    assert_true(gd_memory_sum(&report).bytes > 0);
+    assert_int_equal(gd_memory_sum(&report).count, 2);
+    assert_string_equal(report.notes[0], "nodes whose shape is unknown: 38");
+    gd_memory_deinit(&report);
+    gd_graph_destroy(graph);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_empty_report_knows_nothing),
     cmocka_unit_test(test_rows_are_copied_and_sorted),
     cmocka_unit_test(test_too_many_rows_are_counted),
     cmocka_unit_test(test_kinds_have_names),
     cmocka_unit_test(test_shapes_of_a_graph),
+    cmocka_unit_test(test_impossible_shapes),
 };
 
 RUN_TESTS()
