@@ -11,7 +11,8 @@
 #include "repl/out/newfile.h"
 #include "repl/values/inspect.h"
 
-/* The ranks that have times; *ret is to be freed. */
+/* The ranks that have times, held: training processes are served while the file is written. *ret is
+ * to be freed. */
 static int list_sessions(struct command_call *call, struct gd_session ***ret, size_t *count,
                          struct gd_err *err)
 {
@@ -27,6 +28,7 @@ static int list_sessions(struct command_call *call, struct gd_session ***ret, si
         struct gd_session *session = ranks ? gd_ranks_member(ranks, i) : call->session;
 
         if (session && session->timeline && session->timeline->count > 0) {
+            gd_session_hold(session);
             (*ret)[(*count)++] = session;
         }
     }
@@ -55,14 +57,31 @@ static void show_written(struct command_call *call, const char *path, size_t ran
         OUT_BOOL("several", ranks > 1), OUT_BOOL("laid", done->laid && done->operators > 0));
 }
 
+static int write_trace(struct command_call *call, const char *path,
+                       struct gd_session *const *sessions, size_t count, struct trace_written *done,
+                       struct gd_err *err)
+{
+    struct repl_work work;
+    struct newfile file;
+    int rc = newfile_open(&file, path, false, err), end;
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    repl_work_begin_count(&work, call, inspect_printf(call, "exporting %.100s", path), "events", 0);
+    rc = trace_write(file.file, gd_ends_with(path, ".gz"), sessions, count, repl_work_at, &work,
+                     done, err);
+    rc = repl_work_end(&work, rc, err);
+    end = newfile_close(&file, rc == GD_OK, rc == GD_OK ? err : NULL);
+    return rc != GD_OK ? rc : end;
+}
+
 static int export_trace(struct command_call *call, struct gd_err *err)
 {
     GD_CLEANUP(gd_cleanup_free) struct gd_session **sessions = NULL;
     struct trace_written done;
-    struct repl_work work;
-    struct newfile file;
     size_t count = 0;
-    int rc = repl_check_seal(call->repl, err), end;
+    int rc = repl_check_seal(call->repl, err);
 
     rc = rc != GD_OK ? rc : inspect_no_options(call, err);
     if (rc == GD_OK && call->argc != 1) {
@@ -73,16 +92,10 @@ static int export_trace(struct command_call *call, struct gd_err *err)
         return rc;
     }
     const char *path = inspect_home_path(call, call->argv[0]);
-    rc = newfile_open(&file, path, false, err);
-    if (rc != GD_OK) {
-        return rc;
+    rc = write_trace(call, path, sessions, count, &done, err);
+    for (size_t i = 0; i < count; i++) {
+        gd_session_release(sessions[i]);
     }
-    repl_work_begin_count(&work, call, inspect_printf(call, "exporting %.100s", path), "events", 0);
-    rc = trace_write(file.file, gd_ends_with(path, ".gz"), sessions, count, repl_work_at, &work,
-                     &done, err);
-    rc = repl_work_end(&work, rc, err);
-    end = newfile_close(&file, rc == GD_OK, rc == GD_OK ? err : NULL);
-    rc = rc != GD_OK ? rc : end;
     if (rc == GD_OK) {
         show_written(call, path, count, &done);
     }
@@ -94,15 +107,14 @@ static const struct command export_sub[] = {
         .name = "trace",
         .usage = "export trace FILE",
         .summary = "Write a timeline that Perfetto opens",
-        .help =
-            "Writes steps, their parts, operators with shapes and lines, and metrics over time in\n"
-            "Chrome's JSON format, compressed if FILE ends in .gz. Open it with\n"
-            "https://ui.perfetto.dev, chrome://tracing, or \"open\". Each rank of the job is a\n"
-            "process of the trace.\n"
-            "An opened trace has the time at which each operator began. A running training\n"
-            "reports only how long each took: these are laid end to end from the beginning of\n"
-            "their step, in the order in which they run. Of a running training the newest 262144\n"
-            "events are kept.",
+        .help = "Writes steps, their parts, operators with shapes and lines, and metrics over\n"
+                "time in Chrome's JSON format, compressed if FILE ends in .gz. Open it with\n"
+                "https://ui.perfetto.dev, chrome://tracing, or \"open\". Each rank of the job is\n"
+                "a process of the trace.\n"
+                "An opened trace has the time at which each operator began. A running training\n"
+                "reports only how long each took: these are laid end to end from the beginning\n"
+                "of their step, in the order in which they run. Of a running training the newest\n"
+                "262144 events are kept.",
         .examples = "export trace run.json.gz",
         .args = {ARG_FILE},
         .flags = CMD_NEEDS_SESSION,
