@@ -107,8 +107,9 @@ class Reports:
         """Reports the times of the step."""
         times = self._times
         times.total, times.data, times.forward, times.backward, times.optimizer, times.gap = self.times()
-        times.ops = (_lib.OpTime * len(operators))(*[_lib.OpTime(*operator) for operator in operators])
         times.op_count = len(operators)
+        if operators:
+            times.ops = (_lib.OpTime * len(operators))(*[_lib.OpTime(*operator) for operator in operators])
         self.agent.library.gradb_timing(self.agent.handle, ctypes.byref(times))
 
     def tell_facts(self):

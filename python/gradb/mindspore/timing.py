@@ -14,7 +14,7 @@ from ..clock import BACKWARD, COMPILED, DATA, FORWARD, GAP, OPTIMIZER  # noqa: F
 from . import commands, compiles, hooks, pipeline, ranks, stack, values
 from .guard import guarded
 
-_MOST_FRAMES = 8
+_MOST_FRAMES = 24
 _FEW = 8           # steps
 _CALLBACKS = os.sep + os.path.join("train", "callback") + os.sep
 _PASSED_OVER = _CALLBACKS, os.sep + os.path.join("common", "tensor.py")  # MindSpore's code that reads for the program
@@ -39,6 +39,8 @@ class Timing(clock.Reports, clock.Clock):
         self._due = False
         self._next_facts = 0     # of those, when the facts are reported next
         self._told = ""          # the mode that was reported
+        self._ran = None         # what ran in the step before that
+        self._tell_compiled = getattr(agent.library, "gradb_timing_compiled", None)
         self._requests = 0       # of batches
         self._loader = None      # {...} of the last dataset
         self._iterator = None    # id of what that describes
@@ -55,8 +57,7 @@ class Timing(clock.Reports, clock.Clock):
 
     def step_begins(self, connected):
         """Decides whether the step is measured."""
-        self._due = connected and self.sampling.begins(self.agent.steps.step, self.now())
-        self.on = self._due and self._passes
+        self.on = self._due = connected and self._passes and self.sampling.begins(self.agent.steps.step, self.now())
         # The program reads the values of a step when the next one has begun.
         self.listens = connected and self.sampling.wanted and not self.on and self.agent.steps.step > 1
 
@@ -66,26 +67,27 @@ class Timing(clock.Reports, clock.Clock):
         self._forwards = 0
         self._passes = self._known[FORWARD]
         self._listened += self.listens
+        operators = self.take_operators() if self.on else ()
         self.on = self.listens = False
-        operators = self.take_operators()
         if told:
-            compiled = getattr(self.agent.library, "gradb_timing_compiled", None)
-            if compiled is not None and self._known[COMPILED]:
-                compiled(self.agent.handle, self._spent[COMPILED])
+            if self._known[COMPILED] and self._tell_compiled is not None:
+                self._tell_compiled(self.agent.handle, self._spent[COMPILED])
             self.tell_times(operators)
-            self._tell_facts()
+            ran = self._passes, self._known[COMPILED], self._mixed
+            if self._due or self.compiles.changed or self._tail is not None or ran != self._ran \
+                    or self._listened > self._next_facts:
+                self._ran = ran
+                self._tell_facts()
         self.restart()
         self._tail, self._mixed = None, False
 
     @guarded
     def _tell_facts(self):
-        mode = self._mode()
         if self._listened > self._next_facts:
-            self._due, self._next_facts = True, max(_FEW, 2 * self._listened)
-        if self._due or self.compiles.changed or self._told != mode or self._tail is not None:
-            self._told = mode
-            self.tell_facts()
-            self.compiles.changed = False
+            self._next_facts = max(_FEW, 2 * self._listened)
+        self._told = self._mode()
+        self.tell_facts()
+        self.compiles.changed = False
 
     def _mode(self):
         if hooks.is_graph_mode():
@@ -166,39 +168,36 @@ class Timing(clock.Reports, clock.Clock):
 
     def reads(self, name, original, tensor, args, kwargs):
         """Calls a function that reads a tensor's value, and counts that if the program or a callback calls it."""
-        name = self._reader(name, sys._getframe(2))
-        if not name:
+        reader = self._reader(name, sys._getframe(2))
+        if reader is None:
             return original(tensor, *args, **kwargs)
         self.listens, began = False, self.now()
         try:
             return original(tensor, *args, **kwargs)
         finally:
             self.listens = True
-            self._waited(name, began)
+            self._waits.add(*reader, self.now() - began)
 
     @guarded
     def _reader(self, name, frame):
-        """The name of what reads a value; None: neither the program nor a callback."""
+        """(name, place) of what reads a value; None: neither the program nor a callback."""
+        if self.agent.steps.evaluating or self._section == DATA:
+            return None
+        found = ""
         for _ in range(_MOST_FRAMES):
-            if frame is None or self.agent.steps.evaluating:
+            if frame is None:
                 return None
-            if stack.is_users(frame):
-                return name
             file = frame.f_code.co_filename
-            owner = frame.f_locals.get("self") if _CALLBACKS in file else None
-            if isinstance(owner, mindspore.Callback):
-                return "%s.%s" % (type(owner).__name__, frame.f_code.co_name)
-            if not any(part in file for part in _PASSED_OVER):
-                return None
+            if stack.is_users(frame):
+                return found or name.strip("_"), "%s:%d" % (os.path.basename(file), frame.f_lineno)
+            if not found:
+                owner = frame.f_locals.get("self") if _CALLBACKS in file else None
+                if isinstance(owner, mindspore.Callback):
+                    found = "%s.%s" % (type(owner).__name__, frame.f_code.co_name)
+                elif not any(part in file for part in _PASSED_OVER):
+                    return None
             frame = frame.f_back
         return None
-
-    @guarded
-    def _waited(self, name, began):
-        seconds = self.now() - began
-        place = stack.spot(stack.frames(3))
-        if place:
-            self._waits.add(name.strip("_"), place, seconds)
 
     # ---- operators, while `on` ----
 

@@ -81,8 +81,12 @@ def main():
         if HOW == "item" or step % 20 == 0:
             total += float(loss.asnumpy())
     weights = sum(float(parameter.asnumpy().astype(np.float64).sum()) for parameter in net.trainable_params())
-    with open(sys.argv[4], "w", encoding="utf-8") if len(sys.argv) > 4 else sys.stdout as file:
-        print("total %.9g, weights %.9g" % (total, weights), file=file, flush=True)
+    text = "total %.9g, weights %.9g" % (total, weights)
+    if len(sys.argv) > 4:
+        with open(sys.argv[4], "w", encoding="utf-8") as file:
+            print(text, file=file)
+    else:
+        print(text)
 
 
 main()
