@@ -6,6 +6,7 @@ import signal
 
 import harness
 import minds
+import test_ranks
 
 
 class Timings(minds.Case):
@@ -124,6 +125,17 @@ class Measuring(Timings):
         gradb.process.send_signal(signal.SIGKILL)
         harness.wait_for("the result", lambda: written.exists() and written.read_text().endswith("\n"))
         self.assertEqual(written.read_text(), self.bare(*program[:4]))
+
+
+@minds.needed
+class Ranked(test_ranks.Ranks):
+    def test_the_reducer_is_the_tail(self):
+        done = self.gradb(self.program("pynative"), "agent timing on", "continue", "info timing")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr + done.log)
+        said = done.stdout + done.log  # the rank that ends first ends what is in stdout
+        self.assertRegex(said, r"\n2 compilations, .*: \S*DistributedGradReducer in step 1 \(")
+        self.assertRegex(said, r"\nTail: [\d.]+ [mu]?s after the last gradient, .*; DistributedGradReducer, 2 ranks\n")
+        self.assertEqual(self.digests(), test_ranks.expected("pynative"))
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ class Hooks(Wrappers):
 
     def _optimize(self, original, optimizer, args, kwargs):
         steps, timing = self.agent.steps, self.agent.timing
-        section = timing.turn(timing.before_optimizer())
+        section = timing.turn(timing.until_done())
         steps.optimizer_begins(optimizer, args[0])
         self.optimizing = True
         timing.turn(OPTIMIZER)
@@ -137,10 +137,11 @@ class Hooks(Wrappers):
             steps.call_begins(called)
             if compiled:
                 self._runs_compiled()
-                timing.compiled_begins(is_own(called))
+                timing.compiled_begins(is_own(called) and not is_graph_mode())
             result = self._inside(original, called, args, kwargs, compiled) if self._looks(compiled) and flat \
                 else original(called, *args, **kwargs) if flat else original(called, args, kwargs)
             if self.compiled:
+                timing.turn(timing.until_done())
                 steps.compiled_ended()
         except Exception as error:
             self._failed(error)

@@ -18,10 +18,11 @@ _MOST_FRAMES = 24
 _FEW = 8           # steps
 _CALLBACKS = os.sep + os.path.join("train", "callback") + os.sep
 _PASSED_OVER = _CALLBACKS, os.sep + os.path.join("common", "tensor.py")  # MindSpore's code that reads for the program
-_COMPILED = "compiled is the time of calls of compiled code; operators inside are not measured one by one."
-_NOTES = {"graph": _COMPILED, "jit": _COMPILED, "pynative": (
-    "PyNative mode queues operators: forward is the time until its own were queued; backward lasts until gradb reads "
-    "the learning rate, which waits for the work. In a measured step each operator is waited for.")}
+_QUEUED = ("PyNative mode queues operators: forward is the time until its own were queued; backward includes gradb's wait "
+           "for the work of both. ")
+_NOTES = {"compiled": "compiled is the time of calls of compiled code; operators inside are not measured one by one.",
+          "mixed": _QUEUED + "Operators inside compiled code are not measured one by one.",
+          "pynative": _QUEUED + "In a measured step each operator is waited for."}
 
 
 class Timing(clock.Reports, clock.Clock):
@@ -94,11 +95,14 @@ class Timing(clock.Reports, clock.Clock):
             return "graph"
         return "jit" if self._known[COMPILED] or self._mixed else "pynative"
 
+    def _note(self):
+        return _NOTES["compiled" if self._known[COMPILED] else "mixed" if self._mixed else "pynative"]
+
     def facts(self):
         """See Reports."""
         device = mindspore.get_context("device_target").lower()
         facts = {"framework": "MindSpore " + mindspore.__version__, "device": device, "mode": self._told,
-                 "note": _NOTES[self._told], "waits": self._waits.facts(self._listened), **self.compiles.facts()}
+                 "note": self._note(), "waits": self._waits.facts(self._listened), **self.compiles.facts()}
         if self.sink is not None:
             facts["sink"] = "on" if self.sink else "off"
         if self._loader is not None:
@@ -128,10 +132,10 @@ class Timing(clock.Reports, clock.Clock):
     def compiled_begins(self, own):
         """Compiled code is about to run; own: a function of MindSpore's. Returns the section to turn back to."""
         self._mark = self._spent[COMPILED], self._known[COMPILED]
-        if own or self._section not in (GAP, COMPILED):
-            self._mixed |= self._section == FORWARD
-            return self._section
-        return self.turn(COMPILED)
+        if self._section == GAP:
+            return self.turn(self.until_done() if own else COMPILED)
+        self._mixed |= self._section == FORWARD and not own
+        return self._section
 
     def compiled_for(self, seconds):
         """Something was compiled: that is not part of the section that runs."""
@@ -144,9 +148,8 @@ class Timing(clock.Reports, clock.Clock):
         self._spent[GAP] += self._spent[COMPILED] - spent
         self._spent[COMPILED], self._known[COMPILED] = spent, known
 
-    def before_optimizer(self):
-        """The section until the optimizer begins: gradb reads its rate, for which MindSpore finishes what it has
-        queued."""
+    def until_done(self):
+        """The section of a moment in which gradb reads something for which MindSpore finishes what it has queued."""
         return BACKWARD if self._known[BACKWARD] and not self._known[OPTIMIZER] else self._section
 
     def data_begins(self, iterator):

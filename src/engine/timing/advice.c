@@ -187,14 +187,16 @@ static bool advice_on_waits(const struct advice_input *in, struct gd_advice *ret
     snprintf(often, sizeof(often), calls == 1 ? "once" : "%.3g times", calls);
     return advice_say(
         ret, seconds / in->median, most->place,
-        "%s per step the program reads a value with %s()%s, %s per step (%.1f %%): %s; sum "
-        "up in a tensor, and read it every N steps",
-        often, most->function, places > 1 ? " and the like" : "", advice_time(seconds, each),
+        "%s per step the program reads a value with %s()%s, %s per step (%.1f %%): %s; %s", often,
+        most->function, places > 1 ? " and the like" : "", advice_time(seconds, each),
         100 * seconds / in->median,
         in->is_cpu && !is_queued
             ? "on an accelerator each one waits for all work launched before; on this CPU it "
               "costs no more than that"
-            : "each one waits for all work launched before");
+            : "each one waits for all work launched before",
+        strcmp(most->function, "bool") == 0
+            ? "branch on it every N steps, or inside a compiled step"
+            : "sum up in a tensor, and read it every N steps");
 }
 
 /* ---- how it runs ----------------------------------------------------------------------------- */

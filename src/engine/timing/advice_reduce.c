@@ -47,6 +47,20 @@ static void say_fusion(const struct gd_split *split, char *out, size_t size)
     snprintf(out + used, size - used, "]");
 }
 
+/* MindSpore's reducer, where Python calls it: no split would let it begin earlier. */
+static bool advise_on_reducer(const struct advice_input *in, double tail, struct gd_advice *ret)
+{
+    const struct gd_time_facts *facts = &in->report->facts;
+    char now[32];
+    return advice_say(ret, tail / in->median, "",
+                      "%s of a step (%.0f %%) pass in %s on %lld ranks, with waiting for the "
+                      "slowest one: in PyNative mode it begins when the backward pass has ended; "
+                      "in graph mode all_reduce_fusion_config splits it, so that parts can run "
+                      "beside the backward pass (how much that hides was not measured)",
+                      advice_time(tail, now), 100 * tail / in->median, facts->reducer,
+                      (long long)facts->world_size);
+}
+
 bool advice_on_reduction(const struct advice_input *in, struct gd_advice *ret)
 {
     const struct gd_time_facts *facts = &in->report->facts;
@@ -60,8 +74,13 @@ bool advice_on_reduction(const struct advice_input *in, struct gd_advice *ret)
         largest = bucket > largest ? bucket : largest;
     }
     if (!facts->reducer[0] || facts->world_size < 2 || tail.count == 0 || in->median <= 0 ||
-        tail.median < TAIL_SHARE * in->median || bytes <= 0 || largest < LARGE * bytes ||
-        facts->gradient_count < 2) {
+        tail.median < TAIL_SHARE * in->median) {
+        return false;
+    }
+    if (strcmp(facts->reducer, "DistributedGradReducer") == 0 && facts->bucket_count == 0) {
+        return tail.count >= 2 && advise_on_reducer(in, tail.median, ret);
+    }
+    if (bytes <= 0 || largest < LARGE * bytes || facts->gradient_count < 2) {
         return false;
     }
     double rate = largest / tail.median;

@@ -192,6 +192,23 @@ static void one_bucket(void **state)
     expect_advice(report, NULL, NULL);
 }
 
+static void a_reducer_after_the_backward_pass(void **state)
+{
+    struct gd_time_report *report = *state;
+    add_steps(report, 20, 1, 0);
+    gd_time_read_facts(report,
+                       "{\"reducer\":{\"kind\":\"DistributedGradReducer\",\"world_size\":2}}");
+    for (int i = 0; i < 3; i++) {
+        struct gd_time_step step = gd_time_unknown_step(21 + i);
+        expect_advice(report, i < 2 ? NULL : "one-bucket",
+                      "400 ms of a step (40 %) pass in DistributedGradReducer on 2 ranks");
+        step.part[GD_TIME_TOTAL] = 1;
+        step.tail = 0.4;
+        step.timed = true;
+        gd_time_add_step(report, &step);
+    }
+}
+
 static void graph_mode(void **state)
 {
     struct gd_time_report *report = *state;
@@ -274,6 +291,7 @@ static const struct CMUnitTest tests[] = {TEST(slow_loader),
                                           TEST(advice_on_dtypes),
                                           TEST(advice_on_casts),
                                           TEST(one_bucket),
+                                          TEST(a_reducer_after_the_backward_pass),
                                           TEST(graph_mode),
                                           TEST(waiting_for_data_is_not_launching),
                                           TEST(compilations_are_bounded),

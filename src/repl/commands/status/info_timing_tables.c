@@ -8,9 +8,10 @@
 #include "repl/commands/status/info_timing.h"
 #include "repl/values/inspect.h"
 
-#define ROWS       20
-#define ROWS_BRIEF 5
-#define STEP_ROWS  20
+#define ROWS         20
+#define ROWS_BRIEF   5
+#define STEP_COLUMNS 10
+#define STEP_ROWS    20
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
@@ -156,23 +157,43 @@ static int show_table(struct command_call *call, size_t number, const struct gd_
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+/* "Compiled" is the column of MindSpore's steps only. */
+static int choose_columns(const struct gd_time_step *steps, int count, struct out_column *ret)
+{
+    static const struct out_column columns[STEP_COLUMNS] = {
+        {"step", "Step", true},
+        {"epoch", "Epoch", true},
+        {"batch", "Batch", true},
+        {"total", "Total", true, ":time"},
+        {"data", "Data", true, ":time"},
+        {"compiled", "Compiled", true, ":time"},
+        {"forward", "Forward", true, ":time"},
+        {"backward", "Backward", true, ":time"},
+        {"optimizer", "Optimizer", true, ":time"},
+        {"note", "", false}};
+    bool has_compiled = false;
+    int chosen = 0;
+    for (int i = 0; i < count; i++) {
+        has_compiled |= steps[i].part[GD_TIME_COMPILED] >= 0;
+    }
+    for (int i = 0; i < STEP_COLUMNS; i++) {
+        if (has_compiled || strcmp(columns[i].name, "compiled") != 0) {
+            ret[chosen++] = columns[i];
+        }
+    }
+    return chosen;
+}
+
 static void show_steps(struct command_call *call, const struct gd_time_report *report, bool all)
 {
-    static const struct out_column columns[] = {{"step", "Step", true},
-                                                {"epoch", "Epoch", true},
-                                                {"batch", "Batch", true},
-                                                {"total", "Total", true, ":time"},
-                                                {"data", "Data", true, ":time"},
-                                                {"forward", "Forward", true, ":time"},
-                                                {"backward", "Backward", true, ":time"},
-                                                {"optimizer", "Optimizer", true, ":time"},
-                                                {"note", "", false}};
+    struct out_column columns[STEP_COLUMNS];
     struct gd_time_step *steps = calloc(GD_TIME_STEPS, sizeof(*steps));
     int count = steps ? gd_time_recent(report, steps,
                                        all || out_is_json(call->out) ? GD_TIME_STEPS : STEP_ROWS)
                       : 0;
     out_record(call->out, "timing");
-    struct out_table *table = out_table_begin(call->out, "steps", columns, 9);
+    struct out_table *table =
+        out_table_begin(call->out, "steps", columns, choose_columns(steps, count, columns));
     for (int i = 0; i < count; i++) {
         timing_fill_step(out_row(table), &steps[i]);
         out_put_text(table, OUT_TEXT("note", steps[i].timed ? "measured" : ""));
