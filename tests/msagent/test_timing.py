@@ -130,7 +130,7 @@ class Measuring(Timings):
 @minds.needed
 class Ranked(test_ranks.Ranks):
     def test_the_reducer_is_the_tail(self):
-        done = self.gradb(self.program("pynative"), "agent timing on", "continue", "info timing")
+        done = self.gradb(self.program("pynative"), "set timing on", "continue", "info timing")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr + done.log)
         said = done.stdout + done.log  # the rank that ends first ends what is in stdout
         self.assertRegex(said, r"\n2 compilations, .*: \S*DistributedGradReducer in step 1 \(")

@@ -18,8 +18,8 @@ _MOST_FRAMES = 24
 _FEW = 8           # steps
 _CALLBACKS = os.sep + os.path.join("train", "callback") + os.sep
 _PASSED_OVER = _CALLBACKS, os.sep + os.path.join("common", "tensor.py")  # MindSpore's code that reads for the program
-_QUEUED = ("PyNative mode queues operators: forward is the time until its own were queued; backward includes gradb's wait "
-           "for the work of both. ")
+_QUEUED = ("PyNative mode queues operators: forward is the time until its own were queued; backward includes gradb's "
+           "wait for the work of both. ")
 _NOTES = {"compiled": "compiled is the time of calls of compiled code; operators inside are not measured one by one.",
           "mixed": _QUEUED + "Operators inside compiled code are not measured one by one.",
           "pynative": _QUEUED + "In a measured step each operator is waited for."}
@@ -58,6 +58,8 @@ class Timing(clock.Reports, clock.Clock):
 
     def step_begins(self, connected):
         """Decides whether the step is measured."""
+        if not connected:
+            self.sampling.want(False)  # a debugger that connects later says what it wants
         self.on = self._due = connected and self._passes and self.sampling.begins(self.agent.steps.step, self.now())
         # The program reads the values of a step when the next one has begun.
         self.listens = connected and self.sampling.wanted and not self.on and self.agent.steps.step > 1
