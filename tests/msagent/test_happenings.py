@@ -112,6 +112,19 @@ class Happenings(minds.Case):
                 self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
                 self.assertIn("gradb: the training was ended after step 3 (kill training)\n", done.log)
 
+    def test_epochs_are_those_of_the_training(self):
+        """Also where each makes its dataset, and one was tried before."""
+        loop = TRAIN.replace("    for epoch in range(2):", "    next(data.create_tuple_iterator())\n    for epoch in range(2):")
+        made = loop.replace("            net.set_train()", "            net.set_train()\n            "
+                            "data = NumpySlicesDataset((x, y), shuffle=False).batch(2)")
+        for name, script in (("kept", loop), ("made", made)):
+            with self.subTest(name=name):
+                (self.folder / (name + ".py")).write_text(script)
+                done = self.gradb([name + ".py", "loop"], f"on step-end table {name}.csv epoch batch", "continue")
+                self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+                rows = [row.split(",")[1:3] for row in (self.folder / (name + ".csv")).read_text().splitlines()[1:]]
+                self.assertEqual(rows, [[epoch, batch] for epoch in "12" for batch in "123"])
+
 
 if __name__ == "__main__":
     harness.main()

@@ -134,7 +134,7 @@ Num  Type        Disp  Enb  Where
                          "continue", "continue", "info breakpoints")
         self.assertRegex(said, r"\nTemporary catchpoint 1|Catchpoint 1")
         stops = re.findall(r"^(.*), at the end of (step \d+)\.$", said, re.M)
-        self.assertEqual(stops, [("Catchpoint 1 (loss-spike)", "step 20"), ("Catchpoint 2 (nan-loss)", "step 30")])
+        self.assertEqual(stops, [("Temporary catchpoint 1 (loss-spike)", "step 20"), ("Catchpoint 2 (nan-loss)", "step 30")])
         self.assertTrue(said.endswith("Num  Type        Disp  Enb  Where\n2    catchpoint  keep  y    nan-loss\n"))
 
     def test_only_a_condition_may_follow(self):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Events of a PyTorch training: catch, on, and what an unmodified script is seen to do."""
 import math
+import re
 
 import harness
 import torches
@@ -72,6 +73,39 @@ for _ in range(2):
     except KeyboardInterrupt:
         print("caught")
 raise SystemExit(3)
+"""
+LOADERS = """
+import sys
+import torch
+from torch.utils.data import DataLoader
+kind = sys.argv[1]
+nets = torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)
+optimizers = [torch.optim.SGD(net.parameters(), lr=0.01) for net in nets]
+def loader(rows=6):
+    return DataLoader(torch.ones(rows, 4), batch_size=2)
+def step(x, index=0):
+    optimizers[index].zero_grad()
+    nets[index](x).pow(2).mean().backward()
+    optimizers[index].step()
+kept, second, checks = loader(), loader(), loader(4)
+next(iter(kept))
+for epoch in range(3):
+    nets[0].train()
+    if kind == "zip":
+        for x, y in zip(kept, second):
+            step(x + y)
+    else:
+        others = iter(second)
+        for number, x in enumerate(loader() if kind == "new" else kept):
+            step(x)
+            if kind == "two":
+                step(next(others), 1)
+            if kind == "break" and number == 1:
+                break
+    nets[0].eval()
+    with torch.no_grad():
+        for x in checks:
+            nets[0](x)
 """
 SCORES = """
 import random
@@ -153,6 +187,21 @@ class Happenings(torches.Folder):
                           "on eval-end print step", "continue")
         self.assertEqual(done.stdout.count("step = "), 2, done.stdout)
         self.assertEqual(done.stdout.count("step = 7 (step 7)\n"), 2, done.stdout)
+
+    def test_epochs_are_those_of_the_training(self):
+        """Also where each has its own loader, a loader was tried before, or a step reads from two."""
+        path = self.write("loaders.py", LOADERS)
+        for kind in ("new", "kept", "zip", "two", "break"):
+            with self.subTest(kind=kind):
+                done = self.gradb([self.python, path, kind], f"on step-end table {kind}.csv epoch batch", "continue",
+                                  "info events")
+                self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+                rows = [tuple(map(int, row.split(",")[1:3])) for row in
+                        (self.folder / (kind + ".csv")).read_text().splitlines()[1:]]
+                batches = (1, 2) if kind == "break" else (1, 2, 3)
+                self.assertEqual(rows, [(epoch, batch) for epoch in (1, 2, 3) for batch in batches])
+                for event in ("epoch-begin", "epoch-end", "eval-begin", "eval-end"):
+                    self.assertEqual(re.findall(r"(?m) %s +epoch (\d)$" % event, done.stdout), ["1", "2", "3"])
 
     def test_commands_run_while_the_training_continues(self):
         said = self.said("on step-end every 50 if loss < 1e9 print step", "on epoch-end print epoch",

@@ -370,7 +370,7 @@ class Events(Ranks):
         said = done.stdout
         self.assertEqual((done.stderr, done.returncode), ("", 0), said)
         self.assertEqual(re.findall(r"(?m)^(.*atchpoint \d \(.*)$", said), [
-            "[rank 0] Catchpoint 3 (step-end, epoch 1, batch 2), at the end of step 2.",
+            "[rank 0] Temporary catchpoint 3 (step-end, epoch 1, batch 2), at the end of step 2.",
             "[rank 0] Catchpoint 4 (epoch-end, epoch 1), at the end of step 3.",
             "[rank 0] Catchpoint 4 (epoch-end, epoch 2), at the end of step 6."])
         self.assertIn("All 2 ranks are stopped at the end of step 2.\n", said)

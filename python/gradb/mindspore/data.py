@@ -8,6 +8,7 @@ import weakref
 from mindspore.dataset.engine import iterators
 
 from ..clock import GAP
+from ..epochs import Epochs, Place, Source
 from ..wrappers import Wrappers
 from .guard import guarded
 
@@ -19,11 +20,10 @@ class Data(Wrappers):
         super().__init__()
         self.agent = agent
         self.told = False
-        self._counts = weakref.WeakKeyDictionary()   # dataset -> [epoch, batch]
-        self._active = weakref.WeakKeyDictionary()   # iterator -> whether an epoch of it is under way
-        self._trains = weakref.WeakSet()             # datasets that have fed a training step
-        self._last = None       # weak reference to the dataset of the last batch
-        self._running = None    # and to that whose epoch has begun
+        self._sources = weakref.WeakKeyDictionary()  # dataset -> its Source
+        self._places = weakref.WeakKeyDictionary()   # iterator -> its Place, while an epoch of it is under way
+        self._epochs = None
+        self._last = None    # Place of the iterator that returned a batch last
         self._thread = threading.get_ident()
 
     def install(self):
@@ -50,7 +50,8 @@ class Data(Wrappers):
     def _timed(self, following, iterator):
         """Waiting for a batch is a section of the step, unless the batch is for an evaluation."""
         steps, timing = self.agent.steps, self.agent.timing
-        apart = not self.told and len(self._trains) > 0 and _dataset_of(iterator) not in self._trains
+        place = self._places.get(iterator)
+        apart = not self.told and place is not None and self._epochs.known and not place.source.last
         if apart or steps.evaluating or not steps.begun():
             return following(iterator)
         section = timing.data_begins(iterator)
@@ -62,45 +63,36 @@ class Data(Wrappers):
     @guarded
     def _asked(self, iterator):
         dataset = _dataset_of(iterator)
-        if dataset is None or self._active.get(iterator):
+        if dataset is None or iterator in self._places:
             return
-        self._active[iterator] = True
-        counts = self._counts.setdefault(dataset, [0, 0])
-        counts[0] += 1
-        counts[1] = 0
-        if dataset in self._trains:
-            self._epoch_begins(dataset)
-
-    def _epoch_begins(self, dataset):
-        self._running = weakref.ref(dataset)
-        self.agent.happenings.epoch_begins(self._counts[dataset][0])
+        if self._epochs is None:
+            self._epochs = Epochs(self.agent.happenings)
+        source = self._sources.setdefault(dataset, Source())
+        place = self._places[iterator] = Place(source)
+        if source.last:
+            self._epochs.begins(place)
 
     @guarded
     def _exhausted(self, iterator):
-        self._active[iterator] = False
-        dataset = _dataset_of(iterator)
-        if dataset is not None and self._running is not None and self._running() is dataset:
-            self._running = None
-            self.agent.happenings.epoch_ends()
-        elif dataset is not None and self._last is not None and self._last() is dataset:
+        place = self._places.pop(iterator, None)
+        if place is not None and not self._epochs.ends(place) and place is self._last:
             self.agent.happenings.evaluation_ends()
 
     @guarded
     def _got(self, iterator):
-        dataset = _dataset_of(iterator)
-        if dataset is not None:
-            self._last = weakref.ref(dataset)
-            self._counts[dataset][1] += 1
+        place = self._places.get(iterator)
+        if place is not None:
+            self._last = place
+            place[1] += 1
 
     def feeds(self):
         """A training step uses the last batch. Returns (epoch, batch) of it, or None."""
-        dataset = self._last() if self._last is not None else None
-        if dataset is None or self.told:
+        place = self._last
+        if place is None or self.told:
             return None
-        if dataset not in self._trains:
-            self._trains.add(dataset)
-            self._epoch_begins(dataset)
-        return tuple(self._counts[dataset])
+        if not place[0]:
+            self._epochs.begins(place)
+        return tuple(place)
 
 
 def _dataset_of(iterator):

@@ -3,7 +3,7 @@
 
     loss        what backward() was called on since the previous step, summed: the step's gradient belongs to it
     lr, lr_1    the learning rate of each parameter group of the main optimizer in this step
-    epoch       how many iterations over the DataLoader of the step's batch have begun
+    epoch       the number of the training's epoch, see loader
     batch       the number of the batch in that epoch, from 1
     micro_batch backward passes of the step, once a step has had several
 

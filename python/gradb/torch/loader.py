@@ -9,19 +9,10 @@ from torch.utils.data import DataLoader
 from torch.utils.data import dataloader as _dataloader
 
 from .. import native
+from ..epochs import Epochs, Place, Source
 from ..wrappers import Wrappers
 from . import timing
 from .guard import guarded
-
-
-class _Counts(list):
-    """[epoch, batch] of a DataLoader. trains: it has fed a training step. It does not refer to the loader, which may
-    hold iterators with their processes."""
-    __slots__ = ("trains",)
-
-    def __init__(self):
-        super().__init__((0, 0))
-        self.trains = False
 
 
 class Loader(native.base("Loader"), Wrappers):
@@ -31,11 +22,10 @@ class Loader(native.base("Loader"), Wrappers):
         Wrappers.__init__(self)
         self.agent = agent
         self.loads = False
-        self._loaders = weakref.WeakKeyDictionary()    # iterator -> _Counts of its loader
-        self._counts = weakref.WeakKeyDictionary()     # loader -> _Counts
-        self._feeds = False   # some loader has fed a training step
-        self._last = None     # _Counts of the loader that returned a batch last
-        self._running = None  # and of the one whose epoch has begun
+        self._sources = weakref.WeakKeyDictionary()    # loader -> its Source
+        self._places = weakref.WeakKeyDictionary()     # iterator -> its Place
+        self._epochs = None
+        self._last = None     # Place of the iterator that returned a batch last
         self._used = None     # (epoch, batch) of the step's last pass
 
     def install(self):
@@ -73,39 +63,29 @@ class Loader(native.base("Loader"), Wrappers):
 
     @guarded
     def _began(self, data_loader, iterator):
-        counts = self._counts.setdefault(data_loader, _Counts())
-        counts[:] = counts[0] + 1, 0
-        self._loaders[iterator] = counts
-        if counts[0] == 1:
+        if self._epochs is None:
+            self._epochs = Epochs(self.agent.happenings)
+        source = self._sources.setdefault(data_loader, Source())
+        place = self._places[iterator] = Place(source)
+        if source.last and self.agent.evaluation.may_train():
+            self._epochs.begins(place)
+        else:
             self.agent.heed_next_pass()  # which shows whether it feeds the training
-        if counts.trains and self.agent.evaluation.may_train():
-            self._epoch_begins(counts)
-
-    def _epoch_begins(self, counts):
-        self._running = counts
-        self.agent.happenings.epoch_begins(counts[0])
 
     @guarded
     def _exhausted(self, iterator):
-        counts = self._loaders.get(iterator)
-        if counts is None:
-            return
-        if counts is self._running:
-            self._running = None
-            self.agent.happenings.epoch_ends()
-        elif counts is self._last:
+        place = self._places.get(iterator)
+        if place is not None and not self._epochs.ends(place) and place is self._last:
             self.agent.happenings.evaluation_ends()
 
     def feeds(self):
         """A training step uses the last batch: its loader feeds the training."""
-        counts = self._last
-        if counts is not None and not counts.trains:
-            counts.trains = self._feeds = True
-            self._epoch_begins(counts)
+        if self._last is not None and not self._last[0]:
+            self._epochs.begins(self._last)
 
     def is_apart(self):
         """Whether the last batch is of a loader that has never fed a training step, while another one has."""
-        return self._feeds and self._last is not None and not self._last.trains
+        return self._last is not None and self._epochs.known and not self._last.source.last
 
     @guarded
     def _fetch(self, iterator):
@@ -125,7 +105,7 @@ class Loader(native.base("Loader"), Wrappers):
 
     @guarded
     def _got(self, iterator):
-        self._last = self._loaders.get(iterator)
+        self._last = self._places.get(iterator)
         if self._last is not None:
             self._last[1] += 1
 
@@ -141,4 +121,4 @@ class Loader(native.base("Loader"), Wrappers):
 
     def numbers(self):
         """{"epoch": ..., "batch": ...}, or nothing when no DataLoader is used."""
-        return {} if self._used is None else {"epoch": self._used[0], "batch": self._used[1]}
+        return {} if self._used is None or not self._used[0] else {"epoch": self._used[0], "batch": self._used[1]}
