@@ -163,6 +163,8 @@ class Topics(unittest.TestCase):
         text = harness.run_gradb("-q", "-nx", "--batch", "-ex", "help set rank-locking").stdout
         self.assertRegex(text, r"^set rank-locking VALUE\n(?s:.*)off \| step \| on")
         self.assertEqual(harness.run_gradb("-q", "-nx", "--batch", "-ex", "help set no-such-thing").returncode, 1)
+        self.assertIn("set lr changes the learning rate",
+                      harness.run_gradb("-q", "-nx", "--batch", "-ex", "help set lr").stdout)
         self.assertIn("help selectors", harness.run_gradb("-q", "-nx", "--batch", "-ex", "apropos regular").stdout)
 
 

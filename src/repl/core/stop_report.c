@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/ranks.h"
+#include "engine/watch/watchpoint.h"
 #include "repl/core/announce.h"
 #include "repl/core/command.h"
 #include "repl/core/events.h"
@@ -141,7 +142,10 @@ static void add_watchpoint_numbers(const struct repl *repl, const struct gd_sess
         caught += event[0] != '\0' ? 1 : 0;
     }
     if (count == 1 && caught == 1) {
-        gd_buf_printf(out, "Catchpoint %d (%s), ", repl->stop.numbers[0], event);
+        const struct gd_watchpoint *watch = gd_watchpoint_at(repl->debugger, repl->stop.numbers[0]);
+        gd_buf_printf(out, "%s %d (%s), ",
+                      watch && watch->temporary ? "Temporary catchpoint" : "Catchpoint",
+                      repl->stop.numbers[0], event);
         return;
     }
     gd_buf_printf(out, "%s%s", count > 0 && caught == count ? "Catchpoint" : "Watchpoint",
@@ -173,8 +177,12 @@ static void add_event(struct repl *repl, const struct gd_session *session, struc
 {
     const struct gd_happened *what = &session->stop.happened;
     int count = repl->stop.number_count;
+    const struct gd_breakpoint *at =
+        count == 1 ? gd_debugger_breakpoint(repl->debugger, repl->stop.numbers[0]) : NULL;
 
-    gd_buf_puts(out, count > 1 ? "Catchpoints" : "Catchpoint");
+    gd_buf_puts(out, count > 1             ? "Catchpoints"
+                     : at && at->temporary ? "Temporary catchpoint"
+                                           : "Catchpoint");
     for (int i = 0; i < count; i++) {
         gd_buf_printf(out, "%s%d",
                       i == 0           ? " "

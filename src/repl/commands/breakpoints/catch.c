@@ -327,16 +327,14 @@ const struct command cmd_catch = {
     .usage = "catch EVENT [if EXPR]",
     .summary = "Stop at an event of the training, or at the end of a step in which one occurred",
     .help =
-        "Epochs, steps, evaluations, checkpoints, the beginning and the end: the training stops\n"
-        "right there. \"epoch end\" and \"epoch_end\" are epoch-end, too. In a job of several "
-        "ranks\n"
-        "the events of rank 0 count. \"on\" runs a command there without stopping.\n"
-        "At the end of a step: the loss is not finite or rises suddenly; the learning rate or the "
-        "loss scale\n"
-        "changes; the gradient scaler skips a step. They are detected in the metrics that the\n"
-        "training reports (\"info scalars\"). \"info breakpoints\" and \"info watchpoints\" list\n"
-        "catchpoints; delete, disable, ignore and commands take their numbers. Without an\n"
-        "event, list the events.",
+        "Epochs, steps, evaluations, checkpoints, the beginning and the end: the training\n"
+        "stops right there. \"epoch end\" and \"epoch_end\" are epoch-end, too. In a job of\n"
+        "several ranks the events of rank 0 count. \"on\" runs a command there without stopping.\n"
+        "At the end of a step: the loss is not finite or rises suddenly; the learning rate or\n"
+        "the loss scale changes; the gradient scaler skips a step. They are detected in the\n"
+        "metrics that the training reports (\"info scalars\").\n"
+        "\"info breakpoints\" and \"info watchpoints\" list catchpoints; delete, disable, ignore\n"
+        "and commands take their numbers. Without an event, list the events.",
     .examples = "catch nan-loss\n"
                 "catch epoch-end if epoch > 2\n"
                 "catch lr if step > 100\n"

@@ -143,14 +143,13 @@ const struct command cmd_on = {
     .usage = "on EVENT [every N] [if EXPR] COMMAND",
     .summary = "Run a command at an event of the training, which continues",
     .help =
-        "The training is held while the command runs, and continues by itself. If the command\n"
-        "moves or ends the training, that counts; if it fails, the \"on\" is disabled.\n"
+        "The training is held while the command runs, and continues by itself. If the\n"
+        "command moves or ends the training, that counts; if it fails, the \"on\" is disabled.\n"
         "every N: at each N-th event; of step-begin and step-end, at the steps whose number N\n"
         "divides. The condition uses metrics (\"info scalars\"), step, epoch, batch, elapsed and\n"
         "functions such as improved(accuracy) or stall(loss, 10); see \"help conditions\". The\n"
-        "training is held only when it may be true, as far as the process can tell. Put it in "
-        "single quotes if the command could\n"
-        "continue it.\n"
+        "training is held only when the condition may be true, as far as the process knows.\n"
+        "Put it in single quotes if the command could continue it.\n"
         "In a job of several ranks the events of rank 0 count, and the command runs once.\n"
         "\"info breakpoints\" lists what is set; delete, disable, enable and ignore take its\n"
         "number. Without an event, list the events.",

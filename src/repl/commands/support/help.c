@@ -140,10 +140,19 @@ static int help_user(struct command_call *call, const struct user_command *user)
     return GD_OK;
 }
 
+/* Of the command's name. "set lr" is explained with `set`: lr is not a setting. */
+static int count_words(const struct command_call *call)
+{
+    bool lr =
+        call->argc == 2 && strcmp(call->argv[0], "set") == 0 && set_lr_is_meant(call->argv[1]);
+
+    return lr ? 1 : call->argc;
+}
+
 /* "set NAME", "show NAME" */
 static bool is_setting(const struct command_call *call, const struct command *command)
 {
-    return call->argc > 1 &&
+    return count_words(call) > 1 &&
            (strcmp(command->name, "set") == 0 || strcmp(command->name, "show") == 0);
 }
 
@@ -202,7 +211,7 @@ static int run_help(struct command_call *call, struct gd_err *err)
         help_command(call, help_find_topic(call->argv[0]));
         return GD_OK;
     }
-    for (int i = 0; i < call->argc; i++) {
+    for (int i = 0; i < count_words(call); i++) {
         if (i > 0 && !table) {
             return gd_fail(err, GD_ENOTFOUND, "\"%s\" has no subcommands", command->name);
         }
