@@ -244,6 +244,9 @@ int gd_session_times(struct gd_session *session, struct gd_time_report **ret, st
 /* The metric of that name; NULL: never reported. */
 const struct gd_scalar *gd_session_scalar(const struct gd_session *session, const char *name);
 void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step);
+/* Records metrics from now on; otherwise the history begins with the first value that is watched.
+ */
+void gd_session_keep_history(struct gd_session *session);
 /* a line of the training's output */
 void gd_session_on_log(struct gd_session *session, const char *text);
 void gd_session_on_warning(struct gd_session *session, const char *text); /* shown to the user */

@@ -82,6 +82,23 @@ for step in range(3):
     print("found %.5g" % found, flush=True)
 """
 
+OWN_LOSS = """
+import sys, torch
+net = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+def loss_of(x, y):
+    if sys.argv[1] == "own":
+        return -net(x).log_softmax(1).gather(1, y[:, None]).mean()
+    return torch.nn.functional.cross_entropy(net(x), y)
+if sys.argv[1] == "compiled":
+    loss_of = torch.compile(loss_of, backend="aot_eager")
+for step in range(4):
+    x, y = torch.randn(8, 3), torch.randint(0, 2, (8,))
+    optimizer.zero_grad()
+    loss_of(x, y).backward()
+    optimizer.step()
+"""
+
 # Counts what is counted where the tensors are; a NaN, ties, ignored labels and one that is no class are among them.
 ANYWHERE = """
 import sys, torch
@@ -196,8 +213,9 @@ class Found(Metrics):
         path = self.write("losses.py", LOSSES)
         for loss, metric in (("logits", "accuracy"), ("probabilities", "accuracy"), ("mse", "mse"), ("l1", "mse"),
                              ("smooth", "mse")):
-            said = self.said([path, loss], "metric %s by step" % metric, "step", "step", "step", "continue",
-                             "info log -a")
+            said = self.said([path, loss], "metric %s by step" % metric, "step", "step", "step",
+                             "info history " + metric, "continue", "info log -a")
+            self.assertIn("%s: 3 steps recorded" % metric, said)  # with nothing watched
             found = re.findall(r"(?m)^found (\S+)$", said)
             self.assertEqual(["%.5g" % float(self.numbers(said, step)[metric]) for step in (1, 2, 3)], found, loss)
 
@@ -224,6 +242,16 @@ class Chosen(Metrics):
                          "metric a = accuracy of other/linear against randn", "step 2", "info metrics", "kill")
         self.assertEqual(said.count("metric a: a batch of step 3 was not counted: outputs of shape (8, 2)"), 1, said)
         self.assertIn("a: batches not counted: 2: outputs of shape (8, 2)", said)
+
+    def test_a_loss_that_is_not_seen(self):
+        path = self.write("own_loss.py", OWN_LOSS)
+        said = self.said([path, "own"], "metric accuracy", "step 3", "kill")
+        self.assertEqual(said.count("metric accuracy: step 1 called no loss function of PyTorch: name nodes with"), 1)
+
+    def test_a_loss_in_compiled_code(self):
+        torches.need_compile(self)
+        said = self.said([self.write("own_loss.py", OWN_LOSS), "compiled"], "metric accuracy", "step 2", "kill")
+        self.assertIn("called no loss function of PyTorch outside code of torch.compile, which", said)
 
     def test_a_watchpoint_stops_at_the_step(self):
         said = self.said([self.write("train.py", CLASSIFIER), "module"], "metric best = accuracy by step",

@@ -42,6 +42,8 @@ class Metrics(metrics.Metrics, Wrappers):
         self._inside = False
         self._known = None  # (frames to the training's loss, the code that calls it, instruction)
         self._step = 0      # of the last call of a loss in the training
+        self._seen = False  # a loss was called in the training since it was last looked
+        self._asked = {}    # name -> the first whole step since it was asked for
         self._form = None   # what the last batch looked like
         self._batch = None  # its structs
 
@@ -60,7 +62,9 @@ class Metrics(metrics.Metrics, Wrappers):
         self.remove()
         self._waiting, self._known, self._form, self._batch = [], None, None, None
         self._waits = False
+        self._asked = {}
         self.agent.happenings.off("step-end", self._step_ends)
+        self.agent.happenings.off("step-end", self._first_step_ends)
 
     def _loss(self, form, original):
         called, is_compiling, is_tracing = self._called, regions.is_compiling, torch._C._get_tracing_state
@@ -83,6 +87,7 @@ class Metrics(metrics.Metrics, Wrappers):
         evaluation = agent.happenings.evaluates or not torch.is_grad_enabled()
         if not self._is_known_site(agent.steps.step, evaluation) and not self._counts(evaluation):
             return
+        self._seen = self._seen or not evaluation
         ignore = None
         if form == metrics.CLASSES and not labels.is_floating_point():
             ignore = kwargs.get("ignore_index", args[_IGNORE] if len(args) > _IGNORE else None)
@@ -251,6 +256,30 @@ class Metrics(metrics.Metrics, Wrappers):
                 numpy.random.set_state(numpys)
             for device, own in states:
                 torch.cuda.set_rng_state(own, device)
+
+    def _add(self, verb, rest):
+        reply = super()._add(verb, rest)
+        name, _, more = rest.partition(" ")
+        if "note" in reply and not more.startswith(("= loss", "from ")) and name != "mean_loss":
+            steps = self.agent.steps
+            self._asked[name] = steps.step + (not steps.is_between())
+            self._seen = False
+            self.agent.happenings.off("step-end", self._first_step_ends)
+            self.agent.happenings.on("step-end", self._first_step_ends)
+        return reply
+
+    def _first_step_ends(self, _kind, _info):
+        """Says why nothing is counted, where no loss was called in a whole step."""
+        step = self.agent.steps.step
+        late = sorted(name for name, first in self._asked.items() if step >= first)
+        if late and not self._seen:
+            self.say("metric %s: step %d called no loss function of PyTorch%s: name nodes with `metric ... of OUTPUTS "
+                     "against LABELS`" % (", ".join(late), step, " outside code of torch.compile, which "
+                                          "TORCH_COMPILE_DISABLE=1 runs operator by operator"
+                                          if self.agent.regions.compiles else ""))
+        self._asked = {name: first for name, first in self._asked.items() if name not in late}
+        if not self._asked:
+            self.agent.happenings.off("step-end", self._first_step_ends)
 
     def note(self):
         """What the user must know."""

@@ -54,6 +54,13 @@ static bool have_history(struct gd_session *session)
     return true;
 }
 
+void gd_session_keep_history(struct gd_session *session)
+{
+    if (gd_session_is_live(session)) {
+        (void)have_history(session);
+    }
+}
+
 /* Warns once about what cannot be recorded. */
 static bool note_result(struct gd_session *session, int rc, const struct gd_err *err)
 {

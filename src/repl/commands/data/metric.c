@@ -181,6 +181,9 @@ static int add_metric(struct command_call *call, struct gd_err *err)
         return gd_fail(err, rc, "%s", why.text);
     }
     rc = send_request(call, &spec, found, &reply, err);
+    for (size_t i = 0; rc == GD_OK && i < call->debugger->session_count; i++) {
+        gd_session_keep_history(call->debugger->sessions[i]);
+    }
     if (rc == GD_OK) {
         say_added(call, &spec, found, reply);
     }
