@@ -39,7 +39,7 @@ class Exceptions(exceptions.Exceptions):
         error, node, step = self._raised
         if node is None or step != self.agent.steps.step:
             return None
-        return {"node": node.name, "error": _words(error)}
+        return {"node": node.name, "error": stack.in_a_line(error)}
 
     def stop_at(self, error, node, text):
         """Stops the run at an exception, described by `text`."""
@@ -51,15 +51,10 @@ class Exceptions(exceptions.Exceptions):
             return
         self._stopped = error
         place = stack.raised_at(error.__traceback__)
-        text = text or _words(error) + (" (%s)" % place if place and node is None else "")
+        text = text or stack.in_a_line(error) + (" (%s)" % place if place and node is None else "")
         agent.graph.publish()
         number = node.id if node is not None else 0
         agent.timing.call_waiting(agent.library.gradb_raised, agent.handle, number, _lib.text(text))
-
-
-def _words(error):
-    """Its type and first line; MindSpore appends a part of its own after that."""
-    return "%s: %s" % (type(error).__name__, str(error).strip().split("\n", 1)[0])
 
 
 commands.register("exceptions", exceptions.command, "which exceptions stop the run", "[all | uncaught | off]")

@@ -4,6 +4,7 @@
     agent oom [on | off]     on: operators are watched, and failing allocations stop the run
     agent oom-report         of the last one that failed in this step"""
 import collections
+import re
 import weakref
 
 from mindspore import Tensor
@@ -14,6 +15,7 @@ from . import commands, memory, stack
 from .guard import guarded
 
 _OWN_WORD = "__gradb_oom__"
+_KERNEL = re.compile(r"kernel name: (?:\d+_)?([^\s,]+)")
 _MAX_STEPS = 64  # whose forward passes are remembered
 _PHASES = {_lib.FORWARD: "forward", _lib.BACKWARD: "backward", _lib.OPTIMIZER: "optimizer"}
 
@@ -26,20 +28,29 @@ def is_oom(error):
 class Failed:
     """An allocation that failed, see fitting.batch."""
 
-    def __init__(self, agent, error, name, args, asked):
+    def __init__(self, agent, error, name, args, node, asked):
         looking = agent.looking
-        self.error = _line(error)  # not the exception, which would keep its frames alive
+        self.error = stack.in_a_line(error)  # not the exception, which would keep its frames alive
         self.step = agent.steps.step
         self.asked = asked or fitting.asked(str(error))
         self.phase = "optimizer" if agent.hooks.optimizing else _PHASES.get(agent.steps.phase, "forward")
         if looking is not None and looking.goes_back():
             self.phase = "backward"
-        self.name = name
+        self.node = node
+        self.name = name or _kernel(error)
         self.place = stack.raised_at(error.__traceback__) or stack.spot(stack.frames(3))
         self.shapes = ["%s (%s)" % (str(arg.dtype).lower(), ", ".join(map(str, arg.shape))) for arg in args[:8]
                        if isinstance(arg, Tensor)]
         self.batch = looking.batch if looking is not None else 0
         self.held = self.floor = None
+
+
+    def like(self, rehearsed):
+        """Takes over where it happened from the rehearsal of the same call, or None. Returns itself."""
+        if rehearsed is not None and self.node is None and (rehearsed.step, rehearsed.asked) == (self.step, self.asked):
+            self.node, self.name, self.place = rehearsed.node, rehearsed.name, rehearsed.place
+            self.phase, self.shapes, self.batch = rehearsed.phase, rehearsed.shapes, rehearsed.batch
+        return self
 
 
 class Ooms:
@@ -49,6 +60,7 @@ class Ooms:
         self.agent = agent
         self.on = False
         self.last = None
+        self._rehearsed = None  # the last one in a rehearsal
         self._makers = {}  # id(tensor) -> (weak reference, Node)
         self._steps = collections.deque(maxlen=_MAX_STEPS)  # (step, forward bytes, batch)
 
@@ -85,9 +97,13 @@ class Ooms:
             _mark(error)
             if not name and self.agent.looking is not None and self.agent.looking.goes_back():
                 name = self.agent.looking.next_back() or ""
-            self.last = Failed(self.agent, error, name, args, asked)
+            failed, looking = Failed(self.agent, error, name, args, node, asked), self.agent.looking
+            if looking is not None and looking.rehearses:
+                self._rehearsed = failed  # the training itself may have enough
+                return
+            self.last = failed.like(self._rehearsed)
             if self.on:
-                self.agent.exceptions.stop_at(error, node, self.words())
+                self.agent.exceptions.stop_at(error, failed.node, self.words())
 
     def words(self):
         """The last one, in one line."""
@@ -124,15 +140,17 @@ class Ooms:
         return reply
 
 
+def _kernel(error):
+    """What MindSpore calls the operator of a compiled graph that failed; "": it does not say."""
+    found = _KERNEL.search(str(error))
+    return "the kernel " + found.group(1) if found is not None else ""
+
+
 def _mark(error):
     try:
         setattr(error, _OWN_WORD, True)
     except AttributeError:  # it takes no attribute: it will be reported again
         pass
-
-
-def _line(error):
-    return "%s: %s" % (type(error).__name__, str(error).strip().split("\n", 1)[0])
 
 
 def _command(agent, args, _node):

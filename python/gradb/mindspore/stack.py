@@ -132,6 +132,12 @@ def name_at(address, depth=1):
     return None
 
 
+def in_a_line(error):
+    """The type of an exception and the first words of its message, before which MindSpore may draw lines."""
+    lines = (line.strip("- ").rstrip(":") for line in str(error).split("\n"))
+    return "%s: %s" % (type(error).__name__, next(filter(None, lines), ""))
+
+
 def raised_at(traceback):
     """The innermost line of the user's in a traceback, as FILE:LINE; "" when there is none."""
     found = ""

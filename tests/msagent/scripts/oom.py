@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """oom.py WHERE BATCHES: trains in PyNative mode with batches of those sizes. In the last one memory is short (emulated
-with a limit of the address space) in the forward pass, the backward pass or the optimizer; nowhere for `none`. `leak`:
-the losses and outputs of all steps are kept."""
+with a limit of the address space) in the forward pass, the backward pass or the optimizer; nowhere for `none`. `graph`:
+like `forward`, compiled. `leak`: the losses and outputs of all steps are kept."""
 import hashlib
 import resource
 import sys
@@ -12,7 +12,7 @@ from mindspore import Tensor, nn, ops
 
 WHERE, BATCHES = sys.argv[1], [int(word) for word in sys.argv[2].split(",")]
 ms.set_seed(1)
-ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")
+ms.set_context(mode=ms.GRAPH_MODE if WHERE == "graph" else ms.PYNATIVE_MODE, device_target="CPU")
 KEPT = []
 
 
@@ -32,7 +32,7 @@ class Net(nn.Cell):
         hidden = ops.tanh(self.first(x))
         if WHERE == "leak":
             KEPT.append(hidden)
-        if WHERE == "forward" and x.shape[0] == BATCHES[-1] and len(BATCHES) > 1:
+        if WHERE in ("forward", "graph") and x.shape[0] == BATCHES[-1] and len(BATCHES) > 1:
             hidden = ops.tile(hidden, (1 << 16, 1))  # more than there is
         return self.last(hidden).square().mean()
 
@@ -68,7 +68,7 @@ def forward(x):
 step = ms.value_and_grad(forward, None, optimizer.parameters)
 random = np.random.default_rng(0)
 for size in BATCHES:
-    if size == BATCHES[-1] and WHERE in ("forward", "backward", "optimizer"):
+    if size == BATCHES[-1] and WHERE in ("forward", "graph", "backward", "optimizer"):
         limit(600)
     try:
         loss, gradients = step(Tensor(random.standard_normal((size, 64)), ms.float32))
