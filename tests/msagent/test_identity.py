@@ -11,7 +11,7 @@ STYLES = ("model", "cell", "own", "jitted", "accumulate", "gan", "amp", "transfo
 # Every step is watched at first; then operator by operator, up to one operator, and at full speed to the end.
 LOOKED_AT = ("watch TO on all", "step 2", "next 3", "delete 1", "tbreak type:MatMul", "continue", "finish", "step",
              "continue")
-STEPS_ONLY = ("step", "step 3", "print type:Parameter", "print type:State", "continue")
+STEPS_ONLY = ("set timing on", "step", "step 3", "print type:Parameter", "print type:State", "continue")
 
 
 @functools.lru_cache(maxsize=None)
@@ -58,7 +58,7 @@ class Looked(Styles):
 
 @minds.needed
 class StepsOnly(Styles):
-    """Only the ends of steps are seen."""
+    """Only the ends of steps are seen, and the times of operators in a few of them."""
 
     def check_all(self, mode):
         for style in ("model", "own", "jitted", "gan"):

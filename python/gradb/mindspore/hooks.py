@@ -64,7 +64,7 @@ class Hooks(Wrappers):
         mode = getattr(mindspore, "MsDispatchMode", None)
         for name in ("__enter__", "__exit__") if mode is not None else ():
             self._wrap(mode, name, self._mode(getattr(mode, name), name == "__enter__"))
-        for name in _READS:
+        for name in filter(functools.partial(hasattr, mindspore.Tensor), _READS):
             self._wrap(mindspore.Tensor, name, self._read(name, getattr(mindspore.Tensor, name)))
         self._wrap(nn.DistributedGradReducer, "__call__", self._reducer(self._cell(cell)))
 

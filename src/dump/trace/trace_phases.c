@@ -97,6 +97,8 @@ enum gd_time trace_part_of(const char *name, enum trace_kind kind)
         {"data", true, GD_TIME_DATA},
         {"forward", true, GD_TIME_FORWARD},
         {"backward", true, GD_TIME_BACKWARD},
+        {"compiled", true, GD_TIME_COMPILED}, /* these two of gradb's own traces */
+        {"rest", true, GD_TIME_REST},
     };
 
     for (size_t i = 0; kind == TRACE_ANNOTATION && i < sizeof(marks) / sizeof(marks[0]); i++) {

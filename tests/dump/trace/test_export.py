@@ -62,6 +62,18 @@ class Export(unittest.TestCase):
             self.assertEqual(mine, theirs)
             self.assertEqual(self.gradb(f"open {self.folder}/{name}", "info scalars")[-1]["scalars"][0]["value"], 0.125)
 
+    def test_parts_of_a_compiled_training(self):
+        """As export trace writes them: nothing but these parts, so that those of two steps must not become one."""
+        events = []
+        for step in range(3):
+            begin = 100.0 * step
+            events += [event("ProfilerStep#%d" % (step + 1), begin, 100, "user_annotation"),
+                       event("compiled", begin, 60, "user_annotation"), event("rest", begin + 60, 40, "user_annotation")]
+        given = self.write("compiled.trace.json", events)
+        steps = self.gradb(f"open {given}", "info timing steps")[-1]["steps"]
+        self.assertEqual([(step["step"], round(1e6 * step["compiled"]), round(1e6 * step["rest"])) for step in steps],
+                         [(1, 60, 40), (2, 60, 40), (3, 60, 40)])
+
     def test_perfetto_reads_it(self):
         """Perfetto's trace processor finds each slice where it was, with its duration, and each value."""
         given = self.write("in.trace.json", EVENTS, schemaVersion=1)
