@@ -231,7 +231,8 @@ class Hooks(Wrappers):
         def end_graph(executor, called, output, *args, **kwargs):
             result = original(executor, called, output, *args, **kwargs)
             if not hooks.agent.dead:
-                hooks.agent.timing.forward_ended()
+                if threading.get_ident() == hooks._thread:
+                    hooks.agent.timing.forward_ended()
                 hooks.agent.steps.forward_ended(called, output)
             return result
         return end_graph
@@ -242,6 +243,8 @@ class Hooks(Wrappers):
 
         @functools.wraps(original)
         def grad(*args, **kwargs):
+            if threading.get_ident() != hooks._thread:
+                return hooks._go_back(original, args, kwargs)
             section = hooks.agent.timing.turn(BACKWARD)
             try:
                 return hooks._go_back(original, args, kwargs)
