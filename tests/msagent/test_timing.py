@@ -48,7 +48,7 @@ class Advice(Timings):
         for mode in ("pynative", "graph"):
             with self.subTest(mode=mode):
                 advice, record = self.advice_of(mode, "loader", "12")
-                self.assertEqual(list(advice), ["slow-loader"])
+                self.assertEqual(list(advice), ["slow-loader"], record["median"])
                 self.assertRegex(advice["slow-loader"], r"^tuning\.py:\d+: waiting for data takes \d\d % .* the dataset is "
                                  r"too slow: it is GeneratorDataset \(num_parallel_workers=1, python_multiprocessing=True\), "
                                  r"batch \(num_parallel_workers=\d+\), with queues of prefetch_size=2: raise")

@@ -19,10 +19,10 @@ class Samples:
     """Random samples, each of which takes a moment to load where the dataset is what wastes time."""
 
     def __len__(self):
-        return 4 * STEPS
+        return 4 * (STEPS - 1)
 
     def __getitem__(self, index):
-        time.sleep(0.1)
+        time.sleep(0.15)
         numbers = np.random.RandomState(index)
         return numbers.randn(WIDTH).astype(np.float32), np.int32(index % 10)
 
@@ -49,7 +49,9 @@ def batches():
     """Of each step."""
     numbers = np.random.RandomState(0)
     if HOW == "loader":
-        ds.config.set_prefetch_size(2)  # so that the time before the first step does not load all of it
+        ds.config.set_prefetch_size(2)
+        # The first step compiles, in which time the dataset would load all it has.
+        yield Tensor(np.zeros((4, WIDTH), np.float32)), Tensor(np.zeros(4, np.int32))
         yield from ds.GeneratorDataset(Samples(), ["x", "y"], shuffle=False).batch(4).create_tuple_iterator(num_epochs=1)
         return
     x, y = numbers.randn(ROWS, WIDTH).astype(np.float32), (np.arange(ROWS) % 10).astype(np.int32)
