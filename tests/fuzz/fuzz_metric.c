@@ -45,7 +45,15 @@ static void add_batch(struct gd_metric *metric)
     FUZZ_CHECK(gd_tensor_create(GD_INT64, &flat, 0, &labels, NULL) == GD_OK);
     memset(gd_tensor_bytes_mut(outputs), 0x3f, gd_tensor_bytes(outputs));
     memset(gd_tensor_bytes_mut(labels), 0, gd_tensor_bytes(labels));
-    (void)gd_metric_update(metric, &pair, outputs, labels, NULL);
+    struct gd_buf plan = GD_BUF_INIT(1 << 13);
+    enum gd_metric_kind kind = gd_metric_spec(metric)->kind;
+    pair.samples = gd_metric_samples_create();
+    int planned = gd_metric_plan(metric, &pair, outputs, labels, &plan, NULL);
+    int updated = gd_metric_update(metric, &pair, outputs, labels, NULL);
+    /* the others are judged by their values */
+    FUZZ_CHECK(planned == updated || kind == GD_METRIC_AUC || kind >= GD_METRIC_CUSTOM);
+    gd_buf_deinit(&plan);
+    gd_metric_samples_destroy(pair.samples);
     gd_tensor_unref(outputs);
     gd_tensor_unref(labels);
 }

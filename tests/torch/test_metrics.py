@@ -82,6 +82,46 @@ for step in range(3):
     print("found %.5g" % found, flush=True)
 """
 
+# The model computes the loss, of shifted labels, as language models do; or (N, C, H, W) against (N, H, W).
+STYLES = """
+import sys, torch
+from torch import nn
+torch.manual_seed(2)
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.head = nn.Embedding(11, 8), nn.Linear(8, 11)
+    def forward(self, tokens, labels):
+        logits = self.head(self.embedding(tokens))
+        shifted, target = logits[..., :-1, :].contiguous(), labels[..., 1:].contiguous()
+        return {"loss": nn.CrossEntropyLoss()(shifted.view(-1, 11), target.view(-1)), "logits": logits}
+language = sys.argv[1] == "language"
+net = Model() if language else nn.Conv2d(3, 11, 3, padding=1)
+optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+for step in range(3):
+    if language:
+        tokens = torch.randint(0, 11, (4, 7))
+        labels = tokens.clone()
+        labels[:, -2:] = -100
+        done = net(tokens, labels=labels)
+        loss, out, y = done["loss"], done["logits"][:, :-1].reshape(-1, 11), labels[:, 1:].reshape(-1)
+    else:
+        labels = torch.randint(0, 11, (2, 8, 8)).masked_fill(torch.rand(2, 8, 8) < 0.1, -100)
+        out = net(torch.randn(2, 3, 8, 8))
+        loss = nn.functional.cross_entropy(out, labels)
+        out, y = out.permute(0, 2, 3, 1).reshape(-1, 11), labels.reshape(-1)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    kept = y != -100
+    predicted, y = out.argmax(1)[kept], y[kept]
+    found = [(predicted == c) | (y == c) for c in range(11)]
+    f1 = [2 * float(((predicted == c) & (y == c)).sum()) / float((predicted == c).sum() + (y == c).sum())
+          for c in range(11) if found[c].any()]
+    print("found %.5g %.5g %.5g" % ((predicted == y).double().mean(), sum(f1) / len(f1),
+          nn.functional.cross_entropy(out[kept].double(), y).exp()), flush=True)
+"""
+
 OWN_LOSS = """
 import sys, torch
 net = torch.nn.Linear(3, 2)
@@ -218,6 +258,15 @@ class Found(Metrics):
             self.assertIn("%s: 3 steps recorded" % metric, said)  # with nothing watched
             found = re.findall(r"(?m)^found (\S+)$", said)
             self.assertEqual(["%.5g" % float(self.numbers(said, step)[metric]) for step in (1, 2, 3)], found, loss)
+
+    def test_styles(self):
+        path = self.write("styles.py", STYLES)
+        for style in ("language", "images"):
+            said = self.said([path, style], "metric accuracy by step", "metric f1 by step", "metric perplexity by step",
+                             "step", "step", "step", "continue", "info log -a")
+            found = [self.numbers(said, step) for step in (1, 2, 3)]
+            self.assertEqual([" ".join("%.5g" % float(of[name]) for name in ("accuracy", "f1", "perplexity"))
+                              for of in found], re.findall(r"(?m)^found (.*)$", said)[:3])
 
     def test_the_nodes_are_named_once_they_are_known(self):
         said = self.said([self.write("train.py", CLASSIFIER), "module"], "step", "metric accuracy", "kill")
