@@ -122,6 +122,31 @@ for step in range(3):
           nn.functional.cross_entropy(out[kept].double(), y).exp()), flush=True)
 """
 
+# Prints what accuracy and R2 are over both ranks, from the data of both.
+RANKS = """
+import sys, torch
+import torch.distributed as dist
+import torch.nn.functional as F
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(5)
+net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 3))
+torch.manual_seed(rank)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(4):
+    x, y = torch.randn(10 + 3 * rank, 4), torch.randint(0, 3, (10 + 3 * rank,))
+    out = net(x)
+    optimizer.zero_grad()
+    F.cross_entropy(out, y).backward()
+    optimizer.step()
+    both = [None, None]
+    dist.all_gather_object(both, (out.detach().argmax(1), y))
+    predicted, labels = (torch.cat([part[i] for part in both]) for i in (0, 1))
+    if rank == 0:
+        print("found %.6g" % (predicted == labels).double().mean(), flush=True)
+dist.destroy_process_group()
+"""
+
 OWN_LOSS = """
 import sys, torch
 net = torch.nn.Linear(3, 2)
@@ -343,6 +368,18 @@ class Own(Metrics):
                          "metric own = update s += sum(square(outputs - labels)), n += count(labels) result s / n",
                          "step 3", "kill")
         self.assertEqual(self.numbers(said, 3)["own"], self.numbers(said, 3)["mse"])
+
+
+@torches.both
+class Ranks(Metrics):
+    def test_over_two_ranks(self):
+        path = self.write("ranks.py", RANKS)
+        done = self.gradb([*torches.ranks(self.python, 2), path], "metric accuracy by step ranks", "step 2",
+                          "info metrics", "step", "info metrics", "continue", "info log -a")
+        found = re.findall(r"(?m)^(?:.*\] )?found (\S+)$", done.stdout + done.stderr)
+        said = re.findall(r"(?m)^\[2 ranks\] accuracy +(\S+) +(\d+) +2 ", done.stdout)
+        self.assertEqual(len(said), 2, done.stdout + done.stderr)
+        self.assertEqual(said, [(number, "23") for number in found[1:3]], done.stdout + done.stderr)
 
 
 @torches.both
