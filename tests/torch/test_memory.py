@@ -62,6 +62,30 @@ for step in range(9):
     net(x).square().mean().backward()
     optimizer.step()
 """
+# Tensors of all kinds, and an object that nobody may touch.
+KINDS = """
+import torch
+class Own(torch.Tensor):
+    pass
+class Hostile:
+    __class__ = property(lambda self: 1 / 0)
+    def __getattr__(self, name):
+        1 / 0
+net = torch.nn.Linear(4, 3)
+net.register_buffer("coo", torch.eye(3).to_sparse())
+lazy, hostile = torch.nn.LazyLinear(3), [Hostile()]
+kept = [torch.ones(3).as_subclass(Own), torch.ones(3, device="meta"), torch.eye(3).to_sparse_csr(),
+        torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8), torch.ones(3, dtype=torch.complex64).conj()]
+if hasattr(torch, "nested"):
+    kept.append(torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]))
+embedding = torch.nn.Embedding(10, 4, sparse=True)
+optimizers = torch.optim.SGD(net.parameters(), lr=0.1), torch.optim.SparseAdam(embedding.parameters())
+for _ in range(4):
+    net(embedding(torch.tensor([1, 2]))).sum().backward()
+    for optimizer in optimizers:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
 PACKED = """
 import torch
 from torch.autograd.graph import saved_tensors_hooks
@@ -116,6 +140,11 @@ class Memory(torches.Folder):
         rows = {row["name"]: row for row in first["nodes"]}
         self.assertEqual(rows["net/first/weight"]["bytes"], FLOAT * 8 * 16)
         self.assertEqual(rows["net/first/weight"]["where"], "train.py:%d" % line_of(COUNTED, "return self.last"))
+
+    def test_tensors_of_all_kinds(self):
+        for observes in ((), ("catch oom",)):
+            report, = self.reports(KINDS, *observes, "step 2", "info memory", "continue")
+            self.assertEqual(report["kinds"]["weights"]["bytes"], FLOAT * (4 * 3 + 3 + 10 * 4))
 
     def test_activations_within_a_step(self):
         held, = self.reports(COUNTED, "step", "run-to net/tanh", "info memory")

@@ -207,7 +207,7 @@ class Allocations(TorchDispatchMode):
                     self._note(item, func)
 
     def _note(self, tensor, func):
-        for key, size, _ in storages.of(tensor):
+        for key, size, _, storage in storages.held_by(tensor):
             block = self._blocks.get(key)
             if block is not None and self._exists(block):
                 if block.bytes != size:
@@ -222,7 +222,7 @@ class Allocations(TorchDispatchMode):
                 if peak.floor is None and not _KNOWS_END:
                     self._sweep()
                 peak.floor = self.held if peak.floor is None else min(peak.floor, self.held)
-            self._blocks[key] = Block(self._refer(tensor, key), size, self._call if func is not None else None, step)
+            self._blocks[key] = Block(self._refer(storage, key), size, self._call if func is not None else None, step)
             self.held += size
             self._since += 1
             self._grew(func)
@@ -241,8 +241,7 @@ class Allocations(TorchDispatchMode):
 
     # ---- which storages exist ----
 
-    def _refer(self, tensor, key):
-        storage = values.storage_of(tensor)
+    def _refer(self, storage, key):
         if not _KNOWS_END:
             return storage._weak_ref()
         blocks = weakref.ref(self)

@@ -206,7 +206,7 @@ class Modules:
         wanted = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
 
         def is_new(value):
-            return isinstance(value, torch.nn.Module) and self._find(value) is None and any(
+            return issubclass(type(value), torch.nn.Module) and self._find(value) is None and any(
                 id(parameter) in wanted for parameter in value.parameters())
 
         for frame in stack.user_frames(2):

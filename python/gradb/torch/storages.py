@@ -33,6 +33,11 @@ def graphs_are_hidden():
 
 def of(tensor):
     """[(key, bytes, device)] of the storages of a tensor; empty for one without memory of its own."""
+    return [found[:3] for found in held_by(tensor)]
+
+
+def held_by(tensor):
+    """The same, with the storage as a fourth."""
     try:
         if tensor.layout is torch.strided:
             held = (tensor,)
@@ -46,7 +51,7 @@ def of(tensor):
             storage = values.storage_of(part)
             address, size = storage.data_ptr(), storage.nbytes()
             if address and size:
-                found.append(((str(part.device), address), size, part.device.type))
+                found.append(((str(part.device), address), size, part.device.type, storage))
         return found
     except (RuntimeError, NotImplementedError, AttributeError, TypeError, ValueError):
         return []
@@ -98,4 +103,8 @@ def _tensors_of(value, found):
 
 def shape_of(tensor):
     """"float32 (64, 32)"."""
-    return "%s (%s)" % (str(tensor.dtype).rpartition(".")[2], ", ".join(map(str, tensor.shape)))
+    try:
+        shape = ", ".join(map(str, tensor.shape))
+    except RuntimeError:  # its parts have different ones
+        shape = "nested"
+    return "%s (%s)" % (str(tensor.dtype).rpartition(".")[2], shape)
