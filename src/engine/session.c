@@ -184,7 +184,7 @@ static void end_session(struct gd_session *session, enum gd_state state, bool fa
     if (session->state == GD_LOST || session->state == GD_FINISHED) {
         return;
     }
-    session_count_time(session, session->reached);
+    session_count_time(session, &(struct gd_stop){.step = session->reached, .at_step_end = true});
     session->state = state;
     session->failed = failed;
     session->target = NULL;

@@ -141,8 +141,9 @@ struct gd_hit *session_take_hits(struct gd_session *session, size_t *count);
 void session_put_back_hit(struct gd_session *session, const struct gd_hit *hit);
 /* A report of that step came; it may come after one of a later step. */
 void session_reach(struct gd_session *session, int64_t step);
-/* Adds the time since the last call to what the session does now; a run came to that step. */
-void session_count_time(struct gd_session *session, int64_t step);
+/* Adds the time since the last call to what the session does now, and the steps that a run ended
+ * on its way there. */
+void session_count_time(struct gd_session *session, const struct gd_stop *to);
 /* Emits GD_EV_STOPPED; count the stop first. */
 void session_announce(struct gd_session *session, enum breakpoint_verdict verdict);
 

@@ -87,10 +87,18 @@ void session_name_stop(struct gd_session *session, struct gd_stop *stop)
     }
 }
 
-void session_count_time(struct gd_session *session, int64_t step)
+/* Steps that had ended when the session stopped there. */
+static int64_t ended_steps(const struct gd_stop *stop)
+{
+    int64_t ended = stop->at_step_end ? stop->step : stop->step - 1;
+
+    return ended > 0 ? ended : 0;
+}
+
+void session_count_time(struct gd_session *session, const struct gd_stop *to)
 {
     double now = debugger_now(session->debugger), passed = now - session->impl->since;
-    int64_t ran = step - session->stop.step;
+    int64_t ran = ended_steps(to) - ended_steps(&session->stop);
 
     if (session->state == GD_STOPPED) {
         session->timing.stopped += passed;
@@ -108,7 +116,7 @@ void gd_session_on_running(struct gd_session *session)
     if (session_has_ended(session) || session->state == GD_RUNNING) {
         return;
     }
-    session_count_time(session, 0);
+    session_count_time(session, &session->stop);
     session->state = GD_RUNNING;
     if (!session->impl->resuming && !session->impl->rank.quiet) {
         session->timing.last_run = 0;

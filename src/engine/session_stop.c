@@ -20,7 +20,7 @@ static void enter_stop(struct gd_session *session, const struct gd_stop *stop)
 {
     uint64_t sequence = session->stop.sequence;
 
-    session_count_time(session, stop->step);
+    session_count_time(session, stop);
     gd_cache_move(session->impl->cache, session->stop.step, stop->step);
     session->stop = *stop;
     session->stop.sequence = sequence;

@@ -208,7 +208,7 @@ static void test_ignore(void **state)
     expect_log(bench, "S");
     assert_int_equal(one->hits, 3);
     assert_int_equal(bench->session->stop.sequence, 2);
-    assert_int_equal(bench->session->timing.last_run_steps, 4);
+    assert_int_equal(bench->session->timing.last_run_steps, 3);
     /* Ten thousand passes that the target reports from inside resume need no stack. */
     one->ignore = 10000;
     bench->fake->stop_next = (struct gd_stop){.reason = GD_STOP_BREAKPOINT, .step = 4, .node = 1};

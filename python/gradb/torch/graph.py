@@ -310,8 +310,9 @@ class Graph(native.base("Graph")):
         """At the end of a step that was watched from its beginning: says what differs from the previous watched step,
         when this set of nodes is new; else None.
 
-        Evaluation, which runs only now and then, does not count."""
-        now = frozenset(self.ran)
+        Evaluation, which runs only now and then, does not count. Nor do tensors from outside: one that lives on is
+        reported again only after a step that was not watched."""
+        now = frozenset(number for number in self.ran if self.by_id[number].operator != "Input")
         last, self._last = self._last, (now, self.step)
         if self.step <= 1:  # the script's setup runs in it too
             self._last = None

@@ -24,6 +24,10 @@ def facts(ready):
     known = [[leaf.numel() * leaf.element_size(), seconds] for leaf, seconds in ready if id(leaf) in reduced]
     if 0 < len(known) <= _MOST:
         found["gradients"] = known
+    measured = logged.get("backward_comm_time"), logged.get("backward_compute_comm_overlap_time")
+    if all(isinstance(time, int) for time in measured) and 0 <= measured[1] <= measured[0] > 0:
+        # nanoseconds; DDP measures some of its first iterations, then one in a hundred
+        found["communication"], found["hidden"] = 1e-9 * measured[0], 1e-9 * measured[1]
     limit = logged.get("bucket_cap_bytes")
     if isinstance(limit, int) and limit > 0:
         found["bucket_limit"] = limit

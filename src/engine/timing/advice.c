@@ -184,7 +184,11 @@ static bool advice_on_waits(const struct advice_input *in, struct gd_advice *ret
         return false;
     }
     bool is_queued = strcmp(facts->mode, "pynative") == 0 || strcmp(facts->mode, "jit") == 0;
-    snprintf(often, sizeof(often), calls == 1 ? "once" : "%.3g times", calls);
+    snprintf(often, sizeof(often),
+             calls == 1    ? "once"
+             : calls < 100 ? "%.3g times"
+                           : "%.0f times",
+             calls);
     return advice_say(
         ret, seconds / in->median, most->place,
         "%s per step the program reads a value with %s()%s, %s per step (%.1f %%): %s; %s", often,

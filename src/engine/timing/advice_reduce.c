@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/format.h"
 #include "engine/timing/advice_impl.h"
 #include "engine/timing/split.h"
 
@@ -67,7 +68,7 @@ bool advice_on_reduction(const struct advice_input *in, struct gd_advice *ret)
     struct gd_time_spread tail = gd_time_spread_of(in->report, GD_SERIES_TAIL, GD_TIME_TOTAL);
     double bytes = 0, largest = 0, predicted;
     struct gd_split split;
-    char how[160], now[32], then[32];
+    char how[160], now[32], then[32], why[200], room[40];
     for (int i = 0; i < facts->bucket_count; i++) {
         double bucket = (double)facts->bucket[i];
         bytes += bucket;
@@ -96,13 +97,22 @@ bool advice_on_reduction(const struct advice_input *in, struct gd_advice *ret)
     if (predicted > HIDDEN * tail.median) {
         return false;
     }
+    if (in->is_cpu) {
+        snprintf(
+            why, sizeof(why),
+            "how much that hides is not predicted: on a CPU, reducing takes the processors that "
+            "the backward pass needs");
+    } else {
+        snprintf(why, sizeof(why),
+                 "predicted tail %s (at %.0f MB/s, measured; a call's latency is unknown with one "
+                 "size)",
+                 advice_time(predicted, then), rate / 1e6);
+    }
     return advice_say(
         ret, tail.median / in->median, "",
         "%s of a step (%.0f %%) pass in AllReduce after the last gradient: %d bucket%s, the "
-        "largest "
-        "of %.3g MiB, leave%s little to run beside the backward pass: %s, predicted tail %s (at "
-        "%.3g MB/s, measured; a call's latency is unknown with one size)",
+        "largest of %s, leave%s little to run beside the backward pass: %s, %s",
         advice_time(tail.median, now), 100 * tail.median / in->median, facts->bucket_count,
-        facts->bucket_count == 1 ? "" : "s", largest / MIB, facts->bucket_count == 1 ? "s" : "",
-        how, advice_time(predicted, then), rate / 1e6);
+        facts->bucket_count == 1 ? "" : "s", gd_format_bytes((uint64_t)largest, room, sizeof(room)),
+        facts->bucket_count == 1 ? "s" : "", how, why);
 }

@@ -142,6 +142,8 @@ static void read_reducer(const cJSON *from, struct gd_time_facts *facts)
     read_text(from, "kind", facts->reducer, sizeof(facts->reducer));
     read_count(from, "world_size", &facts->world_size);
     read_real(from, "bucket_limit", &facts->bucket_limit);
+    read_real(from, "communication", &facts->communication);
+    read_real(from, "hidden", &facts->hidden);
     if (cJSON_IsArray(buckets)) {
         facts->bucket_count = 0;
     }

@@ -56,7 +56,7 @@ int gd_time_report_create(struct gd_time_report **ret, struct gd_err *err)
     report->recent = recent;
     report->first = report->last = gd_time_unknown_step(0);
     report->facts.compile = report->facts.compiled_seconds = -1;
-    report->facts.bucket_limit = -1;
+    report->facts.bucket_limit = report->facts.communication = report->facts.hidden = -1;
     report->facts.loader = (struct gd_time_loader){
         .workers = -1, .prefetch = -1, .batch_size = -1, .pinned = -1, .persistent = -1};
     *ret = report;

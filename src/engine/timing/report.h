@@ -145,6 +145,9 @@ struct gd_time_facts {
     char reducer[32]; /* "DDP"; "": none */
     int64_t world_size;
     double bucket_limit; /* bytes that the user allows; negative: unknown */
+    double communication,
+        hidden; /* seconds of one step, from the first bucket's reduction to the end
+                   of the last one, and of that beside the backward pass; -1 */
     uint64_t bucket[GD_TIME_BUCKETS];
     int bucket_count;
     struct gd_time_gradient *gradient; /* owned */

@@ -15,6 +15,7 @@
 #define MAX_LINE     ((size_t)16 << 20)
 #define MAX_WIDTH    512
 #define EXACT_DOUBLE 1e15 /* smaller whole numbers are printed in full */
+#define READABLE     1e9
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -187,6 +188,8 @@ static void add_double(struct gd_buf *text, const char *form, double number)
         gd_buf_puts(text, gd_tool_number(number, room, sizeof(room)));
     } else if (form[0] == 'f') {
         gd_buf_printf(text, "%.*f", read_digits(form + 1), number);
+    } else if (strcmp(form, "g3") == 0 && fabs(number) >= 100 && fabs(number) < READABLE) {
+        gd_buf_printf(text, "%.0f", number); /* 3754, not 3.75e+03 */
     } else if (form[0] == 'g') {
         gd_buf_printf(text, "%.*g", read_digits(form + 1), number);
     } else if (number == trunc(number) && fabs(number) < EXACT_DOUBLE) {

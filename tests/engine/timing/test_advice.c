@@ -180,10 +180,15 @@ static void one_bucket(void **state)
         gd_time_add_step(report, &step);
     }
     gd_time_read_facts(report,
-                       "{\"reducer\":{\"kind\":\"DDP\",\"world_size\":2,\"buckets\":[40000000],"
+                       "{\"device\":\"cuda:0\",\"reducer\":{\"kind\":\"DDP\",\"world_size\":2,"
+                       "\"buckets\":[40000000],\"communication\":0.5,\"hidden\":0.1,"
                        "\"gradients\":" GRADIENTS "}}");
     expect_advice(report, "one-bucket", "400 ms of a step (40 %) pass in AllReduce");
     expect_advice(report, "one-bucket", "bucket_cap_mb=1) makes 4 buckets, predicted tail 100 ms");
+    assert_true(report->facts.communication == 0.5 && report->facts.hidden == 0.1);
+    gd_time_read_facts(report, "{\"device\":\"cpu\"}");
+    expect_advice(report, "one-bucket",
+                  "bucket_cap_mb=1) makes 4 buckets, how much that hides is not");
     snprintf(report->facts.reducer, sizeof(report->facts.reducer), "AllReduce");
     expect_advice(report, "one-bucket", "all_reduce_fusion_config=[1, 2, 3, 4]");
     gd_time_read_facts(report, "{\"reducer\":{\"buckets\":[10000000,10000000,10000000,10000000]}}");
