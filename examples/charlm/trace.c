@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/gradb.h"
+#include "timing.h"
 
 /* Time that a debugger named by GRADB_ADDRESS has to answer. */
 #define WAIT_SECONDS 30.0
@@ -17,7 +18,8 @@ struct trace {
     gradb *gradb;
     struct graph *graph;
     struct trace_rate rate;
-    char reply[256]; /* to the last command */
+    struct timing timing;
+    char reply[512]; /* to the last command */
 };
 
 static gradb_tensor make_tensor(const struct tensor *t, int64_t shape[TENSOR_MAX_RANK])
@@ -106,7 +108,9 @@ static void add_op(struct trace *trace, struct op *op)
 static void report_op(void *ctx, struct op *op)
 {
     struct trace *trace = ctx;
+    timing_ran(&trace->timing, op->trace_node);
     gradb_did(trace->gradb, op->trace_node);
+    timing_resume(&trace->timing);
 }
 
 /* "set-lr [0=RATE]": the learning rate of the next step; see "Commands" in gradb.h. */
@@ -127,6 +131,20 @@ static bool set_rate(struct trace *trace, const char *args, char why[GRADB_WHY])
     return true;
 }
 
+/* "timing on" or "timing off", which `set timing` sends: operators are measured from the next step
+ * on. */
+static bool set_timing(struct trace *trace, const char *args, char why[GRADB_WHY])
+{
+    if (strcmp(args, "on") != 0 && strcmp(args, "off") != 0) {
+        snprintf(why, GRADB_WHY, "timing: %.60s is neither on nor off", args);
+        return false;
+    }
+    trace->timing.wanted = strcmp(args, "on") == 0;
+    snprintf(trace->reply, sizeof(trace->reply), "{\"operators\":%s}",
+             trace->timing.wanted ? "true" : "false");
+    return true;
+}
+
 static gradb_answer run_command(void *ctx, const char *name, const char *args, gradb_node node,
                                 const char **reply, char why[GRADB_WHY])
 {
@@ -136,11 +154,15 @@ static gradb_answer run_command(void *ctx, const char *name, const char *args, g
     if (strcmp(name, "set-lr") == 0) {
         return set_rate(trace, args + strspn(args, " "), why) ? GRADB_OK : GRADB_FAILED;
     }
+    if (strcmp(name, "timing") == 0) {
+        return set_timing(trace, args + strspn(args, " "), why) ? GRADB_OK : GRADB_FAILED;
+    }
     if (strcmp(name, "commands") == 0) {
         snprintf(trace->reply, sizeof(trace->reply),
                  "{\"commands\":[{\"name\":\"set-lr\",\"usage\":\"[0=RATE]\",\"summary\":\"the "
                  "learning rate; "
-                 "sets it (the command set lr)\"}]}");
+                 "sets it (the command set lr)\"},{\"name\":\"timing\",\"usage\":\"on | off\","
+                 "\"summary\":\"measure operators (the setting timing)\"}]}");
         return GRADB_OK;
     }
     snprintf(why, GRADB_WHY, "charlm has no command '%.60s'", name);
@@ -179,6 +201,7 @@ void trace_close(struct trace *trace, const char *why)
     if (trace) {
         trace->graph->did = NULL;
         gradb_close(trace->gradb, why);
+        timing_free(&trace->timing);
         free(trace);
     }
 }
@@ -187,13 +210,16 @@ void trace_step_begin(struct trace *trace, int64_t step)
 {
     if (trace) {
         gradb_step_begin(trace->gradb, step);
+        timing_begin(&trace->timing);
     }
 }
 
 void trace_phase(struct trace *trace, enum phase phase)
 {
     if (trace) {
+        timing_phase(&trace->timing, phase);
         gradb_enter(trace->gradb, (gradb_phase)phase);
+        timing_resume(&trace->timing);
     }
 }
 
@@ -207,6 +233,7 @@ void trace_scalar(struct trace *trace, const char *name, double value)
 void trace_step_end(struct trace *trace)
 {
     if (trace) {
+        timing_end(&trace->timing, trace->gradb);
         gradb_step_end(trace->gradb);
     }
 }

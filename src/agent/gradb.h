@@ -258,7 +258,9 @@ typedef struct gradb_source {
      *   "set-lr"            for `set lr`: {"optimizer":"AdamW","groups":[{"group":0,"lr":0.001}]},
      *                       the rates of the next step; args "0=0.0005" (GROUP=RATE, separated by
      *                       blanks) sets them first. args may begin with an optimizer's name.
-     * examples/charlm/trace.c offers both. */
+     *   "timing"            for `set timing`: args "on" or "off", whether gradb_timing is to have
+     *                       operators, from the next step on: {"operators":true}
+     * examples/charlm/trace.c offers all. */
     gradb_answer (*command)(void *ctx, const char *name, const char *args, gradb_node node,
                             const char **reply, char why[GRADB_WHY]);
     /* As locate, for a slice, so that a value on a device need not be copied as a whole.
@@ -414,7 +416,13 @@ GRADB_API void gradb_happened(gradb *g, const char *kind, int64_t epoch, int64_t
  * change. */
 GRADB_API bool gradb_wants_event(gradb *g, const char *kind);
 
-/* Where the time of the ending step went, in seconds; negative: unknown. */
+/* Where the time of the ending step went, in seconds; negative: unknown. Call it before
+ * gradb_step_end:
+ *
+ *     gradb_op_time op = {.node = matmul, .calls = 2, .seconds = 0.004};
+ *     gradb_timing(g, &(gradb_times){.total = 0.010, .data = -1, .forward = 0.004,
+ *                                    .backward = 0.005, .optimizer = 0.001, .gap = 0,
+ *                                    .ops = &op, .op_count = 1}); */
 typedef struct gradb_op_time {
     gradb_node node;
     uint32_t calls;

@@ -78,6 +78,10 @@ int memory_guess(struct command_call *call, struct gd_memory *report, struct gd_
                            ? "the training process has sent no graph"
                            : "what is open has no graph, and is not a memory snapshot");
     }
+    if (call->session->times && gd_session_is_record(call->session)) {
+        return gd_fail(err, GD_ENODATA,
+                       "the memory is unknown: a trace of times does not say who holds memory");
+    }
     report->step = call->session->stop.step;
     read_process(call->session, report);
     return gd_memory_of_graph(report, call->session->graph) == GD_OK ? GD_OK : gd_fail_nomem(err);

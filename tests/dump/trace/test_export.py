@@ -103,6 +103,10 @@ class Export(unittest.TestCase):
         starts = {e["pid"]: e["ts"] for e in trace["traceEvents"] if e["name"] == "ProfilerStep#4"}
         self.assertEqual(starts, {0: 0, 1: 5})
 
+    def test_a_trace_has_no_memory(self):
+        error = self.gradb("open \"%s\"" % self.write("run.pt.trace.json", EVENTS), "info memory", status=1)[-1]
+        self.assertEqual(error["message"], "the memory is unknown: a trace of times does not say who holds memory")
+
     def test_refused(self):
         given = self.write("in.trace.json", EVENTS)
         for commands, code in ((["export trace x.json"], "state"), ([f"open {given}", "export"], "usage"),
