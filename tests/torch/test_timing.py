@@ -113,12 +113,13 @@ class Measuring(Timings):
         program = [*torches.ranks(self.python, 2, 3 * harness.DEADLINE), torches.SCRIPTS / "bucket.py", "12", "25"]
         done = harness.run_gradb("-nx", "--batch", "--json", "--listen", "127.0.0.1:0",
                                  *harness.typed("set timing on", "run -- " + " ".join(map(str, program)), "step 8",
-                                                "info timing", "session 2", "info timing", "continue"),
+                                                "info events", "info timing", "session 2", "info timing", "continue"),
                                  env=torches.environment(), cwd=self.folder, timeout=4 * harness.DEADLINE)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual([record["measured_steps"] for record in harness.records(done, "timing")
                           if "measured_steps" in record], [2, 2])
         self.assertNotIn("warning: set timing", done.stdout + done.stderr)
+        self.assertNotIn("graph-changed", done.stdout)  # x and target live through all steps
 
     def test_the_old_command_says_what_to_type(self):
         done = harness.run_gradb("-nx", "--batch", "--listen", "127.0.0.1:0",
