@@ -62,13 +62,31 @@ static bool advise_on_reducer(const struct advice_input *in, double tail, struct
                       (long long)facts->world_size);
 }
 
+#define WHY 200
+
+static void say_prediction(const struct advice_input *in, double tail, double rate, char why[WHY])
+{
+    char text[32];
+    if (in->is_cpu) {
+        snprintf(
+            why, WHY,
+            "how much that hides is not predicted: on a CPU, reducing takes the processors that "
+            "the backward pass needs");
+    } else {
+        snprintf(why, WHY,
+                 "predicted tail %s (at %.0f MB/s, measured; a call's latency is unknown with one "
+                 "size)",
+                 advice_time(tail, text), rate / 1e6);
+    }
+}
+
 bool advice_on_reduction(const struct advice_input *in, struct gd_advice *ret)
 {
     const struct gd_time_facts *facts = &in->report->facts;
     struct gd_time_spread tail = gd_time_spread_of(in->report, GD_SERIES_TAIL, GD_TIME_TOTAL);
     double bytes = 0, largest = 0, predicted;
     struct gd_split split;
-    char how[160], now[32], then[32], why[200], room[40];
+    char how[160], now[32], why[WHY], room[40];
     for (int i = 0; i < facts->bucket_count; i++) {
         double bucket = (double)facts->bucket[i];
         bytes += bucket;
@@ -97,17 +115,7 @@ bool advice_on_reduction(const struct advice_input *in, struct gd_advice *ret)
     if (predicted > HIDDEN * tail.median) {
         return false;
     }
-    if (in->is_cpu) {
-        snprintf(
-            why, sizeof(why),
-            "how much that hides is not predicted: on a CPU, reducing takes the processors that "
-            "the backward pass needs");
-    } else {
-        snprintf(why, sizeof(why),
-                 "predicted tail %s (at %.0f MB/s, measured; a call's latency is unknown with one "
-                 "size)",
-                 advice_time(predicted, then), rate / 1e6);
-    }
+    say_prediction(in, predicted, rate, why);
     return advice_say(
         ret, tail.median / in->median, "",
         "%s of a step (%.0f %%) pass in AllReduce after the last gradient: %d bucket%s, the "
