@@ -196,6 +196,12 @@ class Metrics:
         """Shows the user a line."""
         self.agent.library.gradb_event(self.agent.handle, b"unseen", _lib.text(text), 0)
 
+    def say_once(self, text):
+        """The same, but not twice."""
+        if text not in self._told:
+            self._told.add(text)
+            self.say(text)
+
     # ---- the user's own ----
 
     def _run(self, metric, pair):
@@ -209,7 +215,7 @@ class Metrics:
         try:
             with self.programs_moment():
                 function()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._own.pop(metric.name, None)
             self.say("metric %s is off: %s" % (metric.name, _mistake(error, metric.path)))
 

@@ -143,7 +143,7 @@ class Metrics(metrics.Metrics, Wrappers):
                     if names:
                         self.give(pair, names)
                 except values.NoValue as error:
-                    self.say("metrics cannot read a batch: %s" % error)
+                    self.say_once("metrics cannot read a batch: %s" % error)
 
     def _count_there(self, pair):
         """Counts on the device. Returns the names of metrics that cannot be counted there; None: all."""

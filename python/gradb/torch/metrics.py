@@ -167,7 +167,7 @@ class Metrics(metrics.Metrics, Wrappers):
             with self.agent.own_moment(), values.outside_training():
                 self.give(pair, names)
         except values.NoValue as error:
-            self.say("metrics cannot read a batch: %s" % error)
+            self.say_once("metrics cannot read a batch: %s" % error)
         finally:
             self._inside = False
 
@@ -185,7 +185,7 @@ class Metrics(metrics.Metrics, Wrappers):
                 pair.outputs, pair.labels = values.readable(pair.outputs), values.readable(pair.labels)
                 copied = self.count(pair)
         except values.NoValue as error:
-            self.say("metrics cannot read a batch: %s" % error)
+            self.say_once("metrics cannot read a batch: %s" % error)
             return
         except RuntimeError as error:  # an operator is missing there, or memory is short
             if not self._on_host:
