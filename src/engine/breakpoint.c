@@ -82,6 +82,40 @@ static void warn_ambiguous(struct gd_session *session, struct gd_breakpoint *bre
     warn_once(session, &breakpoint->warned, &err);
 }
 
+static bool is_same_letter(char a, char b)
+{
+    bool both = (a == '.' || a == '/') && (b == '.' || b == '/');
+    return (a == b && a != '\0') || both;
+}
+
+/* Whether the text names a scope of the node: "block0/fc" of "net/block0/fc/weight". Dots and
+ * slashes are the same. */
+static bool is_in_scope(const char *name, const char *text)
+{
+    size_t end = strlen(text);
+    for (const char *at = name; end > 0 && at; at = strpbrk(at, "./")) {
+        at += at != name;
+        size_t same = 0;
+        while (same < end && is_same_letter(at[same], text[same])) {
+            same++;
+        }
+        if (same == end && at[end] != '\0' && strchr("./", at[end])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gd_breakpoint_skips(const struct gd_breakpoint *breakpoint, const struct gd_graph *graph,
+                         gd_node_id node)
+{
+    struct gd_node_info info;
+    return breakpoint->print && gd_graph_node(graph, node, &info) &&
+           (info.kind == GD_NODE_WEIGHT || info.kind == GD_NODE_GRADIENT ||
+            info.kind == GD_NODE_PARAMETER || info.kind == GD_NODE_CONSTANT) &&
+           is_in_scope(info.name, breakpoint->where);
+}
+
 /* Appends the nodes of one breakpoint to the sites. */
 static int add_sites(struct gd_session *session, struct gd_breakpoint *breakpoint)
 {
@@ -98,7 +132,8 @@ static int add_sites(struct gd_session *session, struct gd_breakpoint *breakpoin
         return GD_OK; /* pending: its node may come with the next part of the graph */
     }
     for (size_t i = 0; ok && i < count; i++) {
-        ok = add_site(session->impl, nodes[i], breakpoint->number);
+        ok = gd_breakpoint_skips(breakpoint, session->graph, nodes[i]) ||
+             add_site(session->impl, nodes[i], breakpoint->number);
     }
     free(nodes);
     return ok ? GD_OK : GD_ENOMEM;
@@ -206,6 +241,7 @@ static int add_new_sites(struct gd_session *session, gd_node_id node)
 {
     for (const struct gd_breakpoint *b = session->debugger->breakpoints; b; b = b->next) {
         if (b->enabled && b->selector && gd_selector_matches(b->selector, session->graph, node) &&
+            !gd_breakpoint_skips(b, session->graph, node) &&
             !add_site(session->impl, node, b->number)) {
             return GD_ENOMEM;
         }

@@ -161,6 +161,10 @@ struct gd_breakpoint *gd_session_next_print(struct gd_session *session,
                                             const struct gd_breakpoint *previous);
 /* A dprintf was reached and its guard holds: counts it. False: it is to be ignored this time. */
 bool gd_breakpoint_reached(struct gd_breakpoint *breakpoint);
+/* A node that a selector of the breakpoint covers does not count: a dprintf of a scope prints when
+ * its operators run, not for the weights and gradients in it. */
+bool gd_breakpoint_skips(const struct gd_breakpoint *breakpoint, const struct gd_graph *graph,
+                         gd_node_id node);
 int gd_debugger_delete_breakpoint(struct gd_debugger *debugger, int number, struct gd_err *err);
 int gd_debugger_enable_breakpoint(struct gd_debugger *debugger, int number, bool enable,
                                   struct gd_err *err);

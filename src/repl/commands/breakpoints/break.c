@@ -29,11 +29,14 @@ static size_t count_covered(struct command_call *call, const struct gd_breakpoin
         gd_selector_resolve(at->selector, session->graph, &nodes, &count, why) != GD_OK) {
         return 0;
     }
-    if (count > 0) {
-        *first = nodes[0];
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!gd_breakpoint_skips(at, session->graph, nodes[i]) && kept++ == 0) {
+            *first = nodes[i];
+        }
     }
     free(nodes);
-    return count;
+    return kept;
 }
 
 const char *breakpoint_place(struct command_call *call, const struct gd_breakpoint *at)
