@@ -18,7 +18,7 @@ VENV = HERE.parent / "build" / "mindspore-venv" / "bin" / "python"
 
 IDLE = turns.Block("idle", "plain", (), "step %d")
 EVENTS = turns.Block("events_on", "plain", ("on step-end if loss > 1e9 print loss",), "step %d")
-TIMING = turns.Block("timing_on", "plain", ("set timing on",), "step %d", "set timing off", True)
+TIMING = turns.Block("timing_on", "plain", ("set timing on",), "step %d", "set timing off", 10)
 METRICS = turns.Block("metrics_on", "plain", ("metric accuracy", "metric precision average=macro"), "step %d",
                       "metric delete")
 WATCH = ("set stop-on-hit off", "watch TO on all")

@@ -23,7 +23,7 @@ GRADB_BLOCKS = (
     turns.Block("idle", "plain", (), "step %d"),
     turns.Block("events_on", "plain", ("on step-end if loss > 1e9 print loss",), "step %d"),
     turns.Block("metrics_on", "plain", ("metric accuracy", "metric precision average=macro"), "step %d", "metric delete"),
-    turns.Block("timing_on", "plain", ("set timing on",), "step %d", "set timing off", True),
+    turns.Block("timing_on", "plain", ("set timing on",), "step %d", "set timing off", 10),
     turns.Block("watched", "plain", ("watch -step TO on weights, /[.]grad$/",), "step %d"),
     turns.Block("exact", "plain", ("set history-bytes 64M", EXACT), "step %d"),
     turns.Block("finite", "plain", ("set history-bytes 0", EXACT), "step %d"),

@@ -27,8 +27,9 @@ FIRST = 6       # steps before the first block, in which gradb shows the graph
 HIT = ": last_of_block > 0, step "  # gradb's message at the end of a block of `next`
 
 # A block under gradb: name of the result, mode of the training, commands to set up, command that runs the steps, command
-# that undoes the set-up, and whether the mean of the steps counts, because only a few of them cost something.
-Block = collections.namedtuple("Block", "name mode before go after mean", defaults=("delete", False))
+# that undoes the set-up, and how many times as long the block is; then the mean of its steps counts, because only a few
+# of them cost something.
+Block = collections.namedtuple("Block", "name mode before go after times", defaults=("delete", 1))
 
 
 def setting(name, otherwise):
@@ -82,10 +83,13 @@ class Bench:
         self.program = program
         self.blocks = [block for block in blocks if asked("BENCH_FIGURES", block.name)]
         self.bare_blocks = [name for name in bare_blocks if asked("BENCH_FIGURES", name)]
-        self.steps = counts + WARM + 1
+        self.counts = counts
         self.ratios = {name: [] for name in [block.name for block in self.blocks] + self.bare_blocks}
         self.plain = []
         self.about = None
+
+    def _steps(self, block):
+        return self.counts * block.times + WARM + 1
 
     def run(self, pairs, rounds):
         """Runs all pairs."""
@@ -99,7 +103,7 @@ class Bench:
         for _ in range(rounds):
             for block in self.blocks:
                 yield from block.before
-                yield block.go % self.steps if "%" in block.go else block.go
+                yield block.go % self._steps(block) if "%" in block.go else block.go
                 if block.before:
                     yield block.after
         yield "continue"
@@ -157,10 +161,11 @@ class Bench:
 
     def _compare(self, bare, training, block, bare_first):
         """The ratio of a block to a bare one, which comes first or second."""
-        before = counted(bare.run("plain", self.steps), block.mean) if bare_first else None
-        found = counted(training.run(block.mode, self.steps), block.mean)
+        steps, mean = self._steps(block), block.times > 1
+        before = counted(bare.run("plain", steps), mean) if bare_first else None
+        found = counted(training.run(block.mode, steps), mean)
         if before is None:
-            before = counted(bare.run("plain", self.steps), block.mean)
+            before = counted(bare.run("plain", steps), mean)
         self.plain.append(before)
         return found / before
 
