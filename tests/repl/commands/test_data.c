@@ -62,7 +62,7 @@ static void print_formats(void **state)
     net_expect_rc(*state, "print/q net/big", GD_EUSAGE,
                   "error: unknown format 'q': f (fixed), e (scientific), x (hexadecimal), d "
                   "(integer) or a (all values) (usage: print[/f|e|x|d|a] [-a] [-s] "
-                  "[NODE[:SLOT][SLICE]|SELECTOR|$N ...] "
+                  "[NODE[:SLOT][SLICE]|SELECTOR|EXPR|$N ...] "
                   "[prev|diff])\n");
 }
 

@@ -180,7 +180,7 @@ static void info_of_the_session(void **state)
     net_expect_part(net, "info target", "  shared memory      no\n");
     net_expect_part(net, "info log", "The training program has written nothing.\n");
     fake_run(&net->fake, "step 2", NULL);
-    net_expect_part(net, "info timing", "Last run: 500 ms, 2 steps\n");
+    net_expect_part(net, "info timing", "Last run: 500 ms, 3 steps\n");
 }
 
 static void a_slow_first_step_is_in_the_mean_alone(void **state)
@@ -205,6 +205,7 @@ static void a_slow_first_step_is_in_the_mean_alone(void **state)
                     "First step (step 1): 9 s, 4.5 times the median\n"
                     "Spread: quartiles 2 s and 2.5 s, median absolute deviation 0 us (3 steps)\n"
                     "Slowest: step 4 3 s, step 2 2 s, step 3 2 s\n"
+                    "Operators: not measured; type `set timing on`\n"
                     "No advice: 4 steps, 0 operators examined");
     struct gd_step_times slow = {.step = 5, .part = {[GD_TIME_TOTAL] = 1}};
     for (int i = 0; i < GD_TIME_STEPS; i++) {
