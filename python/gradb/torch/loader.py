@@ -15,7 +15,7 @@ from . import timing
 from .guard import guarded
 
 
-class Loader(native.base("Loader"), Wrappers):
+class Loader(Wrappers, native.base("Loader")):
     """Wraps the iteration of DataLoaders. loads: the training thread is inside one."""
 
     def __init__(self, agent):
