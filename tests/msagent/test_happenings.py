@@ -94,7 +94,7 @@ class Happenings(minds.Case):
                 self.check(style, wanted[style])
 
     def test_the_training_ends_where_it_is_told_to(self):
-        """What runs in an evaluation, and is printed there, is of no step; the script goes on after Model.train."""
+        """Values of an evaluation belong to the step before it; the script continues after Model.train."""
         where = {"epoch-begin": "4", "epoch-end": "3", "eval-begin": "3", "step-end": "3"}
         (self.folder / "fit.py").write_text(FIT)
         for event, last in where.items():

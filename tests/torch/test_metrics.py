@@ -164,7 +164,7 @@ for step in range(4):
     optimizer.step()
 """
 
-# Counts what is counted where the tensors are; a NaN, ties, ignored labels and one that is no class are among them.
+# Metrics that are counted on the device, with NaN, ties, ignored labels and a label that is not a class.
 ANYWHERE = """
 import sys, torch
 import torch.nn.functional as F

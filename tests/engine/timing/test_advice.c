@@ -214,14 +214,20 @@ static void a_reducer_after_the_backward_pass(void **state)
     }
 }
 
-static void graph_mode(void **state)
+/* In a measured step. */
+static void add_small_operators(struct gd_time_report *report)
 {
-    struct gd_time_report *report = *state;
     struct gd_time_step timed = gd_time_unknown_step(21);
-    add_steps(report, 20, 0.010, 0);
     timed.timed = true;
     gd_time_add_step(report, &timed);
     add_operator(report, "relu", GD_FLOAT32, 64, 100, 0.004);
+}
+
+static void graph_mode(void **state)
+{
+    struct gd_time_report *report = *state;
+    add_steps(report, 20, 0.010, 0);
+    add_small_operators(report);
     expect_advice(report, NULL, NULL); /* not MindSpore */
     gd_time_read_facts(report, "{\"mode\":\"pynative\"}");
     expect_advice(report, "graph-mode",
@@ -237,11 +243,8 @@ static void graph_mode(void **state)
 static void waiting_for_data_is_not_launching(void **state)
 {
     struct gd_time_report *report = *state;
-    struct gd_time_step timed = gd_time_unknown_step(21);
     add_steps(report, 20, 0.010, 0.005);
-    timed.timed = true;
-    gd_time_add_step(report, &timed);
-    add_operator(report, "relu", GD_FLOAT32, 64, 100, 0.004);
+    add_small_operators(report);
     gd_time_read_facts(report, "{\"mode\":\"pynative\"}");
     expect_advice(report, "slow-loader", "waiting for data takes 50 %");
 }

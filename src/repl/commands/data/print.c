@@ -279,7 +279,7 @@ static int run_print(struct command_call *call, struct gd_err *err)
         const char *text = inspect_printf(call, "%.*s", (int)(len - blanks), rest + blanks);
         rc = parse_args(text, call->arena, &args, err);
         if (rc == GD_OK && args.argc == 0) {
-            rc = gd_fail(err, GD_EUSAGE, "print: something is missing beside a comma");
+            rc = gd_fail(err, GD_EUSAGE, "print: an expression is missing next to a comma");
         }
         part.line = args.line;
         part.argc = args.argc;
