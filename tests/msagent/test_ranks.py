@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
 
 import harness
 import minds
@@ -121,6 +122,55 @@ class Together(Ranks):
     def test_graph(self):
         said = self.check("graph")
         self.assertEqual(said.count("agree on 2 ranks"), 1, said)
+
+
+DIGESTS = """
+import hashlib, sys
+import mindspore
+for name in sys.argv[1:]:
+    held = mindspore.load_checkpoint(name)
+    print(hashlib.sha256(b"".join(held[key].asnumpy().tobytes() for key in held if key.startswith("net.")
+                                  or key.split(".")[0].isdigit())).hexdigest()[:16], int(held["step_num"].asnumpy()))
+"""
+EVENTS = """\
+On 1: step-end every 2: print step
+Catchpoint 2: step-end if step == 5
+"""
+
+
+@minds.needed
+class Events(Ranks):
+    """Commands at events of rank 0, and what they do to both ranks: without a learning rate, the weights stay those of
+    the checkpoints."""
+
+    def check(self, mode):
+        done = self.gradb(self.program(mode), "step 2", "set lr = 0", "checkpoint at-{step}", "on step-end every 2 print step",
+                          "catch step-end if step == 5", 'dprintf type:relu,"relu of %d: %g\\n",step,max', "continue", "delete 3",
+                          "continue", "info events")
+        said = done.stdout.replace(str(self.folder.resolve()) + os.sep, "")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        self.assertIn("lr of Momentum: 0.05 -> 0\n2 ranks changed.\n", said)
+        for rank in range(2):
+            self.assertRegex(said, r"(?m)^\[rank %d\] checkpoint of step 2: at-2.rank%d.ckpt \(.*, Momentum, step_num\)$"
+                             % (rank, rank))
+            self.assertEqual(re.findall(r"(?m)^\[rank %d\] relu of (\d): [.\d]+$" % rank, said), ["3", "4", "5"], said)
+        self.assertIn(EVENTS, said)
+        self.assertEqual(re.findall(r"(?m)^step = (\d) ", said), ["4", "6", "8"], said)
+        self.assertIn("[rank 0] Catchpoint 2 (step-end), at the end of step 5.\n", said)
+        self.assertIn("All 2 ranks are stopped at the end of step 5.\n", said)
+        files = sorted(path.name for path in self.folder.glob("at-*"))
+        self.assertEqual(files, ["at-2.rank0.ckpt", "at-2.rank1.ckpt"])
+        kept = subprocess.run([minds.PYTHON, "-c", DIGESTS, *files], cwd=self.folder, capture_output=True, text=True,
+                              env=self.environment(GRADB_DISABLE="1"), timeout=4 * harness.DEADLINE, check=True).stdout
+        weights = set(self.digests().values())
+        self.assertEqual(len(weights), 1)
+        self.assertEqual(kept.splitlines(), ["%s 2" % weights.pop()] * 2)
+
+    def test_pynative(self):
+        self.check("pynative")
+
+    def test_graph(self):
+        self.check("graph")
 
 
 @minds.needed
