@@ -219,8 +219,8 @@ static void run_step(struct train *t, struct trace *trace)
     train_update(t);
     trace_scalar(trace, "lr", (double)t->lr);
     trace_scalar(trace, "grad_norm", (double)t->grad_norm);
-    trace_scalar(trace, "epoch", floor(train_epoch(t)));
-    trace_scalar(trace, "batch", (double)t->step);
+    trace_scalar(trace, "epoch", (double)train_epoch(t, t->step));
+    trace_scalar(trace, "batch", (double)train_batch(t, t->step));
     trace_step_end(trace);
 }
 
@@ -232,19 +232,25 @@ static void write_checkpoint(const struct train *t, const char *dir, struct trac
     trace_checkpoint(trace, text, rc == 0);
 }
 
+static bool is_in_epoch(const struct train *t, int64_t epoch)
+{
+    return train_epoch(t, t->step + 1) == epoch;
+}
+
 static void train_loop(const struct program *p, struct train *t, struct trace *trace)
 {
     double start = get_seconds();
     bool stopped = false;
-    int64_t epoch = (int64_t)train_epoch(t);
+    int64_t epoch = 0;
     trace_happened(trace, "begin", 0, NULL);
-    trace_happened(trace, "epoch-begin", epoch, NULL);
     while (t->step < p->steps && !stopped) {
-        run_step(t, trace);
-        if ((int64_t)train_epoch(t) != epoch) {
-            trace_happened(trace, "epoch-end", epoch, NULL);
-            epoch = (int64_t)train_epoch(t);
+        if (!is_in_epoch(t, epoch)) {
+            epoch = train_epoch(t, t->step + 1);
             trace_happened(trace, "epoch-begin", epoch, NULL);
+        }
+        run_step(t, trace);
+        if (!is_in_epoch(t, epoch)) {
+            trace_happened(trace, "epoch-end", epoch, NULL);
         }
         stopped = trace_wants_stop(trace);
         if (t->step % p->log_every == 0 || t->step == 1 || t->step == p->steps || stopped) {
@@ -260,7 +266,9 @@ static void train_loop(const struct program *p, struct train *t, struct trace *t
         write_checkpoint(t, p->checkpoint_dir, trace);
         trace_happened(trace, "checkpoint", epoch, p->checkpoint_dir);
     }
-    trace_happened(trace, "epoch-end", epoch, NULL);
+    if (is_in_epoch(t, epoch)) {
+        trace_happened(trace, "epoch-end", epoch, NULL);
+    }
     trace_happened(trace, "end", 0, NULL);
     print_line("%s after %" PRId64 " steps, loss %.4f, %.1f steps/s",
                stopped ? "stopped" : "finished", t->step, (double)t->loss, (double)t->step / took);

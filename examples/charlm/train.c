@@ -96,9 +96,20 @@ void train_update(struct train *t)
     t->grad_norm = t->optim->norm->f[0];
 }
 
-double train_epoch(const struct train *t)
+static int64_t steps_of_epoch(const struct train *t)
 {
-    return (double)t->step * (double)t->model->input->count / (double)t->data.count;
+    size_t batch = t->model->input->count;
+    return (int64_t)((t->data.count + batch - 1) / batch);
+}
+
+int64_t train_epoch(const struct train *t, int64_t step)
+{
+    return (step - 1) / steps_of_epoch(t) + 1;
+}
+
+int64_t train_batch(const struct train *t, int64_t step)
+{
+    return (step - 1) % steps_of_epoch(t) + 1;
 }
 
 static int write_parameters(const struct train *t, FILE *file)

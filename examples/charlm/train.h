@@ -47,8 +47,9 @@ void train_update(struct train *train); /* sets lr and grad_norm */
 double train_rate(const struct train *train);
 void train_set_rate(struct train *train, double rate);
 
-/* Number of passes over the text so far. */
-double train_epoch(const struct train *train);
+/* The epoch of a step, and its place in it, from 1. An epoch has as many batches as the text. */
+int64_t train_epoch(const struct train *train, int64_t step);
+int64_t train_batch(const struct train *train, int64_t step);
 
 /* Writes DIR/charlm-STEP.bin atomically: "charlm 1\n", a line of sizes, then per parameter a line
  * "NAME COUNT\n" and its float32 values. Returns 0 with the path in why, or -1 with a message in

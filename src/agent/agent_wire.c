@@ -613,9 +613,13 @@ static void on_cost_request(struct agent_io *io, uint64_t request)
     agent_watch_costs_free(&m);
 }
 
-static void on_stop_training(struct agent_io *io)
+static void on_stop_training(struct agent_io *io, const Gradb__V1__StopTraining *m)
 {
     struct agent *a = io->agent;
+    if (m->stays) {
+        POKE(a->wants_stop, 1);
+        return;
+    }
     refuse_all(io);
     pthread_mutex_lock(&a->lock);
     bool stood = a->stopped && a->stop_sent;
@@ -671,7 +675,9 @@ static bool dispatch_message(struct agent_io *io, agent_to *m)
         return false;
     case GRADB__V1__TO_TRAINER__MSG_RUN: on_run(io, m->run); return false;
     case GRADB__V1__TO_TRAINER__MSG_CANCEL: on_cancel(io, m->cancel->request); return false;
-    case GRADB__V1__TO_TRAINER__MSG_STOP_TRAINING: on_stop_training(io); return false;
+    case GRADB__V1__TO_TRAINER__MSG_STOP_TRAINING:
+        on_stop_training(io, m->stop_training);
+        return false;
     case GRADB__V1__TO_TRAINER__MSG_DETACH: on_detach(io); return false;
     case GRADB__V1__TO_TRAINER__MSG_SHM_MAPPED:
     case GRADB__V1__TO_TRAINER__MSG_SHM_RELEASE: on_shared_memory(io, m); return false;

@@ -306,3 +306,11 @@ int gd_target_kill(struct gd_target *target, struct gd_err *err)
 
     return rc != GD_OK ? rc : target->ops->kill(target, err);
 }
+
+int gd_target_end_training(struct gd_target *target, struct gd_err *err)
+{
+    int rc = check_live(target, target->ops->end_training != NULL,
+                        "leave its loop: `kill` ends the process", "end the training", err);
+
+    return rc != GD_OK ? rc : target->ops->end_training(target, err);
+}

@@ -209,6 +209,8 @@ struct gd_target_ops {
     int (*take_graphs)(struct gd_target *target, struct gd_err *err);
     int (*detach)(struct gd_target *target, struct gd_err *err);
     int (*kill)(struct gd_target *target, struct gd_err *err); /* ask the trainer to end */
+    /* Ask it to leave its training loop once it is resumed. */
+    int (*end_training)(struct gd_target *target, struct gd_err *err);
     /* Of a record: passes the statistics of all its steps, in ascending order, until fn returns
      * false. GD_ENODATA: there are none. */
     int (*recall)(struct gd_target *target, const struct gd_tensor_ref *ref, gd_recall_fn fn,
@@ -262,5 +264,6 @@ int gd_target_checkpoint(struct gd_target *target, struct gd_err *err);
 int gd_target_take_graphs(struct gd_target *target, struct gd_err *err);
 int gd_target_detach(struct gd_target *target, struct gd_err *err);
 int gd_target_kill(struct gd_target *target, struct gd_err *err);
+int gd_target_end_training(struct gd_target *target, struct gd_err *err);
 
 #endif

@@ -205,14 +205,25 @@ static int detach_target(struct gd_target *base, struct gd_err *err)
     return GD_OK;
 }
 
-static int kill_training(struct gd_target *base, struct gd_err *err)
+static int ask_to_end(struct gd_target *base, bool stays, struct gd_err *err)
 {
     struct v1_target *t = target_of(base);
     if (!v1_target_can(t, CAN(STOP))) {
         return gd_fail(err, GD_EUNSUPPORTED, "this training process cannot be asked to end");
     }
     Gradb__V1__StopTraining m = GRADB__V1__STOP_TRAINING__INIT;
+    m.stays = stays;
     return v1_target_send(t, &m.base, err);
+}
+
+static int kill_training(struct gd_target *base, struct gd_err *err)
+{
+    return ask_to_end(base, false, err);
+}
+
+static int end_training(struct gd_target *base, struct gd_err *err)
+{
+    return ask_to_end(base, true, err);
 }
 
 static void describe_target(struct gd_target *base,
@@ -272,6 +283,7 @@ static const struct gd_target_ops v1_ops = {
     .take_graphs = take_graphs,
     .detach = detach_target,
     .kill = kill_training,
+    .end_training = end_training,
     .describe = describe_target,
     .destroy = destroy_target,
 };

@@ -137,35 +137,18 @@ static void say_end_of_training(struct command_call *call, struct gd_session *se
     gd_session_on_event(session, "kill", text, gd_session_step(session), GD_NO_NODE);
 }
 
-/* Asks a C program to leave its loop, and waits for its end, as `continue` does. */
-static int leave_loop(struct command_call *call, struct gd_session *session, struct gd_err *err)
-{
-    struct ending ending;
-    int rc = gd_target_kill(session->target, err);
-
-    if (rc != GD_OK) {
-        return rc;
-    }
-    ending_begin(&ending, session);
-    run_for_other_ranks(call, session, gd_target_kill);
-    if (call->repl->stop.in_body) {
-        call->repl->stop.resumed = true; /* by the training process itself */
-    } else if (repl_wait(call->repl, ending_is_over, &ending, -1) == GD_EINTR) {
-        rc = gd_fail(err, GD_EINTR, "interrupted: the training ends without being waited for");
-    }
-    free(ending.sequence);
-    return rc;
-}
-
-/* The training process is asked by a command, or, if it has none, as a program in C is. */
+/* The training process is asked by a command, or, if it has none, as a program in C is: then *reply
+ * stays NULL. */
 static int ask_for_end(struct command_call *call, cJSON **reply, struct gd_err *err)
 {
-    int refused = 0;
-    int rc = GD_OK;
+    struct gd_target *target = call->session->target;
+    int refused = 0, rc = GD_EUNSUPPORTED;
 
-    if (call->session->target->capabilities & GD_CAN_COMMAND) {
+    if (target->capabilities & GD_CAN_COMMAND) {
         rc = job_command(call, "end-training", "", take_how, reply, &refused, err);
-        rc = rc == GD_EUNSUPPORTED ? GD_OK : rc;
+    }
+    if (rc == GD_EUNSUPPORTED && (rc = gd_target_end_training(target, err)) == GD_OK) {
+        run_for_other_ranks(call, call->session, gd_target_end_training);
     }
     return rc;
 }
@@ -200,7 +183,7 @@ static int kill_training(struct command_call *call, struct gd_err *err)
         say_end_of_training(call, call->session, reply ? out_text_of(reply, "how") : "StopTraining",
                             when[0] ? when : (reply ? "step" : "asked"));
         out_flush(call->out);
-        rc = reply ? repl_resume(call, &to_the_end, err) : leave_loop(call, call->session, err);
+        rc = repl_resume(call, &to_the_end, err);
     }
     cJSON_Delete(reply);
     return rc;
