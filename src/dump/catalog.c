@@ -9,8 +9,8 @@
 #include "dump/catalog_impl.h"
 #include "dump/format.h"
 #include "dump/io/file_name.h"
-#include "dump/memory/snapshot.h"
 #include "engine/debugger.h"
+#include "engine/memory/memory.h"
 
 #define MAX_FACTS    10000
 #define MAX_VALUES   (UINT32_C(1) << 26)
@@ -115,7 +115,10 @@ static void catalog_free(struct gd_catalog *catalog)
     if (catalog->owns_graph) {
         gd_graph_destroy(catalog->graph);
     }
-    gd_snapshot_free(catalog->snapshot);
+    if (catalog->memory) {
+        gd_memory_deinit(catalog->memory);
+        free(catalog->memory);
+    }
     gd_time_report_destroy(catalog->times);
     gd_timeline_destroy(catalog->timeline);
     gd_arena_deinit(&catalog->arena);
@@ -416,15 +419,23 @@ void gd_catalog_keep(struct gd_catalog *catalog)
     catalog->keep = true;
 }
 
-void gd_catalog_set_snapshot(struct gd_catalog *catalog, struct gd_snapshot *snapshot)
+int gd_catalog_memory(struct gd_catalog *catalog, struct gd_memory **ret, struct gd_err *err)
 {
-    catalog->snapshot = snapshot;
+    if (!catalog->memory) {
+        catalog->memory = malloc(sizeof(*catalog->memory));
+        if (!catalog->memory) {
+            return gd_fail_nomem(err);
+        }
+        gd_memory_init(catalog->memory);
+    }
     catalog->keep = true;
+    *ret = catalog->memory;
+    return GD_OK;
 }
 
-const struct gd_snapshot *gd_catalog_snapshot(const struct gd_catalog *catalog)
+const struct gd_memory *gd_catalog_has_memory(const struct gd_catalog *catalog)
 {
-    return catalog->snapshot;
+    return catalog->memory;
 }
 
 bool gd_catalog_fact_is_alarm(const struct gd_catalog_fact *fact)

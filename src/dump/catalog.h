@@ -22,7 +22,7 @@ struct gd_catalog;
 struct gd_dump;         /* the catalogs of all ranks found in what was opened */
 struct gd_findings;     /* detect.h */
 struct gd_open_options; /* engine/debugger.h */
-struct gd_snapshot;     /* memory/snapshot.h */
+struct gd_memory;       /* engine/memory/memory.h */
 
 struct gd_catalog_value {
     gd_node_id node;
@@ -79,10 +79,10 @@ int gd_catalog_times(struct gd_catalog *catalog, struct gd_time_report **ret, st
 int gd_catalog_timeline(struct gd_catalog *catalog, struct gd_timeline **ret, struct gd_err *err);
 /* Keeps the catalog although it has nothing but facts. */
 void gd_catalog_keep(struct gd_catalog *catalog);
-/* Who held the memory; keeps the catalog. Takes over the snapshot; there must be none yet. */
-void gd_catalog_set_snapshot(struct gd_catalog *catalog, struct gd_snapshot *snapshot);
+/* The report of who held the memory, created on first use; keeps the catalog. */
+int gd_catalog_memory(struct gd_catalog *catalog, struct gd_memory **ret, struct gd_err *err);
 /* NULL: none */
-const struct gd_snapshot *gd_catalog_snapshot(const struct gd_catalog *catalog);
+const struct gd_memory *gd_catalog_has_memory(const struct gd_catalog *catalog);
 /* Records what was seen but not read, and why, for `info formats`. Beyond a few thousand, only
  * counted. */
 int gd_dump_left_out(struct gd_dump *dump, const char *path, const char *why, struct gd_err *err);

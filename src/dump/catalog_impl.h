@@ -29,7 +29,7 @@ struct gd_catalog {
     const char *where;
     struct gd_graph *graph;
     bool owns_graph, keep;
-    struct gd_snapshot *snapshot;
+    struct gd_memory *memory; /* NULL: none */
     struct gd_peer peer;
     struct gd_time_report *times; /* NULL: none */
     struct gd_timeline *timeline; /* NULL: none */

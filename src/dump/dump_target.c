@@ -7,7 +7,7 @@
 
 #include "dump/dump_target_impl.h"
 #include "dump/format.h"
-#include "dump/memory/snapshot.h"
+#include "engine/memory/memory.h"
 
 #define MAX_THREADS 16
 
@@ -375,12 +375,12 @@ static int keep_previous(struct gd_target *base, const gd_node_id *nodes, size_t
 static int report_memory(struct gd_target *base, struct gd_memory *report, struct gd_err *err)
 {
     const struct dump_target *target = (const struct dump_target *)base;
-    const struct gd_snapshot *snapshot = gd_catalog_snapshot(target->catalog);
+    const struct gd_memory *memory = gd_catalog_has_memory(target->catalog);
 
-    if (!snapshot) {
+    if (!memory) {
         return gd_fail(err, GD_ENODATA, "the dump has no memory snapshot");
     }
-    return gd_snapshot_report(snapshot, report) == GD_OK ? GD_OK : gd_fail_nomem(err);
+    return gd_memory_copy(memory, report) == GD_OK ? GD_OK : gd_fail_nomem(err);
 }
 
 static const struct gd_target_ops dump_ops = {

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "dump/io/disk.h"
 
-#define GD_CSV_MAX_FIELDS 256
+#define GD_CSV_MAX_FIELDS 4096
 #define GD_CSV_MAX_ROW    (UINT32_C(1) << 20) /* bytes */
 
 struct gd_csv { /* zero all but the disk, which is borrowed */

@@ -108,8 +108,8 @@ static int catalog_for(struct gd_dump *dump, int rank, const char *path, struct 
 {
     int rc = gd_dump_catalog_beside(dump, rank, path, ret, err);
 
-    return rc == GD_OK && gd_catalog_snapshot(*ret) ? gd_dump_catalog(dump, rank, path, ret, err)
-                                                    : rc;
+    return rc == GD_OK && gd_catalog_has_memory(*ret) ? gd_dump_catalog(dump, rank, path, ret, err)
+                                                      : rc;
 }
 
 static int read_snapshot(const struct gd_listing *listing, const struct gd_finding *finding,
@@ -119,6 +119,7 @@ static int read_snapshot(const struct gd_listing *listing, const struct gd_findi
     GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
     struct gd_snapshot *snapshot;
     struct gd_catalog *catalog;
+    struct gd_memory *memory;
     char path[PATH_MAX], text[200];
     int rc = gd_listing_path(listing, finding->root, path, sizeof(path), err);
 
@@ -127,14 +128,14 @@ static int read_snapshot(const struct gd_listing *listing, const struct gd_findi
     if (rc != GD_OK) {
         return rc;
     }
-    rc = catalog_for(dump, rank_of(listing, finding->root), path, &catalog, err);
-    if (rc != GD_OK) {
-        gd_snapshot_free(snapshot);
-        return rc;
-    }
-    gd_catalog_set_snapshot(catalog, snapshot);
     gd_snapshot_say(snapshot, text, sizeof(text));
-    return gd_catalog_add_fact(catalog, gd_base_name(path), text, err);
+    rc = catalog_for(dump, rank_of(listing, finding->root), path, &catalog, err);
+    rc = rc != GD_OK ? rc : gd_catalog_memory(catalog, &memory, err);
+    if (rc == GD_OK && gd_snapshot_report(snapshot, memory) != GD_OK) {
+        rc = gd_fail_nomem(err);
+    }
+    gd_snapshot_free(snapshot);
+    return rc != GD_OK ? rc : gd_catalog_add_fact(catalog, gd_base_name(path), text, err);
 }
 
 const struct gd_dump_format gd_memory_snapshot_format = {

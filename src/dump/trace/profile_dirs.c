@@ -16,9 +16,9 @@
 /* A directory with the profiler's trace or one of its tables. */
 bool gd_is_profile_place(const struct gd_listing *listing, uint32_t entry)
 {
-    static const char *const files[] = {"kernel_details.csv", "step_trace_time.csv",
-                                        "op_statistic.csv",   "operator_details.csv",
-                                        "api_statistic.csv",  TRACE_FILE};
+    static const char *const files[] = {
+        "kernel_details.csv",  "step_trace_time.csv", "op_statistic.csv",  "operator_details.csv",
+        "operator_memory.csv", "memory_record.csv",   "api_statistic.csv", TRACE_FILE};
 
     if (!listing->entry[entry].is_directory) {
         return false;
@@ -125,6 +125,7 @@ static int read_tables(struct profile *profile, struct gd_err *err)
     rc = rc != GD_OK || profile->run.spans.count == 0 ? rc : trace_run_analyse(&profile->run, err);
     rc = rc != GD_OK ? rc : trace_fill(&profile->run, profile->catalog, err);
     rc = rc != GD_OK ? rc : profile_add_totals(profile, err);
+    rc = rc != GD_OK ? rc : profile_add_memory(profile, err);
     return rc != GD_OK ? rc : profile_add_facts(profile, err);
 }
 
@@ -135,6 +136,7 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
     struct profile profile = {.listing = listing,
                               .entry = finding->root,
                               .above = listing->entry[finding->root].parent,
+                              .rank = -1,
                               .run.spans.rank = -1};
     struct gd_peer *peer;
     char worker[256];

@@ -12,12 +12,10 @@
 
 #define MAX_BYTES ((size_t)64 << 20)
 
-/* *ret NULL: there is no such file. */
-static int read_tree(const struct profile *profile, const char *name, cJSON **ret,
-                     struct gd_err *err)
+int profile_read_tree(const struct profile *profile, uint32_t entry, cJSON **ret,
+                      struct gd_err *err)
 {
     GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
-    uint32_t entry = gd_listing_child(profile->listing, profile->entry, name);
     struct gd_json_options options = {.max_bytes = MAX_BYTES};
     char path[PATH_MAX];
     int rc;
@@ -29,6 +27,13 @@ static int read_tree(const struct profile *profile, const char *name, cJSON **re
     rc = gd_listing_path(profile->listing, entry, path, sizeof(path), err);
     rc = rc != GD_OK ? rc : gd_disk_open(AT_FDCWD, path, false, &disk, err);
     return rc != GD_OK ? rc : gd_json_read(disk, &options, ret, err);
+}
+
+static int read_tree(const struct profile *profile, const char *name, cJSON **ret,
+                     struct gd_err *err)
+{
+    return profile_read_tree(profile, gd_listing_child(profile->listing, profile->entry, name), ret,
+                             err);
 }
 
 static double number_in(const cJSON *object, const char *name)

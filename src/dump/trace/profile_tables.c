@@ -32,6 +32,16 @@ const char *profile_cell(const struct profile_row *row, const char *column)
     return "";
 }
 
+const char *profile_cell_at(const struct profile_row *row, size_t column)
+{
+    return column < row->cells ? row->cell[column] + strspn(row->cell[column], " \t") : "";
+}
+
+const char *profile_column(const struct profile_row *row, size_t column)
+{
+    return column < row->columns ? row->column[column] : "";
+}
+
 double profile_seconds(const struct profile_row *row, const char *column)
 {
     const char *text = profile_cell(row, column);
@@ -88,27 +98,54 @@ int profile_each_row(struct profile *profile, uint32_t directory, const char *na
     return rc;
 }
 
+int64_t profile_number_in(const char *name, const char *before, const char *after)
+{
+    char *end;
+    long number;
+
+    if (!gd_starts_with(name, before) || !isdigit((unsigned char)name[strlen(before)])) {
+        return -1;
+    }
+    number = strtol(name + strlen(before), &end, 10);
+    return strcmp(end, after) == 0 && number >= 0 && number < 1000000 ? number : -1;
+}
+
 int64_t profile_number_of(const struct gd_listing *listing, uint32_t directory, const char *before,
                           const char *after)
 {
+    int64_t number = -1;
+
     if (directory == GD_NO_ENTRY) {
         return -1;
     }
-    for (uint32_t i = listing->entry[directory].first_child; i != GD_NO_ENTRY;
+    for (uint32_t i = listing->entry[directory].first_child; number < 0 && i != GD_NO_ENTRY;
          i = listing->entry[i].next) {
-        const char *name = listing->entry[i].name;
-        char *end;
-        long number;
-
-        if (!gd_starts_with(name, before) || !isdigit((unsigned char)name[strlen(before)])) {
-            continue;
-        }
-        number = strtol(name + strlen(before), &end, 10);
-        if (strcmp(end, after) == 0 && number >= 0 && number < 1000000) {
-            return number;
-        }
+        number = profile_number_in(listing->entry[i].name, before, after);
     }
-    return -1;
+    return number;
+}
+
+static void rank_name(const struct profile *profile, const char *before, const char *after,
+                      char *out, size_t size)
+{
+    snprintf(out, size, "%s%lld%s", before, (long long)profile->rank, after);
+}
+
+uint32_t profile_rank_file(const struct profile *profile, const char *before, const char *after)
+{
+    char name[128];
+
+    rank_name(profile, before, after, name, sizeof(name));
+    return gd_listing_child(profile->listing, profile->entry, name);
+}
+
+int profile_each_rank_row(struct profile *profile, const char *before, const char *after,
+                          profile_row_fn fn, void *ctx, struct gd_err *err)
+{
+    char name[128];
+
+    rank_name(profile, before, after, name, sizeof(name));
+    return profile_each_row(profile, profile->entry, name, fn, ctx, err);
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */

@@ -30,7 +30,8 @@ static bool wants_file(const struct gd_listing *listing, uint32_t entry)
     uint32_t parent = listing->entry[entry].parent;
     char start[8193];
 
-    if (parent != GD_NO_ENTRY && gd_is_profile_place(listing, parent)) {
+    if (parent != GD_NO_ENTRY &&
+        (gd_is_profile_place(listing, parent) || gd_is_rank_profile_place(listing, parent))) {
         return false;
     }
     if (gd_ends_with(name, ".trace.json") || gd_ends_with(name, ".trace.json.gz") ||

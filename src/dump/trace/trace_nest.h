@@ -43,7 +43,13 @@ struct trace_step {
     int64_t number, start, end;
 };
 
-enum trace_steps_by { TRACE_BY_MARKS, TRACE_BY_TABLE, TRACE_BY_OPTIMIZER, TRACE_BY_WHOLE };
+enum trace_steps_by {
+    TRACE_BY_MARKS,
+    TRACE_BY_TABLE,
+    TRACE_BY_STEP_TRACE,
+    TRACE_BY_OPTIMIZER,
+    TRACE_BY_WHOLE
+};
 
 struct trace_run { /* one trace, analysed; {0} is empty */
     struct trace_spans spans;
@@ -112,6 +118,8 @@ int trace_communication(const struct trace_run *run, struct gd_time_step *steps,
 
 /* ---- trace_report.c -------------------------------------------------------------------------- */
 
+/* Tensors among the arguments; numbers and missing ones are left out. */
+void trace_inputs(const struct trace_spans *spans, uint32_t args, struct gd_time_record *record);
 /* Says that a file is truncated at that byte. */
 int trace_note_cut(struct gd_catalog *catalog, const char *path, uint64_t cut, struct gd_err *err);
 /* Adds nodes, steps, times and facts to the catalog, and frees what is no longer needed. */

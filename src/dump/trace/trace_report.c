@@ -295,12 +295,11 @@ static bool parse_dims(const char *text, size_t size, struct gd_time_tensor *ret
     return true;
 }
 
-/* Tensors among the arguments; numbers and missing ones are left out. */
-static void fill_inputs(const struct fill *fill, uint32_t args, struct gd_time_record *record)
+void trace_inputs(const struct trace_spans *spans, uint32_t args, struct gd_time_record *record)
 {
     size_t dims_size, types_size;
-    const char *dims = trace_arg(&fill->run->spans, args, TRACE_DIMS, &dims_size);
-    const char *types = trace_arg(&fill->run->spans, args, TRACE_TYPES, &types_size);
+    const char *dims = trace_arg(spans, args, TRACE_DIMS, &dims_size);
+    const char *types = trace_arg(spans, args, TRACE_TYPES, &types_size);
     const char *dims_end = dims + dims_size, *types_end = types + types_size;
 
     record->out.rank = -1;
@@ -343,7 +342,7 @@ static int push_op(struct fill *fill, struct trace_op *op, int64_t step, struct 
         gd_folder_of(name, module, sizeof(module));
         record.module = strcmp(module, ".") == 0 ? "" : module;
     }
-    fill_inputs(fill, op->args, &record);
+    trace_inputs(&fill->run->spans, op->args, &record);
     op->seconds = 0;
     op->calls = 0;
     return gd_time_add_operator(fill->report, &record, err);
@@ -409,9 +408,12 @@ static void join_told(struct gd_time_step *step, struct gd_time_step *told)
     double total = told->part[GD_TIME_TOTAL];
 
     if (total >= 0) {
-        step->part[GD_TIME_TOTAL] = total;
         step->part[GD_TIME_REST] = -1; /* of another total */
     }
+    for (enum gd_time part = 0; part < GD_TIMES; part++) {
+        step->part[part] = told->part[part] >= 0 ? told->part[part] : step->part[part];
+    }
+    step->tail = told->tail >= 0 ? told->tail : step->tail;
     step->communication = told->communication >= 0 ? told->communication : step->communication;
     step->exposed = told->exposed >= 0 ? told->exposed : step->exposed;
     told->timed = false; /* done */
@@ -460,7 +462,10 @@ static int push_steps(struct fill *fill, struct gd_err *err)
         rc = push_step(fill, &steps[i], err);
     }
     for (size_t i = 0; rc == GD_OK && i < run->tolds; i++) {
-        rc = run->told[i].timed ? push_step(fill, &run->told[i], err) : GD_OK;
+        struct gd_time_step step = run->told[i];
+
+        step.timed = false; /* no operator is known to be of it */
+        rc = run->told[i].timed ? push_step(fill, &step, err) : GD_OK;
     }
     return rc != GD_OK || !unknown || run->tolds > 0 || run->steps == 0
                ? rc
@@ -593,6 +598,7 @@ static int add_facts(struct fill *fill, struct gd_err *err)
     static const char *const by[] = {
         "marked by the profiler",
         "numbered by kernel_details.csv, each from its first to its last kernel",
+        "those of step_trace_raw",
         "each ends with Optimizer.step: the trace has no marks of the profiler",
         "unknown, counted as step 1: no marks of the profiler, no optimizer's step",
     };
@@ -605,7 +611,9 @@ static int add_facts(struct fill *fill, struct gd_err *err)
 
     snprintf(text, sizeof(text), "%zu events, %.6g s", run->spans.count,
              (double)(run->end - run->start) / 1e9);
-    rc = rc != GD_OK ? rc : gd_catalog_add_fact(fill->catalog, "trace", text, err);
+    rc = rc != GD_OK || run->spans.count == 0
+             ? rc
+             : gd_catalog_add_fact(fill->catalog, "trace", text, err);
     if (rc == GD_OK && run->spans.bad_times + run->spans.unpaired + run->spans.dropped > 0) {
         snprintf(text, sizeof(text),
                  "%llu with an impossible time, %llu without an end, %llu too many",

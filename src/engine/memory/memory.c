@@ -172,6 +172,76 @@ int gd_memory_add_note(struct gd_memory *report, const char *note)
     return rc;
 }
 
+static void copy_moments(const struct gd_memory *from, struct gd_memory *ret)
+{
+    ret->source = gd_memory_text(ret, from->source);
+    ret->unit = gd_memory_text(ret, from->unit);
+    ret->limit_name = gd_memory_text(ret, from->limit_name);
+    ret->peak.name = gd_memory_text(ret, from->peak.name);
+    ret->peak.where = gd_memory_text(ret, from->peak.where);
+    ret->peak.phase = gd_memory_text(ret, from->peak.phase);
+    ret->peak.note = gd_memory_text(ret, from->peak.note);
+    ret->oom.device = gd_memory_text(ret, from->oom.device);
+    ret->oom.name = gd_memory_text(ret, from->oom.name);
+    ret->oom.where = gd_memory_text(ret, from->oom.where);
+    ret->oom.note = gd_memory_text(ret, from->oom.note);
+}
+
+static int copy_rows(const struct gd_memory_row *rows, size_t count, struct gd_memory *ret,
+                     int (*add)(struct gd_memory *report, const struct gd_memory_row *row))
+{
+    int rc = GD_OK;
+    for (size_t i = 0; rc == GD_OK && i < count; i++) {
+        rc = add(ret, &rows[i]);
+    }
+    return rc;
+}
+
+static int copy_others(const struct gd_memory *from, struct gd_memory *ret)
+{
+    int rc = GD_OK;
+    for (size_t i = 0; rc == GD_OK && i < from->growth_count; i++) {
+        rc = gd_memory_add_growth(ret, &from->growth[i]);
+    }
+    for (size_t i = 0; rc == GD_OK && i < from->device_count; i++) {
+        rc = gd_memory_add_device(ret, &from->devices[i]);
+    }
+    for (size_t i = 0; rc == GD_OK && i < from->process_count; i++) {
+        rc = gd_memory_add_process(ret, &from->processes[i]);
+    }
+    for (size_t i = 0; rc == GD_OK && i < from->note_count; i++) {
+        rc = gd_memory_add_note(ret, from->notes[i]);
+    }
+    return rc;
+}
+
+int gd_memory_copy(const struct gd_memory *from, struct gd_memory *ret)
+{
+    struct gd_memory copy = *from;
+    /* Of the copy: its own texts and lists. */
+    copy.arena = ret->arena;
+    copy.nodes = copy.modules = copy.peak_nodes = copy.oom_nodes = NULL;
+    copy.growth = NULL;
+    copy.devices = NULL;
+    copy.processes = NULL;
+    copy.notes = NULL;
+    copy.node_count = copy.module_count = copy.peak_node_count = copy.oom_node_count = 0;
+    copy.growth_count = copy.device_count = copy.process_count = copy.note_count = 0;
+    copy.node_cap = copy.module_cap = copy.peak_node_cap = copy.oom_node_cap = 0;
+    copy.growth_cap = copy.device_cap = copy.process_cap = copy.note_cap = 0;
+    *ret = copy;
+    copy_moments(from, ret);
+    int rc = copy_rows(from->nodes, from->node_count, ret, gd_memory_add_node);
+    rc = rc != GD_OK ? rc : copy_rows(from->modules, from->module_count, ret, gd_memory_add_module);
+    rc = rc != GD_OK
+             ? rc
+             : copy_rows(from->peak_nodes, from->peak_node_count, ret, gd_memory_add_peak_node);
+    rc = rc != GD_OK
+             ? rc
+             : copy_rows(from->oom_nodes, from->oom_node_count, ret, gd_memory_add_oom_node);
+    return rc != GD_OK ? rc : copy_others(from, ret);
+}
+
 static int compare_sizes(int64_t a, int64_t b)
 {
     return a < b ? 1 : a > b ? -1 : 0;

@@ -145,6 +145,8 @@ int gd_memory_add_device(struct gd_memory *report, const struct gd_memory_device
 int gd_memory_add_process(struct gd_memory *report, const struct gd_memory_process *process);
 int gd_memory_add_note(struct gd_memory *report, const char *note);
 
+/* Fills an initialised report with a copy. GD_ENOMEM. */
+int gd_memory_copy(const struct gd_memory *from, struct gd_memory *ret);
 void gd_memory_sort(struct gd_memory *report); /* lists by bytes, the largest first; by name */
 struct gd_memory_total gd_memory_sum(const struct gd_memory *report);
 

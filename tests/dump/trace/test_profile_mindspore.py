@@ -21,7 +21,7 @@ optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
 step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), optimizer)
 x = ms.Tensor(np.random.rand(8, 12).astype(np.float32))
 y = ms.Tensor(np.random.randint(0, 5, 8).astype(np.int32))
-with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=0, warmup=0, active=2, repeat=1, skip_first=1),
+with profile(activities=[ProfilerActivity.CPU], profile_memory=True, schedule=schedule(wait=0, warmup=0, active=2, repeat=1, skip_first=1),
              on_trace_ready=tensorboard_trace_handler(sys.argv[1])) as p:
     for _ in range(4):
         step(x, y)
@@ -40,10 +40,16 @@ class Profiled(unittest.TestCase):
                               timeout=8 * harness.DEADLINE)
         self.assertEqual(done.returncode, 0, done.stderr)
         done = harness.run_gradb("-nx", "--batch", "--json", *harness.typed(
-            f"open {folder}/out", "info timing types", "info timing shapes", "info target"))
+            f"open {folder}/out", "info timing types", "info timing shapes", "info target", "info memory"))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        opened, types, shapes, target = map(json.loads, done.stdout.splitlines())
+        opened, types, shapes, target, memory = map(json.loads, done.stdout.splitlines())
         self.assertEqual((opened["formats"], target["framework"]), (["profile"], "MindSpore"))
+        table, = folder.glob("out/*_ascend_ms/FRAMEWORK/cpu_ms_memory_record_0.txt")
+        rows = list(csv.DictReader(table.open()))
+        self.assertGreater(len(rows), 10)
+        self.assertEqual([(row["name"], row["allocated"], row["peak"], row["peak_reserved"]) for row in memory["devices"]], [
+            ("MindSpore's allocator", int(rows[-1]["Total Allocated(Byte)"]),
+             max(int(row["Total Allocated(Byte)"]) for row in rows), max(int(row["Total Reserved(Byte)"]) for row in rows))])
         mine = {row["type"]: (row["calls"], row["seconds"] * 1e3) for row in types["types"]}
         table, = folder.glob("out/*_ascend_ms/FRAMEWORK/cpu_op_type_info_0.csv")
         theirs = {row["op_type"]: (int(row["type_occurrences"]), float(row["total_compute_time"]))

@@ -290,7 +290,7 @@ static void show_passes(struct command_call *call, cJSON *record,
 static void say_unmeasured(struct command_call *call, const struct gd_time_report *report)
 {
     const char *mode = report->facts.mode;
-    if (gd_session_is_live(call->session) && strcmp(mode, "graph") != 0 &&
+    if (!gd_session_is_record(call->session) && strcmp(mode, "graph") != 0 &&
         strcmp(mode, "jit") != 0) {
         out_printf(call->out,
                    call->debugger->settings.timing

@@ -245,7 +245,8 @@ void timing_show_advice(struct command_call *call, cJSON *record,
         out_say(call->out, record,
                 "No advice: {examined_steps|step}, {examined_operators|operator} examined[{?none} "
                 "(\"set timing on\" measures operators)]\n",
-                OUT_BOOL("none", report->op_count == 0 && !runs_compiled(&report->facts)));
+                OUT_BOOL("none", report->op_count == 0 && !runs_compiled(&report->facts) &&
+                                     !gd_session_is_record(call->session)));
     }
     if (all) {
         show_rules(call, record);
@@ -255,10 +256,14 @@ void timing_show_advice(struct command_call *call, cJSON *record,
 
 /* ---- which one ------------------------------------------------------------------------------- */
 
-static int need_operators(const struct gd_time_report *report, struct gd_err *err)
+static int need_operators(const struct command_call *call, const struct gd_time_report *report,
+                          struct gd_err *err)
 {
     if (report && report->op_count > 0) {
         return GD_OK;
+    }
+    if (gd_session_is_record(call->session)) {
+        return gd_fail(err, GD_ENODATA, "what is open has no times of operators");
     }
     if (report && runs_compiled(&report->facts)) {
         return gd_fail(err, GD_ENODATA,
@@ -281,7 +286,7 @@ int timing_show(struct command_call *call, const char *subject, const struct gd_
                        TIMING_SUBJECTS);
     }
     if (number < TABLES) {
-        int rc = need_operators(report, err);
+        int rc = need_operators(call, report, err);
         return rc != GD_OK ? rc : show_table(call, number, report, all, err);
     }
     if (!report || report->count == 0) {
