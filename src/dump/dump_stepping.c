@@ -31,38 +31,6 @@ static size_t step_count(const struct dump_target *target)
 
 /* ---- position -------------------------------------------------------------------------------- */
 
-/* The first scalar of the previous or a later step; they are sorted by step. */
-static size_t first_scalar(const struct dump_target *target,
-                           const struct gd_catalog_scalar *scalars, size_t count)
-{
-    int64_t from = target->at > 0 ? dump_step_at(target, target->at - 1) : INT64_MIN;
-    size_t low = 0, high = count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (scalars[middle].step < from) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-void dump_tell_scalars(struct dump_target *target)
-{
-    size_t count;
-    const struct gd_catalog_scalar *scalars = gd_catalog_scalars(target->catalog, &count);
-    int64_t step = dump_step_at(target, target->at);
-
-    for (size_t i = first_scalar(target, scalars, count); i < count && scalars[i].step <= step;
-         i++) {
-        gd_session_on_scalar(target->base.session, scalars[i].name, scalars[i].value,
-                             scalars[i].step);
-    }
-}
-
 static void set_position(struct dump_target *target, size_t at, gd_node_id node)
 {
     target->at = at;
@@ -116,10 +84,11 @@ static void report_stop(struct dump_target *target, enum gd_stop_reason reason, 
                            .at_step_end = target->node == GD_NO_NODE,
                            .node = target->node,
                            .recorded = true,
+                           .left = target->group->left,
                            .together = together};
 
     snprintf(stop.text, sizeof(stop.text), "%s", text);
-    dump_tell_scalars(target);
+    dump_tell_scalars(target, target->at);
     gd_session_on_stopped(target->base.session, &stop);
 }
 
@@ -251,7 +220,9 @@ static int go_to_node(struct dump_target *target, gd_node_id wanted, int64_t cou
         }
     }
     if (wanted == GD_NO_NODE) {
-        return end_of_dump(target, err);
+        return target->at + 1 < step_count(target)
+                   ? gd_fail(err, GD_ENODATA, "no node was dumped in a later step: use step")
+                   : end_of_dump(target, err);
     }
     return gd_fail(err, GD_ENODATA, "%.300s was not dumped in this or a later step",
                    gd_graph_name(target->base.session->graph, wanted));
@@ -456,7 +427,7 @@ static bool judge_step(struct dump_target *target)
         target->values[i].shape = &target->figures[i].shape;
         target->values[i].stats = target->values[i].error ? NULL : &target->figures[i].stats;
     }
-    dump_tell_scalars(target); /* a watchpoint on a scalar may interrupt the run */
+    dump_tell_scalars(target, target->at); /* a watchpoint on a scalar may interrupt the run */
     stop = *interrupted && !by_user;
     *interrupted = by_user;
     stop = gd_watch_on_values(target->base.session, &moment, target->values, target->value_count,
@@ -485,6 +456,7 @@ static void finish_run(struct dump_group *group, enum gd_stop_reason reason, con
     struct dump_target *hit = group->run.hit;
 
     gd_progress_end(group->run.progress);
+    group->left = group->run.left;
     group->run = (struct dump_run){.lead = NULL};
     if (hit && hit != lead) { /* select the rank that caused the stop */
         gd_debugger_select(hit->base.session->debugger, hit->base.session->number, NULL);
@@ -514,11 +486,16 @@ static bool advance_step(struct dump_group *group)
         finish_run(group, GD_STOP_INTERRUPT, "");
         return false;
     }
+    if (!inside && dump_events_due(group)) {
+        finish_run(group, GD_STOP_EVENT, "");
+        return false;
+    }
     if (run->left == 0) {
         finish_run(group, GD_STOP_STEP, "");
         return false;
     }
     if (at >= step_count(lead)) {
+        group->walk.over = true;
         finish_run(group, GD_STOP_END, "");
         return false;
     }
@@ -597,7 +574,8 @@ static int begin_run(struct dump_target *target, const struct gd_run *run, struc
     struct dump_group *group = target->group;
     size_t count = step_count(target);
 
-    if (count == 0 || (target->at + 1 == count && target->node == GD_NO_NODE)) {
+    if (count == 0 || (target->at + 1 == count && target->node == GD_NO_NODE &&
+                       (group->walk.over || !gd_session_awaits_events(target->base.session)))) {
         return end_of_dump(target, err);
     }
     group->run = (struct dump_run){.lead = target,
@@ -647,6 +625,7 @@ int dump_resume(struct gd_target *base, const struct gd_run *run, struct gd_err 
     }
     rc = begin_move(target, run, err);
     if (rc == GD_OK) {
+        dump_events_skip(target);
         bring_others(target, alone);
         tell_all(target, alone, inside ? GD_STOP_NODE : GD_STOP_STEP, "");
     }

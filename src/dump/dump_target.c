@@ -372,6 +372,17 @@ static int keep_previous(struct gd_target *base, const gd_node_id *nodes, size_t
     return GD_OK;
 }
 
+/* A walk through the steps asks at each event. */
+static int set_events(struct gd_target *base, const struct gd_event_wish *wishes, size_t count,
+                      struct gd_err *err)
+{
+    (void)base;
+    (void)wishes;
+    (void)count;
+    (void)err;
+    return GD_OK;
+}
+
 static int report_memory(struct gd_target *base, struct gd_memory *report, struct gd_err *err)
 {
     const struct dump_target *target = (const struct dump_target *)base;
@@ -388,6 +399,7 @@ static const struct gd_target_ops dump_ops = {
     .resume = dump_resume,
     .interrupt = dump_interrupt,
     .set_breakpoints = dump_set_breakpoints,
+    .set_events = set_events,
     .fetch = fetch_tensor,
     .stats = answer_stats,
     .keep_previous = keep_previous,
@@ -493,10 +505,12 @@ static int make_session(struct gd_debugger *debugger, struct dump_group *group, 
     gd_catalog_steps(catalog, &steps);
     target->base.ops = &dump_ops;
     target->base.capabilities = GD_CAN_STEP | GD_CAN_NEXT | GD_CAN_INTERRUPT | GD_CAN_FETCH |
-                                GD_CAN_STATS | GD_CAN_PREVIOUS | GD_CAN_WATCH | GD_CAN_GOTO;
+                                GD_CAN_STATS | GD_CAN_PREVIOUS | GD_CAN_WATCH | GD_CAN_GOTO |
+                                (steps ? GD_CAN_EVENTS : 0);
     target->group = group;
     target->catalog = catalog;
     target->node = GD_NO_NODE;
+    target->told = INT64_MIN;
     group->users++;
     group->member[index] = target;
     record.peer = gd_catalog_peer(catalog);
@@ -509,7 +523,7 @@ static int make_session(struct gd_debugger *debugger, struct dump_group *group, 
         gd_catalog_give_graph(catalog);
         (*ret)->times = gd_catalog_give_times(catalog);
         (*ret)->timeline = gd_catalog_give_timeline(catalog);
-        dump_tell_scalars(target);
+        dump_tell_scalars(target, 0);
     }
     return rc;
 }
@@ -524,6 +538,7 @@ int gd_dump_sessions(struct gd_debugger *debugger, struct gd_dump *dump, const c
     if (group) {
         group->dump = dump;
         group->count = gd_dump_count(dump);
+        group->walk = (struct dump_walk){.begin_of = GD_EVERY_STEP, .end_of = GD_EVERY_STEP};
         group->path = strdup(path);
         group->member = calloc(group->count + 1, sizeof(struct dump_target *));
         group->users = 1; /* reference of this function */

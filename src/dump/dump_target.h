@@ -21,4 +21,7 @@ int gd_dump_sessions(struct gd_debugger *debugger, struct gd_dump *dump, const c
 struct gd_dump *gd_dump_of(const struct gd_session *session);
 struct gd_catalog *gd_catalog_of(const struct gd_session *session);
 
+/* The catalog's scalars have changed: the session learns those up to its step. */
+void gd_dump_recall_scalars(struct gd_session *session);
+
 #endif

@@ -43,12 +43,20 @@ struct dump_run {              /* the run in progress; one per group */
     uint64_t done;
 };
 
+struct dump_walk { /* the events that have happened */
+    bool begun, ended;
+    bool over;                /* a run has reported the end */
+    int64_t begin_of, end_of; /* the last step that began, and ended; GD_EVERY_STEP: none */
+};
+
 struct dump_group { /* the ranks of one dump */
     struct gd_dump *dump;
     char *path;
     struct dump_target **member; /* NULL: its session is closed */
     size_t count, users;
     struct dump_run run;
+    int64_t left; /* steps of the last run that it did not go */
+    struct dump_walk walk;
 };
 
 struct dump_target {
@@ -57,6 +65,7 @@ struct dump_target {
     struct gd_catalog *catalog;
     size_t at;       /* index of the current step */
     gd_node_id node; /* inside a step: stopped after this node; GD_NO_NODE: at the step's end */
+    int64_t told;    /* the session knows the scalars up to this step; INT64_MIN: none */
     struct dump_plan *plans; /* sorted by id */
     size_t plan_count, plan_cap;
     gd_node_id *breaks; /* sorted */
@@ -89,9 +98,24 @@ int dump_set_breakpoints(struct gd_target *target, const gd_node_id *nodes, size
 int dump_watch_plan(struct gd_target *target, const struct gd_watch_plan *plan, struct gd_err *err);
 void dump_free_plan(struct dump_plan *plan); /* Frees the members, not the plan itself. */
 void dump_work(struct gd_target *target, double seconds);
-/* Passes the current and the previous step's scalars to the session. */
-void dump_tell_scalars(struct dump_target *target);
 /* Drops the target's plans and values and ends a run of the group. */
 void dump_run_forget(struct dump_target *target);
+
+/* ---- dump_scalars.c -------------------------------------------------------------------------- */
+
+/* The session knows the scalars up to step number `at`, and no later ones; watchpoints judge those
+ * of this step. */
+void dump_tell_scalars(struct dump_target *target, size_t at);
+void dump_forget_scalars(struct dump_target *target);
+/* Up to the target's step, without judging any. */
+void dump_recall_scalars(struct dump_target *target);
+
+/* ---- dump_events.c --------------------------------------------------------------------------- */
+
+/* The events that are due where the run is, at the end of a step, happen in the leading rank.
+ * True: the run stops for one. */
+bool dump_events_due(struct dump_group *group);
+/* The target was moved without a run: the events on the way do not happen. */
+void dump_events_skip(const struct dump_target *target);
 
 #endif

@@ -62,6 +62,7 @@ struct gd_stop {
     bool passing;      /* only to run the commands of `on`: the run continues afterwards */
     bool together;     /* stopped only because the ranks of its job are, and not the selected one */
     bool recorded;     /* of a dump, whose first step may have number 0 */
+    int64_t left;      /* recorded: steps of its run that are left */
     uint64_t sequence; /* counts stops of this session from 1 */
 };
 
@@ -244,6 +245,11 @@ int gd_session_times(struct gd_session *session, struct gd_time_report **ret, st
 /* The metric of that name; NULL: never reported. */
 const struct gd_scalar *gd_session_scalar(const struct gd_session *session, const char *name);
 void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step);
+/* Of a record that can go back: it forgets all metrics, and recalls those up to its step. Nothing
+ * is judged. */
+void gd_session_forget_scalars(struct gd_session *session);
+void gd_session_recall_scalar(struct gd_session *session, const char *name, double value,
+                              int64_t step);
 /* Records metrics from now on; otherwise the history begins with the first value that is watched.
  */
 void gd_session_keep_history(struct gd_session *session);

@@ -41,7 +41,9 @@ static void remember_past(struct gd_scalar_past *past, double value, int64_t ste
     past->count++;
 }
 
-void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step)
+/* NULL: there is no room for another one. */
+static struct gd_scalar *store_scalar(struct gd_session *session, const char *name, double value,
+                                      int64_t step, bool *fresh)
 {
     struct gd_scalar *scalar = session->scalar;
     const struct gd_scalar *end = session->scalar + session->scalar_count;
@@ -50,10 +52,10 @@ void gd_session_on_scalar(struct gd_session *session, const char *name, double v
         scalar++;
     }
     if (scalar == end && session->scalar_count == GD_MAX_SCALARS) {
-        return;
+        return NULL;
     }
-    bool fresh = scalar == end;
-    if (fresh) {
+    *fresh = scalar == end;
+    if (*fresh) {
         session->scalar_count++;
         snprintf(scalar->name, sizeof(scalar->name), "%s", name);
         scalar->first = value;
@@ -64,9 +66,37 @@ void gd_session_on_scalar(struct gd_session *session, const char *name, double v
     }
     scalar->value = value;
     scalar->step = step;
-    session_reach(session, step);
     remember_past(&scalar->past, value, step);
     gd_past_values_add(&scalar->values, value, step);
+    return scalar;
+}
+
+void gd_session_recall_scalar(struct gd_session *session, const char *name, double value,
+                              int64_t step)
+{
+    bool fresh;
+
+    store_scalar(session, name, value, step, &fresh);
+}
+
+void gd_session_forget_scalars(struct gd_session *session)
+{
+    for (int i = 0; i < session->scalar_count; i++) {
+        gd_past_values_free(&session->scalar[i].values);
+        session->scalar[i] = (struct gd_scalar){.step = 0};
+    }
+    session->scalar_count = 0;
+}
+
+void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step)
+{
+    bool fresh;
+    const struct gd_scalar *scalar = store_scalar(session, name, value, step, &fresh);
+
+    if (!scalar) {
+        return;
+    }
+    session_reach(session, step);
     session_history_scalar(session, scalar->name, value, step);
     session_note_batch(session, scalar);
     if (fresh && session->impl->has_wishes) {

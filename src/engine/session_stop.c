@@ -44,6 +44,10 @@ static bool rest_of_run(const struct gd_session *session, struct gd_run *ret)
     if (at->step < from->step) {
         return true; /* the process counts from the start again: how far it came is unknown */
     }
+    if (ret->kind == GD_RUN_STEP && at->recorded) {
+        ret->count = at->left;
+        return ret->count > 0;
+    }
     if (ret->kind == GD_RUN_STEP) {
         /* Counts the step ends between the two stops; a stop at a step's end is after it. */
         ret->count -= at->step - from->step + at->at_step_end - from->at_step_end;

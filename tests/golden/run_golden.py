@@ -48,6 +48,7 @@ def normalise(text):
         (r'"recorded since":"[^"]*"', '"recorded since":"TIME"'),
         (r'"started":[\d.e+]+', '"started":0'),
         (r'"histogram":\[[^]]*\]', '"histogram":[]'),
+        (r'("type":"scan".*"seconds":)[\d.e-]+', r"\g<1>0"),
         (r'"host":"[^"]*"', '"host":"HOST"'),
         (r"(?m)^(  host +).*$", r"\1HOST"),
         (r"(?m)^\{\"v\":1,\"type\":\"log\".*\n", ""),

@@ -209,21 +209,6 @@ static int save_results(struct scan *scan, size_t from, size_t to, struct gd_err
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-/* Passes on the scalars of the step, and of earlier steps in which nothing was dumped. */
-static void tell_numbers(const struct scan_unit *unit)
-{
-    size_t count;
-    const struct gd_catalog_scalar *scalars = gd_catalog_scalars(unit->target->catalog, &count);
-    int64_t before = unit->at > 0 ? dump_step_at(unit->target, unit->at - 1) : INT64_MIN;
-
-    for (size_t i = 0; unit->at != SIZE_MAX && i < count; i++) {
-        if (scalars[i].step > before && scalars[i].step <= unit->step) {
-            gd_session_on_scalar(unit->target->base.session, scalars[i].name, scalars[i].value,
-                                 scalars[i].step);
-        }
-    }
-}
-
 /* Values that hold in every step are judged before the first step. */
 static int64_t judged_step(const struct scan_unit *unit)
 {
@@ -277,7 +262,9 @@ static int judge_unit(struct scan *scan, const struct opened *open, struct gd_er
     int rc = values ? collect_values(scan, open, values, &count, err) : gd_fail_nomem(err);
 
     if (rc == GD_OK) {
-        tell_numbers(open->unit);
+        if (open->unit->at != SIZE_MAX) {
+            dump_tell_scalars(open->unit->target, open->unit->at);
+        }
         gd_watch_on_values(open->unit->target->base.session, &moment, values, count, NULL, 0);
     }
     free(values);
@@ -461,34 +448,11 @@ static int do_window(struct scan *scan, size_t *at, struct gd_err *err)
 
 /* ---- a scan ---------------------------------------------------------------------------------- */
 
-/* Saves the scalars of the session's current step, which those of other steps will replace. */
-static int keep_numbers(struct scan *scan, struct gd_err *err)
-{
-    size_t size = sizeof(scan->list.plan[0].target->base.session->scalar);
-
-    for (size_t i = 0; i < scan->list.plan_count; i++) {
-        struct scan_plan *plan = &scan->list.plan[i];
-
-        plan->numbers = malloc(size);
-        if (!plan->numbers) {
-            return gd_fail_nomem(err);
-        }
-        memcpy(plan->numbers, plan->target->base.session->scalar, size);
-        plan->number_count = plan->target->base.session->scalar_count;
-    }
-    return GD_OK;
-}
-
-static void give_numbers_back(struct scan *scan)
+/* The session's numbers are those of the scan's steps while it runs. */
+static void move_numbers(const struct scan *scan, void (*move)(struct dump_target *target))
 {
     for (size_t i = 0; i < scan->list.plan_count; i++) {
-        struct scan_plan *plan = &scan->list.plan[i];
-        struct gd_session *session = plan->target->base.session;
-
-        if (plan->numbers) {
-            memcpy(session->scalar, plan->numbers, sizeof(session->scalar));
-            session->scalar_count = plan->number_count;
-        }
+        move(scan->list.plan[i].target);
     }
 }
 
@@ -537,7 +501,8 @@ int scan_run(struct scan *scan, struct gd_err *err)
     scan_buffers_init(&scan->buffers);
     scan->kept = scan_cache_new();
     forget_all(scan);
-    rc = scan->kept ? keep_numbers(scan, err) : gd_fail_nomem(err);
+    rc = scan->kept ? GD_OK : gd_fail_nomem(err);
+    move_numbers(scan, dump_forget_scalars);
     for (size_t at = 0; rc == GD_OK && at < scan->list.count;) {
         rc = do_window(scan, &at, err);
     }
@@ -546,7 +511,7 @@ int scan_run(struct scan *scan, struct gd_err *err)
     scan->summary->hits = since.hits;
     scan->summary->unclear = since.unclear;
     scan->summary->errors = since.errors;
-    give_numbers_back(scan);
+    move_numbers(scan, dump_recall_scalars);
     forget_all(scan);
     scan_buffers_free(&scan->buffers);
     scan_cache_free(scan->kept);

@@ -52,7 +52,7 @@ struct scan_found {
     char *why;
 };
 struct scan_compute {
-    const struct dump_target *target;
+    struct dump_target *target;
     size_t at; /* index of the step */
     struct scan_buffers *buffers;
     struct scan_cache *kept;
@@ -95,11 +95,9 @@ struct scan_unit {
     uint32_t turn; /* which part of a split scan gets its first value */
 };
 struct scan_plan { /* of one rank; the watchpoints as they were when the scan began */
-    const struct dump_target *target;
+    struct dump_target *target;
     struct dump_plan *plans;
     size_t count;
-    struct gd_scalar *numbers; /* of the session before the scan; NULL: not saved yet */
-    int number_count;
 };
 struct scan_list {
     struct scan_unit *unit; /* by step, then rank */

@@ -37,7 +37,7 @@ static int copy_plan(const struct dump_plan *from, struct dump_plan *to, struct 
     return to->item ? GD_OK : gd_fail_nomem(err);
 }
 
-static int copy_plans(struct scan_plan *plan, const struct dump_target *target, struct gd_err *err)
+static int copy_plans(struct scan_plan *plan, struct dump_target *target, struct gd_err *err)
 {
     int rc = GD_OK;
 
@@ -253,7 +253,6 @@ void scan_list_free(struct scan_list *list)
         }
         gd_session_release(list->plan[i].target->base.session);
         free(list->plan[i].plans);
-        free(list->plan[i].numbers);
     }
     free(list->plan);
     free(list->unit);

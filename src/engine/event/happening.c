@@ -88,7 +88,27 @@ static void push_again(struct gd_session *session, enum gd_happening kind)
 
 static bool counts_here(const struct gd_session *session)
 {
-    return !gd_ranks_of(session) || session->peer.rank == 0;
+    return !gd_ranks_of(session) || session->peer.rank == 0 || gd_session_is_record(session);
+}
+
+bool gd_session_awaits_events(const struct gd_session *session)
+{
+    const struct gd_breakpoint *b = session->debugger->breakpoints;
+
+    while (b && (!b->event || !b->enabled)) {
+        b = b->next;
+    }
+    return b && counts_here(session);
+}
+
+/* A record has the events of its steps, if it has steps. */
+static bool can_happen(const struct gd_session *session, enum gd_happening kind)
+{
+    bool of_steps =
+        gd_happening_is_of_steps(kind) || kind == GD_HAPPENED_BEGIN || kind == GD_HAPPENED_END;
+
+    return (session->target && session->target->capabilities & GD_CAN_EVENTS) &&
+           (of_steps || !gd_session_is_record(session));
 }
 
 static void warn_unsupported(struct gd_session *session, struct gd_breakpoint *at)
@@ -99,22 +119,24 @@ static void warn_unsupported(struct gd_session *session, struct gd_breakpoint *a
         return;
     }
     at->warned = true;
-    snprintf(text, sizeof(text), "%s %d (%s) is not set in this process: it reports no events",
-             at->command ? "\"on\"" : "catchpoint", at->number, gd_happening_name(at->event));
+    snprintf(text, sizeof(text), "%s %d (%s) is not set in this %s",
+             at->command ? "\"on\"" : "catchpoint", at->number, gd_happening_name(at->event),
+             !gd_session_is_record(session)                  ? "process: it reports no events"
+             : session->target->capabilities & GD_CAN_EVENTS ? "dump: it has only steps"
+                                                             : "record: it has no steps");
     gd_session_on_warning(session, text);
 }
 
 static size_t list_wishes(struct gd_session *session, struct gd_event_wish *wish,
                           struct gd_test_of (*tests)[MAX_TESTS])
 {
-    bool can = session->target->capabilities & GD_CAN_EVENTS;
     size_t count = 0;
 
     for (struct gd_breakpoint *b = session->debugger->breakpoints; b; b = b->next) {
         if (!b->event || !b->enabled || !counts_here(session)) {
             continue;
         }
-        if (!can) {
+        if (!can_happen(session, b->event)) {
             warn_unsupported(session, b);
             continue;
         }
@@ -134,8 +156,7 @@ void happenings_push(struct gd_session *session)
     for (const struct gd_breakpoint *b = session->debugger->breakpoints; b; b = b->next) {
         count += b->event != GD_NO_HAPPENING;
     }
-    if (!gd_session_is_live(session) || gd_session_is_record(session) ||
-        (count == 0 && !session->impl->has_wishes)) {
+    if (!gd_session_is_live(session) || (count == 0 && !session->impl->has_wishes)) {
         return;
     }
     struct gd_event_wish *wish = calloc(count + 1, sizeof(*wish));
@@ -179,21 +200,34 @@ static int parse_guard(const struct gd_session *session, const char *text, struc
     return rc;
 }
 
+static int check_kind(const struct gd_session *session, enum gd_happening kind, struct gd_err *err)
+{
+    bool record = gd_session_is_record(session);
+
+    if ((!record && !gd_session_is_live(session)) || can_happen(session, kind)) {
+        return GD_OK;
+    }
+    if (!record) {
+        return gd_fail(err, GD_EUNSUPPORTED, "this training process reports no events");
+    }
+    return session->target->capabilities & GD_CAN_EVENTS
+               ? gd_fail(err, GD_EUNSUPPORTED,
+                         "a dump has no %s: it has only steps; its events are begin, step-begin, "
+                         "step-end and end",
+                         gd_happening_name(kind))
+               : gd_fail(err, GD_EUNSUPPORTED,
+                         "events happen in a running training, or in the steps of a dump: here "
+                         "there are none");
+}
+
 int gd_debugger_catch(struct gd_debugger *debugger, const struct gd_catch_spec *spec,
                       struct gd_breakpoint **ret, struct gd_err *err)
 {
     const struct gd_session *current = debugger->current;
     struct gd_expr *guard = NULL;
 
-    if (current && gd_session_is_record(current)) {
-        return gd_fail(err, GD_EUNSUPPORTED,
-                       "a dump or a record has no events: they happen in a running training");
-    }
-    if (current && gd_session_is_live(current) &&
-        !(current->target->capabilities & GD_CAN_EVENTS)) {
-        return gd_fail(err, GD_EUNSUPPORTED, "this training process reports no events");
-    }
-    int rc = parse_guard(current, spec->guard, &guard, err);
+    int rc = current ? check_kind(current, spec->kind, err) : GD_OK;
+    rc = rc != GD_OK ? rc : parse_guard(current, spec->guard, &guard, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -238,15 +272,16 @@ static void tell_unknown(struct gd_session *session, struct gd_breakpoint *at, u
 {
     char text[300];
 
-    if (at->told_unknown || !(error & GD_HIT_NO_VALUE) || session->scalar_count == 0) {
+    bool dump = gd_session_is_record(session);
+    if (at->told_unknown || !(error & GD_HIT_NO_VALUE) || (session->scalar_count == 0 && !dump)) {
         return;
     }
     at->told_unknown = true;
     snprintf(text, sizeof(text),
-             "%s %d (%s): its condition is unknown, as the training has not reported all metrics "
-             "in \"%.100s\": see info scalars",
+             "%s %d (%s): its condition is unknown, as the %s all metrics in \"%.100s\": see info "
+             "scalars",
              at->command ? "\"on\"" : "catchpoint", at->number, gd_happening_name(at->event),
-             gd_expr_text(at->guard));
+             dump ? "dump does not have" : "training has not reported", gd_expr_text(at->guard));
     gd_session_on_warning(session, text);
 }
 
@@ -284,8 +319,8 @@ static void log_happening(struct gd_session *session, const struct gd_happened *
 {
     char text[GD_EVENT_TEXT_SIZE] = "";
 
-    if (gd_happening_is_of_steps(what->kind)) {
-        return;
+    if (gd_happening_is_of_steps(what->kind) || gd_session_is_record(session)) {
+        return; /* a record can be walked through again */
     }
     if (what->text[0]) {
         snprintf(text, sizeof(text), "%s", what->text);

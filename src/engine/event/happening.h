@@ -3,7 +3,8 @@
  * The events of a training at which it can be stopped: catchpoints on them, and `on`, which runs a
  * command there. Both are breakpoints (struct gd_breakpoint) with an event instead of nodes. The
  * target waits at an event until gd_session_on_happening has judged it; its stop has reason
- * GD_STOP_EVENT. In a job, the events of rank 0 count.
+ * GD_STOP_EVENT. In a job, the events of rank 0 count; in a
+ * dump, which only has steps, those of the rank that leads.
  */
 #ifndef GD_ENGINE_HAPPENING_H
 #define GD_ENGINE_HAPPENING_H
@@ -47,13 +48,15 @@ struct gd_catch_spec {
     int64_t every;       /* at least 1; of steps, those with a number that it divides */
     bool temporary;
 };
-/* GD_EINVAL: the guard. GD_EUNSUPPORTED: the current session does not report events. */
+/* GD_EINVAL: the guard. GD_EUNSUPPORTED: the current session does not report such events. */
 int gd_debugger_catch(struct gd_debugger *debugger, const struct gd_catch_spec *spec,
                       struct gd_breakpoint **ret, struct gd_err *err);
 /* text NULL or "": no guard. GD_EINVAL. */
 int gd_catch_set_guard(struct gd_debugger *debugger, struct gd_breakpoint *at, const char *text,
                        struct gd_err *err);
 
+/* Whether any event may stop the session. */
+bool gd_session_awaits_events(const struct gd_session *session);
 /* From the target. True: it must stop there. `holding`: it waits for that. */
 bool gd_session_on_happening(struct gd_session *session, const struct gd_happened *what,
                              bool holding);

@@ -174,32 +174,22 @@ void watch_record(struct command_call *call, cJSON *object, const struct gd_watc
             OUT_JSON("commands", list_body(call, watch->number)));
 }
 
-static bool is_reported(const struct gd_session *session, const char *name)
-{
-    for (int i = 0; i < session->scalar_count; i++) {
-        if (strcmp(session->scalar[i].name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A metric that was never reported is probably misspelled. */
 void watch_note_unknown(struct command_call *call, const struct gd_expr *expr)
 {
     const struct gd_session *session = call->debugger->current;
+    bool dump = session && gd_session_is_record(session);
     const char *name[16];
     size_t count = expr ? gd_expr_names(expr, name, 16) : 0;
-    for (size_t i = 0; session && session->scalar_count > 0 && i < count && i < 16; i++) {
+    for (size_t i = 0; session && (session->scalar_count > 0 || dump) && i < count && i < 16; i++) {
         struct gd_expr_function function;
         const char *of = gd_expr_function(name[i], &function) ? function.number : name[i];
-        bool own = strcmp(of, "elapsed") == 0 || strcmp(of, "step_time") == 0;
-        if (!own && !is_reported(session, of)) {
-            out_printf(
-                call->out,
-                "  The training has not reported a metric \"%s\" yet: the %s waits for it.\n",
-                out_safe(call, of),
-                strcmp(call->command->name, "on") == 0 ? "command" : "watchpoint");
+        bool own = !dump && (strcmp(of, "elapsed") == 0 || strcmp(of, "step_time") == 0);
+        if (!own && !gd_session_scalar(session, of)) {
+            out_printf(call->out, "  %s a metric \"%s\" %s: the %s waits for it.\n",
+                       dump ? "The dump does not have" : "The training has not reported",
+                       out_safe(call, of), dump ? "up to this step" : "yet",
+                       strcmp(call->command->name, "on") == 0 ? "command" : "watchpoint");
         }
     }
 }

@@ -97,25 +97,6 @@ static int count_steps(struct walk *w, struct gd_err *err)
     return rc;
 }
 
-/* The session knows the numbers of the steps up to the one at which it is. */
-static void tell_session(const struct walk *w)
-{
-    struct gd_session *session = w->call->session;
-    const cJSON *row, *number;
-    cJSON_ArrayForEach(row, w->steps)
-    {
-        int64_t step = (int64_t)out_number_of(row, "step");
-        cJSON_ArrayForEach(number, cJSON_GetObjectItem(row, "numbers"))
-        {
-            const cJSON *value = cJSON_GetObjectItem(number, "value");
-            if (step <= session->stop.step && cJSON_IsNumber(value)) {
-                gd_session_on_scalar(session, out_text_of(number, "name"), value->valuedouble,
-                                     step);
-            }
-        }
-    }
-}
-
 static void print_steps(struct walk *w)
 {
     static const struct out_column columns[] = {
@@ -205,7 +186,7 @@ int metric_of_dump(struct command_call *call, struct gd_metric_spec *spec, bool 
         rc = gd_fail(err, GD_ENODATA, "no step of the dump has the values of both");
     }
     if (rc == GD_OK) {
-        tell_session(&w);
+        gd_dump_recall_scalars(call->session);
         say_result(&w, found);
     } else {
         cJSON_Delete(w.steps);
