@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/values/number.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/watch/numbers.h"
@@ -14,6 +15,23 @@ static bool is_own(const struct gd_session *session, const char *name)
 
     return strcmp(name, "elapsed") == 0 || strcmp(name, "step_time") == 0 ||
            gd_numbers_of_event(session, name, &value);
+}
+
+static bool is_constant(const struct gd_expr *expr)
+{
+    const char *name;
+
+    return !gd_expr_has_statistic(expr) && gd_expr_names(expr, &name, 1) == 0 &&
+           !strstr(gd_expr_text(expr), "step");
+}
+
+/* "1e400", which no expression takes. */
+static bool is_literal(const char *text)
+{
+    char *end;
+
+    strtod(text, &end);
+    return strchr("+-.0123456789", text[0]) && *end == '\0';
 }
 
 /* *missing: the first metric that was never reported, or NULL. */
@@ -39,26 +57,33 @@ static bool is_of_metrics(struct command_call *call, const struct gd_expr *expr,
            (all || functions);
 }
 
+bool number_is_constant(const char *text)
+{
+    struct gd_expr *expr = NULL;
+    bool constant = gd_expr_parse(text, &expr, NULL) == GD_OK && is_constant(expr);
+
+    gd_expr_destroy(expr);
+    return constant;
+}
+
 bool number_find(struct command_call *call, const char *text, double *value, bool *known,
                  const char **why)
 {
     const struct gd_session *session = call->session;
     struct gd_expr *expr = NULL;
-    const char *missing;
+    const char *missing = NULL;
     struct gd_err err;
     unsigned error;
 
-    if (!session) {
-        return false;
-    }
     if (gd_expr_parse(text, &expr, &err) != GD_OK) {
         *known = false;
         *why = inspect_printf(call, "%s", out_safe(call, err.text));
-        return gd_expr_is_call(text);
+        return is_literal(text) || (session && gd_expr_is_call(text));
     }
-    bool found = is_of_metrics(call, expr, &missing);
+    bool found = is_constant(expr) || (session && is_of_metrics(call, expr, &missing));
     if (found) {
-        struct gd_numbers numbers = {.session = session, .step = gd_session_step(session)};
+        struct gd_numbers numbers = {.session = session,
+                                     .step = session ? gd_session_step(session) : 0};
         *known = gd_numbers_value(&numbers, expr, value, &error);
         *why = missing ? inspect_printf(call, "the training has not reported a metric \"%s\"",
                                         out_safe(call, missing))

@@ -160,6 +160,29 @@ static int print_selected(struct command_call *call, struct print_job *job, cons
     return rc;
 }
 
+/* A number, a metric or an expression over metrics, which is not the name of a node. */
+static bool print_number(struct command_call *call, const struct print_job *job, const char *text,
+                         int *rc, struct gd_err *err)
+{
+    double value;
+    bool known;
+    const char *why;
+
+    if (!number_find(call, text, &value, &known, &why)) {
+        return false;
+    }
+    *rc = known ? GD_OK : gd_fail(err, GD_ENODATA, "\"%.200s\" has no value: %s", text, why);
+    if (known) {
+        cJSON *record = next_record(call, job, "number");
+        bool constant = number_is_constant(text);
+        out_set(record, OUT_TEXT("expression", text), OUT_REAL("value", value),
+                OUT_IF(!constant, OUT_INT("step", gd_session_step(call->session))));
+        out_say(call->out, record, constant ? "{text}\n" : "{expression} = {text} (step {step})\n",
+                OUT_TEXT("text", repl_scalar_text(call->arena, value, 9)));
+    }
+    return true;
+}
+
 static int print_word(struct command_call *call, struct print_job *job, const char *word,
                       struct gd_err *err)
 {
@@ -167,6 +190,10 @@ static int print_word(struct command_call *call, struct print_job *job, const ch
     int rc = value_parse(call, word, &value, err);
     if (rc == GD_ENOTFOUND && word && print_scalar(call, job, word)) {
         return GD_OK;
+    }
+    if (rc != GD_OK && rc != GD_EAMBIGUOUS && word && number_is_constant(word) &&
+        print_number(call, job, word, &rc, err)) {
+        return rc;
     }
     if (rc != GD_OK && rc != GD_EAMBIGUOUS && call->session && word && word[0] != '$' &&
         is_selector(word)) {
@@ -191,28 +218,6 @@ static int print_word(struct command_call *call, struct print_job *job, const ch
     }
     value_deinit(&value);
     return rc;
-}
-
-/* A metric or an expression over metrics, which is not the name of a node. */
-static bool print_number(struct command_call *call, const struct print_job *job, const char *text,
-                         int *rc, struct gd_err *err)
-{
-    double value;
-    bool known;
-    const char *why;
-
-    if (!number_find(call, text, &value, &known, &why)) {
-        return false;
-    }
-    *rc = known ? GD_OK : gd_fail(err, GD_ENODATA, "\"%.200s\" has no value: %s", text, why);
-    if (known) {
-        cJSON *record = next_record(call, job, "number");
-        out_set(record, OUT_TEXT("expression", text), OUT_REAL("value", value),
-                OUT_INT("step", gd_session_step(call->session)));
-        out_say(call->out, record, "{expression} = {text} (step {step})\n",
-                OUT_TEXT("text", repl_scalar_text(call->arena, value, 9)));
-    }
-    return true;
 }
 
 /* Words, or an expression over metrics. */
