@@ -70,7 +70,8 @@ static int unknown_kind(const char *word, struct gd_err *err)
 {
     const char *near = NULL;
     for (int i = 0, best = 3; i < GD_METRIC_CUSTOM; i++) {
-        int d = distance_of(word, kinds[i], 2);
+        bool begins = word[0] && word[1] && strncasecmp(word, kinds[i], strlen(word)) == 0;
+        int d = begins ? 0 : distance_of(word, kinds[i], 2);
         if (d < best) {
             best = d;
             near = kinds[i];

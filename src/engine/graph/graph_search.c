@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "engine/graph/graph_impl.h"
 #include "engine/graph/similar.h"
+#include "engine/graph/graph_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -356,7 +356,7 @@ static gd_node_id near_name(const struct gd_graph *graph, const char *name, size
             continue;
         }
         compared++;
-        size_t found = gd_similar_within(name, len, leaf, leaf_len, limit);
+        size_t found = gd_similar_suggestion(name, len, leaf, leaf_len, limit);
         if (found <= limit) {
             best = i;
             limit = found ? found - 1 : 0;

@@ -47,6 +47,16 @@ size_t gd_similar_within(const char *a, size_t a_len, const char *b, size_t b_le
     return distance > limit ? limit + 1 : distance;
 }
 
+size_t gd_similar_suggestion(const char *a, size_t a_len, const char *b, size_t b_len, size_t limit)
+{
+    size_t same = 0;
+
+    while (same < a_len && same < b_len && same_letter(a[same], b[same])) {
+        same++;
+    }
+    return same == a_len && a_len >= 2 ? 0 : gd_similar_within(a, a_len, b, b_len, limit);
+}
+
 size_t gd_similar_distance(const char *a, const char *b)
 {
     return gd_similar_within(a, strlen(a), b, strlen(b), SIZE_MAX - 1);
@@ -57,4 +67,10 @@ bool gd_similar_slip(const char *typed, const char *name)
     size_t len = strlen(typed);
 
     return len >= 3 && gd_similar_distance(typed, name) <= (len < 8 ? 1 : len / 4);
+}
+
+bool gd_similar_meant(const char *typed, const char *name)
+{
+    return gd_similar_suggestion(typed, strlen(typed), name, strlen(name), 0) == 0 ||
+           gd_similar_slip(typed, name);
 }

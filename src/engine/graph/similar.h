@@ -15,7 +15,12 @@
 size_t gd_similar_within(const char *a, size_t a_len, const char *b, size_t b_len, size_t limit);
 /* Of whole strings, without a limit. */
 size_t gd_similar_distance(const char *a, const char *b);
+/* The same for a suggestion: 0 where a, of at least two letters, begins b. */
+size_t gd_similar_suggestion(const char *a, size_t a_len, const char *b, size_t b_len,
+                             size_t limit);
 /* A slip of the fingers rather than another word: one letter in four is wrong at most. */
 bool gd_similar_slip(const char *typed, const char *name);
+/* A slip, or the beginning of the name. */
+bool gd_similar_meant(const char *typed, const char *name);
 
 #endif

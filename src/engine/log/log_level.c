@@ -75,10 +75,8 @@ static int find_name(const char *const *names, int first, int count, const char 
         if (strcasecmp(names[i], text) == 0) {
             return i;
         }
-        size_t apart = gd_similar_distance(text, names[i]), len = strlen(text);
-        if (len > 2 && strncasecmp(names[i], text, len) == 0) {
-            apart = 1; /* "WARN" */
-        }
+        size_t apart =
+            gd_similar_suggestion(text, strlen(text), names[i], strlen(names[i]), SIZE_MAX - 1);
         if (apart < least && (apart <= 2 || gd_similar_slip(text, names[i])) &&
             apart < strlen(names[i])) {
             least = apart;

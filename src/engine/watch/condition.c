@@ -34,7 +34,8 @@ static int no_condition(const char *name, struct gd_err *err)
 
     for (size_t i = 0; i < gd_condition_total; i++) {
         const struct gd_condition *condition = &gd_condition_table[i];
-        size_t distance = gd_similar_distance(name, condition->id);
+        size_t distance =
+            gd_similar_suggestion(name, strlen(name), condition->id, strlen(condition->id), best);
         add_name(all, sizeof(all), condition->abbr);
         if (distance < best) {
             best = distance;
@@ -150,7 +151,7 @@ static int unknown_param(const struct gd_condition *condition, const char *name,
             continue;
         }
         add_name(all, sizeof(all), condition->param[i].name);
-        if (!nearest && gd_similar_slip(name, condition->param[i].name)) {
+        if (!nearest && gd_similar_meant(name, condition->param[i].name)) {
             nearest = condition->param[i].name;
         }
     }

@@ -89,7 +89,7 @@ static int not_found(const struct command *table, const char *word, size_t len, 
     size_t best = len >= 4 ? 2 : 1;
 
     for (const struct command *c = first_of(table); c; c = next_of(table, c)) {
-        size_t d = gd_similar_within(word, len, c->name, strlen(c->name), best);
+        size_t d = gd_similar_suggestion(word, len, c->name, strlen(c->name), best);
         if (d < best || (d == best && !near)) {
             best = d;
             near = c;

@@ -79,10 +79,28 @@ static void test_long_names(void **state)
     assert_false(gd_similar_slip(a, b));
 }
 
+static size_t suggest_name(const char *typed, const char *name)
+{
+    return gd_similar_suggestion(typed, strlen(typed), name, strlen(name), 2);
+}
+
+static void test_beginnings(void **state)
+{
+    assert_int_equal(suggest_name("acc", "accuracy"), 0); /* rather than "auc" */
+    assert_int_equal(suggest_name("acc", "auc"), 1);
+    assert_int_equal(suggest_name("ACC", "accuracy"), 0);
+    assert_int_equal(suggest_name("a", "accuracy"), 3);
+    assert_int_equal(suggest_name("accuracies", "accuracy"), 3);
+    assert_true(gd_similar_meant("epoch", "epoch-begin"));
+    assert_false(gd_similar_slip("epoch", "epoch-begin"));
+    assert_false(gd_similar_meant("", "epoch-begin"));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_slips),
     cmocka_unit_test(test_all_short_words),
     cmocka_unit_test(test_long_names),
+    cmocka_unit_test(test_beginnings),
 };
 
 RUN_TESTS()

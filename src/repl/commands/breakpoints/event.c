@@ -43,7 +43,7 @@ int event_unknown(struct command_call *call, const char *word, struct gd_err *er
 
     for (const struct command *sub = call->command->sub; sub->name; sub++) {
         gd_buf_printf(&all, "%s%s", all.len ? ", " : "", sub->name);
-        nearest = !nearest && gd_similar_slip(word, sub->name) ? sub->name : nearest;
+        nearest = !nearest && gd_similar_meant(word, sub->name) ? sub->name : nearest;
     }
     int rc = gd_fail(err, GD_ENOTFOUND, "there is no event \"%.40s\"%s%s%s: the events are %s",
                      word, nearest ? " (did you mean \"" : "", nearest ? nearest : "",
