@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Commands that act on a PyTorch training: learning rates, checkpoints."""
 import json
+import re
 import subprocess
 
 import harness
@@ -67,7 +68,7 @@ import torch
 import torch.distributed as dist
 dist.init_process_group("gloo")
 net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
-optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.5 / (1 + dist.get_rank()))
 for step in range(3):
     optimizer.zero_grad()
     net(torch.ones(3, 2)).sum().backward()
@@ -254,9 +255,11 @@ class Actions(torches.Folder):
 
     def test_all_ranks_change_and_each_writes_a_file(self):
         done = self.gradb([*torches.ranks(self.python, 2), self.write("ranks.py", RANKS)], "step", "set lr = lr / 4",
-                          "checkpoint all", "continue", "info log -a")
+                          "info events", "rank 1", "info events", "checkpoint all", "continue", "info log -a")
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
-        self.assertIn("lr of SGD: 0.5 -> 0.125\n2 ranks changed.\n", done.stdout)
+        self.assertIn("lr of SGD: 0.5 -> 0.125\nlr of SGD (rank 1): 0.25 -> 0.125\n2 ranks changed.\n", done.stdout)
+        logged = re.findall(r"(?m)^ *1 +set +lr of SGD: (\S+) -> 0.125$", done.stdout)
+        self.assertEqual(logged, ["0.5", "0.25"], done.stdout)
         for rank in (0, 1):
             self.assertRegex(done.stdout, r"\[rank %d\] checkpoint of step 1: \S*/all\.rank%d\.pt \(" % (rank, rank))
             self.assertTrue((self.folder / ("all.rank%d.pt" % rank)).exists())

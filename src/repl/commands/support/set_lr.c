@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "engine/ranks.h"
 #include "repl/commands/support/support.h"
 #include "repl/core/everyone.h"
@@ -79,28 +80,53 @@ static int parse_assignment(struct command_call *call, struct assignment *ret, s
 
 /* ---- what the training process says ---------------------------------------------------------- */
 
+struct rates { /* of one process */
+    int session, rank;
+    cJSON *before;
+    cJSON *after; /* NULL: not changed */
+};
+
 struct answers {
-    cJSON *before; /* of the selected process */
-    cJSON *after;  /* NULL: not changed */
+    struct rates *of; /* the selected process first */
+    size_t count, cap;
     int ranks;
 };
+
+static void deinit_answers(struct answers *answers)
+{
+    for (size_t i = 0; i < answers->count; i++) {
+        cJSON_Delete(answers->of[i].before);
+        cJSON_Delete(answers->of[i].after);
+    }
+    free(answers->of);
+}
 
 static const cJSON *groups_of(const cJSON *reply)
 {
     return cJSON_GetObjectItem(reply, "groups");
 }
 
-/* The present rates of the selected process. */
+static void take_rates(void *ctx, struct gd_session *session, const cJSON *reply)
+{
+    struct answers *answers = ctx;
+
+    if (gd_grow_list(&answers->of, answers->count, &answers->cap, sizeof(*answers->of))) {
+        answers->of[answers->count++] = (struct rates){.session = session->number,
+                                                       .rank = session->peer.rank,
+                                                       .before = cJSON_Duplicate(reply, true)};
+    }
+}
+
+/* The present rates of all processes. */
 static int ask_rates(struct command_call *call, struct answers *answers, const char *optimizer,
                      struct gd_err *err)
 {
-    const char *text = NULL;
-    int rc = repl_command(call, COMMAND, optimizer, GD_NO_NODE, &text, err);
+    int refused;
+    int rc = job_command(call, COMMAND, optimizer, take_rates, answers, &refused, err);
     if (rc != GD_OK) {
         return rc;
     }
-    answers->before = cJSON_Parse(text);
-    return cJSON_GetArraySize(groups_of(answers->before)) > 0
+    return answers->count > 0 && cJSON_GetArraySize(groups_of(answers->of[0].before)) > 0
                ? GD_OK
                : gd_fail(err, GD_EPROTO, "the training process does not tell its learning rates");
 }
@@ -112,7 +138,7 @@ static int new_rates(struct command_call *call, const struct assignment *assignm
     const cJSON *item;
     bool any = false;
 
-    cJSON_ArrayForEach(item, groups_of(answers->before))
+    cJSON_ArrayForEach(item, groups_of(answers->of[0].before))
     {
         const cJSON *rate = cJSON_GetObjectItem(item, "lr");
         int64_t group = (int64_t)out_number_of(item, "group");
@@ -137,10 +163,10 @@ static int new_rates(struct command_call *call, const struct assignment *assignm
         any = true;
     }
     return any ? GD_OK
-               : gd_fail(err, GD_ENOTFOUND,
-                         "set lr: %.60s has no group %lld: its groups are 0 to %d",
-                         out_text_of(answers->before, "optimizer"), (long long)assignment->group,
-                         cJSON_GetArraySize(groups_of(answers->before)) - 1);
+               : gd_fail(
+                     err, GD_ENOTFOUND, "set lr: %.60s has no group %lld: its groups are 0 to %d",
+                     out_text_of(answers->of[0].before, "optimizer"), (long long)assignment->group,
+                     cJSON_GetArraySize(groups_of(answers->of[0].before)) - 1);
 }
 
 static double rate_at(const cJSON *reply, int index)
@@ -151,16 +177,15 @@ static double rate_at(const cJSON *reply, int index)
 /* For the log of events: "lr of SGD: 0.1 -> 0.05", with the groups' numbers where there are
  * several.
  */
-static void log_change(const struct answers *answers, struct gd_session *session,
-                       const cJSON *reply)
+static void log_change(const struct rates *rates, struct gd_session *session)
 {
     struct gd_buf text = GD_BUF_INIT(4096);
-    int count = cJSON_GetArraySize(groups_of(reply));
+    int count = cJSON_GetArraySize(groups_of(rates->after));
     const char *between = "";
 
-    gd_buf_printf(&text, "lr of %.60s: ", out_text_of(reply, "optimizer"));
+    gd_buf_printf(&text, "lr of %.60s: ", out_text_of(rates->after, "optimizer"));
     for (int i = 0; i < count; i++) {
-        double old = rate_at(answers->before, i), now = rate_at(reply, i);
+        double old = rate_at(rates->before, i), now = rate_at(rates->after, i);
         if (old != now || count == 1) {
             gd_buf_puts(&text, between);
             if (count > 1) {
@@ -179,40 +204,59 @@ static void take_change(void *ctx, struct gd_session *session, const cJSON *repl
     struct answers *answers = ctx;
 
     answers->ranks++;
-    log_change(answers, session, reply);
-    if (!answers->after) {
-        answers->after = cJSON_Duplicate(reply, true);
+    for (size_t i = 0; i < answers->count; i++) {
+        struct rates *rates = &answers->of[i];
+        if (rates->session == session->number && !rates->after) {
+            rates->after = cJSON_Duplicate(reply, true);
+            log_change(rates, session);
+        }
     }
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */
+
+/* The groups of the selected process, and those of other ranks that had another rate or have one
+ * now. */
+static void show_groups(struct command_call *call, const struct assignment *assignment,
+                        const struct answers *answers, const struct rates *of, cJSON *list)
+{
+    const struct rates *selected = &answers->of[0];
+    int count = cJSON_GetArraySize(groups_of(of->after));
+
+    for (int i = 0; i < count; i++) {
+        int64_t group =
+            (int64_t)out_number_of(cJSON_GetArrayItem(groups_of(of->after), i), "group");
+        double old = rate_at(of->before, i), new = rate_at(of->after, i);
+        bool other = old != rate_at(selected->before, i) || new != rate_at(selected->after, i);
+        if ((assignment->group < 0 || group == assignment->group) && (of == selected || other)) {
+            cJSON *row = out_push(list);
+            out_set(row, OUT_IF(of != selected, OUT_INT("rank", of->rank)), OUT_INT("group", group),
+                    OUT_REAL("old", old), OUT_REAL("new", new));
+            out_say(
+                call->out, row,
+                "lr of {optimizer}[{?several}, group {group}][ (rank {rank})]: {old} -> {new}\n",
+                OUT_TEXT("optimizer", out_text_of(of->after, "optimizer")),
+                OUT_BOOL("several", count > 1));
+        }
+    }
+}
 
 static void show_change(struct command_call *call, const struct assignment *assignment,
                         const struct answers *answers, int refused)
 {
     cJSON *record = out_record(call->out, "lr");
     const struct gd_ranks *ranks = gd_ranks_of(call->session);
+    const cJSON *after = answers->of[0].after;
 
-    out_set(record, OUT_TEXT("optimizer", out_text_of(answers->after, "optimizer")),
+    out_set(record, OUT_TEXT("optimizer", out_text_of(after, "optimizer")),
             OUT_INT("step", gd_session_step(call->session)));
     cJSON *list = out_list(record, "groups");
-    int count = cJSON_GetArraySize(groups_of(answers->after));
-    for (int i = 0; i < count; i++) {
-        int64_t group =
-            (int64_t)out_number_of(cJSON_GetArrayItem(groups_of(answers->after), i), "group");
-        if (assignment->group < 0 || group == assignment->group) {
-            cJSON *row = out_push(list);
-            out_set(row, OUT_INT("group", group), OUT_REAL("old", rate_at(answers->before, i)),
-                    OUT_REAL("new", rate_at(answers->after, i)));
-            out_say(call->out, row,
-                    "lr of {optimizer}[{?several}, group {group}]: {old} -> {new}\n",
-                    OUT_TEXT("optimizer", out_text_of(record, "optimizer")),
-                    OUT_BOOL("several", count > 1));
-        }
+    for (size_t i = 0; i < answers->count; i++) {
+        show_groups(call, assignment, answers, &answers->of[i], list);
     }
     cJSON *schedulers = out_list(record, "schedulers");
     const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItem(answers->after, "schedulers"))
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(after, "schedulers"))
     {
         cJSON *one = out_push(schedulers);
         out_set(one, OUT_TEXT("name", out_text_of(item, "name")),
@@ -262,11 +306,10 @@ int set_lr(struct command_call *call, struct gd_err *err)
     rc = rc != GD_OK
              ? rc
              : job_command(call, COMMAND, gd_buf_text(&args), take_change, &answers, &refused, err);
-    if (rc == GD_OK && answers.after) {
+    if (rc == GD_OK && answers.of[0].after) {
         show_change(call, &assignment, &answers, refused);
     }
-    cJSON_Delete(answers.before);
-    cJSON_Delete(answers.after);
+    deinit_answers(&answers);
     gd_buf_deinit(&args);
     return rc;
 }
