@@ -163,6 +163,7 @@ _FUNCTIONS = {
 }
 # Added later: missing in an older library.
 _ADDED = {
+    "gradb_as_of": (None, [_HANDLE, ctypes.c_int64]),
     "gradb_happened": (None, [_HANDLE, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_char_p]),
     "gradb_heed": (None, [_HANDLE]),
     "gradb_momentary": (None, [_HANDLE, ctypes.c_uint32]),

@@ -23,14 +23,15 @@ class Happenings:
     """The subscriptions of one agent, and where its training is.
 
     each_step: there are subscriptions to steps, so none may pass unseen by Python; quiet: what happens now is gradb's
-    own doing, and no event; evaluates: an evaluation has begun and not ended; epoch: the number of the last epoch that
-    has begun, or 0; is_to_end: the debugger ends the training where the running step ends, or now if none runs."""
+    own doing, and no event; evaluates: an evaluation has begun and not ended; evaluated: the step that it, or the last
+    one, belongs to; epoch: the number of the last epoch that has begun, or 0; is_to_end: the debugger ends the training
+    where the running step ends, or now if none runs."""
 
     def __init__(self, agent, call=lambda function, *args: function(*args)):
         """call(function, *args): calls a function of libgradb that may wait."""
         self.agent = agent
         self.each_step = self.quiet = self.evaluates = False
-        self.epoch = 0
+        self.epoch = self.evaluated = 0
         self.is_to_end = False
         self._ended_at = None  # the last step of a training that the debugger has ended
         self._call = call
@@ -63,15 +64,15 @@ class Happenings:
 
     # ---- what happens ----
 
-    def fire(self, kind, epoch=0, batch=0, path=""):
-        """An event happened in the running step. epoch, batch, path: what is known of them."""
+    def fire(self, kind, epoch=0, batch=0, path="", step=None):
+        """An event happened in the running step, or in `step`. epoch, batch, path: what is known of them."""
         agent = self.agent
         if agent.dead or self.quiet or agent.handle is None:
             return
         functions = self._functions.get(kind)
         if functions:
             begins = kind in _STEPS or kind == "begin"
-            info = {"step": agent.steps.step if begins else agent.steps.computed()}
+            info = {"step": step if step is not None else agent.steps.step if begins else agent.steps.computed()}
             info.update((name, value) for name, value in (("epoch", epoch), ("batch", batch), ("path", path)) if value)
             for function in tuple(functions):
                 function(kind, info)
@@ -134,17 +135,37 @@ class Happenings:
             self._in_epoch = False
             self.fire("epoch-end", self.epoch)
 
-    def evaluation_begins(self):
-        """The trained model runs outside its training steps."""
+    def evaluation_begins(self, step):
+        """The trained model runs outside its training steps; step: that it belongs to."""
         if not self.evaluates and not self.quiet:
+            self.evaluated = step
             self.evaluates = True
+            self.as_of(self.evaluated)
             self.fire("eval-begin", self.epoch)
 
-    def evaluation_ends(self):
-        """It does so no more."""
+    def evaluation_ends(self, trains=False):
+        """It does so no more; trains: because a part of a training step has begun."""
         if self.evaluates:
             self.evaluates = False
-            self.fire("eval-end", self.epoch)
+            if not trains and self.evaluated < self.agent.steps.step:
+                self.agent.steps.is_untouched()
+            try:
+                self.fire("eval-end", self.epoch, step=self.evaluated)
+            finally:
+                self.as_of(None)
+
+    def as_of(self, step):
+        """What libgradb is given from here on, numbers and batches of evaluations, belongs to that step; None: to that
+        of the evaluation, or to the running one."""
+        tell = getattr(self.agent.library, "gradb_as_of", None)
+        if tell is not None:
+            tell(self.agent.handle, step if step is not None else self.evaluated if self.evaluates else -1)
+
+    def number(self, name, value, step):
+        """Reports a number that belongs to a step which has ended."""
+        self.as_of(step)
+        self.agent.library.gradb_scalar(self.agent.handle, _lib.text(name), value)
+        self.as_of(None)
 
     def saved(self, path):
         """The script has saved a state; path: "" where it is unknown."""

@@ -22,12 +22,17 @@ CLASSES, LOGITS, PROBABILITIES, VALUES = range(1, 5)  # enum gradb_pair
 
 class Pair:
     """What one call of a loss function is given. form: of enum gradb_pair; ignore: label that does not count, or None;
-    loss: what it returned, where that is a number."""
-    __slots__ = ("outputs", "labels", "form", "ignore", "evaluation", "loss")
+    loss: what it returned, where that is a number; evaluated: the step that an evaluation belongs to, or None."""
+    __slots__ = ("outputs", "labels", "form", "ignore", "evaluated", "loss")
 
-    def __init__(self, outputs, labels, form, ignore, evaluation, loss):
+    def __init__(self, outputs, labels, form, ignore, evaluated, loss):
         self.outputs, self.labels, self.form, self.ignore = outputs, labels, form, ignore
-        self.evaluation, self.loss = evaluation, loss
+        self.evaluated, self.loss = evaluated, loss
+
+    @property
+    def evaluation(self):
+        """Whether it is of an evaluation."""
+        return self.evaluated is not None
 
 
 def batch_of(outputs, labels, form, ignore):
@@ -46,7 +51,7 @@ class Metrics:
         self._sites = {}     # evaluation or not -> where the program called the first loss
         self._told = set()
         self._plans = {}     # form of a batch -> plans of libgradb's metrics
-        self._counted = []   # (evaluation, plan, shape of the labels, tensor of counts)
+        self._counted = []   # (step of the evaluation or None, plan, shape of the labels, tensor of counts)
 
     # ---- of the framework ----
 
@@ -101,7 +106,9 @@ class Metrics:
         batch = batch_of(outputs, labels, pair.form, pair.ignore)
         batch.evaluation = pair.evaluation
         batch.loss = ctypes.pointer(ctypes.c_double(pair.loss)) if pair.loss is not None else None
+        self.agent.happenings.as_of(pair.evaluated)
         wanted = [library.gradb_metric_batch(handle, name and _lib.text(name), ctypes.byref(batch)) for name in names]
+        self.agent.happenings.as_of(None)
         del held, held_too
         if names == (None,):
             self._give_own(pair)
@@ -123,7 +130,7 @@ class Metrics:
                 try:
                     found = counting.count(ops, plan, pair.outputs, pair.labels, pair.loss)
                     shape = self.form_of(pair.labels)[1]
-                    counts.append((pair.evaluation, plan, shape, ops.join(found)))
+                    counts.append((pair.evaluated, plan, shape, ops.join(found)))
                 except counting.Uncounted:
                     copied.append(plan["name"])
         self._counted += counts
@@ -151,13 +158,16 @@ class Metrics:
         """Gives libgradb what was counted on a device."""
         counts, self._counted = self._counted, []
         numbers = self.numbers_of([found for *_, found in counts]) if counts else ()
-        for (evaluation, plan, shape, _), found in zip(counts, numbers):
-            self._ask("counts %s %s %s" % ("eval" if evaluation else "train", plan["name"],
+        for (evaluated, plan, shape, _), found in zip(counts, numbers):
+            self.agent.happenings.as_of(evaluated)
+            self._ask("counts %s %s %s" % ("train" if evaluated is None else "eval", plan["name"],
                                            counting.text(plan, found, shape)))
+        self.agent.happenings.as_of(None)
 
     def evaluated(self, _kind=None, _info=None):
         """An evaluation is over."""
         self.agent.library.gradb_metric_evaluated(self.agent.handle)
+        self._sites.pop(True, None)
         self._report(True)
 
     def flush(self):
@@ -221,10 +231,9 @@ class Metrics:
 
     def _report(self, evaluation):
         for metric in self._own.values():
-            number = metric.take(evaluation)
+            number, step = metric.take(evaluation)
             if number is not None:
-                name = ("eval_" if evaluation else "") + metric.name
-                self.agent.library.gradb_scalar(self.agent.handle, _lib.text(name), number)
+                self.agent.happenings.number(("eval_" if evaluation else "") + metric.name, number, step)
 
     def _step_ended(self, _kind, _info):
         self._report(True)
@@ -325,17 +334,19 @@ class FromFile:
             self._clear(True)
         metric = self._of[pair.evaluation]
         metric.update(pair.outputs, pair.labels)
+        step = pair.evaluated if pair.evaluation else step
         since, _, batches, _ = self._counts[pair.evaluation]
         self._counts[pair.evaluation] = since or step, step, batches + 1, float(metric.eval())
         self._due[pair.evaluation] = True
 
     def take(self, evaluation):
-        """The number that has not been reported; None: there is none."""
+        """(number that has not been reported, its step); (None, 0): there is none."""
         if not self._due[evaluation]:
-            return None
+            return None, 0
         self._due[evaluation] = False
         self._ended = self._ended or evaluation
-        return self._counts[evaluation][3]
+        _, step, _, number = self._counts[evaluation]
+        return number, step
 
     def told(self):
         """For the list of metrics."""

@@ -66,7 +66,8 @@ static void step_begins(struct agent *a, int64_t step)
     POKE(a->step, step);
     POKE(a->begun, PEEK(a->begun) + 1);
     POKE(a->in_step, 1);
-    a->evaluates = false;
+    POKE(a->evaluates, 0);
+    POKE(a->as_of, -1);
     POKE(a->entered, 0);
     POKE(a->phase, 0U);
     POKE(a->last_node, 0);
@@ -148,6 +149,8 @@ static void step_end_slow(struct agent *a)
 
 static void end_metrics(struct agent *a)
 {
+    POKE(a->evaluates, 0);
+    POKE(a->as_of, -1);
     if (PEEK(a->has_metrics) && agent_usable(a)) {
         pthread_mutex_lock(&a->lock);
         agent_metric_step_end(a);
@@ -161,10 +164,10 @@ void gradb_step_end(gradb *g)
     if (!a) {
         return;
     }
+    end_metrics(a); /* its numbers are of the step, not after it */
     POKE(a->in_step, 0);
     POKE(a->ended, PEEK(a->step));
     POKE(a->phase, 0U);
-    end_metrics(a);
     if (is_asked_at_end(a) && agent_usable(a)) {
         step_end_slow(a);
     }

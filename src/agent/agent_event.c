@@ -305,18 +305,19 @@ static bool await_verdict(struct agent *a, uint64_t id)
 /* Nothing of the running step has been computed. */
 static bool is_between(const struct agent *a)
 {
-    return a->evaluates || !PEEK(a->in_step) || (!PEEK(a->entered) && PEEK(a->last_node) == 0);
+    return PEEK(a->evaluates) || !PEEK(a->in_step) ||
+           (!PEEK(a->entered) && PEEK(a->last_node) == 0);
 }
 
 /* What an evaluation between two steps computes does not belong to the next step. */
 static void mark_evaluation(struct agent *a, size_t kind)
 {
     if (kind == EVAL_BEGIN) {
-        a->evaluates = is_between(a);
-    } else if (kind == EVAL_END && a->evaluates) {
+        POKE(a->evaluates, PEEK(a->as_of) >= 0 ? PEEK(a->as_of) < PEEK(a->step) : is_between(a));
+    } else if (kind == EVAL_END && PEEK(a->evaluates)) {
         POKE(a->entered, 0);
         POKE(a->last_node, 0);
-        a->evaluates = false;
+        POKE(a->evaluates, 0);
     }
 }
 

@@ -110,7 +110,7 @@ static void turn_epoch(struct agent *a, int64_t epoch)
     all->epoch = epoch;
 }
 
-static void tell_refused(struct agent *a, struct agent_metric *m, const char *why)
+static void tell_refused(struct agent *a, struct agent_metric *m, int64_t step, const char *why)
 {
     if (m->told) {
         return;
@@ -118,11 +118,11 @@ static void tell_refused(struct agent *a, struct agent_metric *m, const char *wh
     char text[GD_ERR_TEXT_MAX + 64];
     m->told = true;
     snprintf(text, sizeof(text), "metric %s: a batch of step %lld was not counted: %.400s",
-             m->spec.name, (long long)PEEK(a->step), why);
+             m->spec.name, (long long)step, why);
     Gradb__V1__Event event = GRADB__V1__EVENT__INIT;
     event.kind = (char[]){"unseen"};
     event.text = text;
-    event.step = PEEK(a->step);
+    event.step = step;
     agent_queue(a, &event.base);
     agent_wake(a);
 }
@@ -132,12 +132,12 @@ void agent_metric_refuse(struct agent *a, struct agent_metric *m, struct agent_m
 {
     sums->refused++;
     snprintf(sums->why, sizeof(sums->why), "%s", why);
-    tell_refused(a, m, why);
+    tell_refused(a, m, sums->last, why);
 }
 
 void agent_metric_begin(struct agent *a, struct agent_metric *m, struct agent_metric_sums *sums)
 {
-    int64_t step = PEEK(a->step);
+    int64_t step = sums == &m->eval ? agent_number_step(a) : PEEK(a->step);
     bool old = m->spec.by_step && sums->last > 0 && sums->last != step && sums == &m->train;
     if (old || sums->ended) {
         clear_sums(sums);
@@ -166,7 +166,7 @@ static void report_sums(struct agent *a, struct agent_metric_sums *sums, const c
     for (size_t i = 0; i < count && i < GD_METRIC_SHOWN; i++) {
         char name[128];
         snprintf(name, sizeof(name), "%s%.71s", prefix, number[i].name);
-        agent_scalar(a, name, number[i].value);
+        agent_scalar(a, name, number[i].value, sums->last);
     }
 }
 
@@ -250,7 +250,21 @@ void agent_metric_node(struct agent *a, gradb_node id)
 
 /* ---- the end of the step --------------------------------------------------------------------- */
 
-void agent_metric_scalar(struct agent *a, const char *name, double value)
+/* The step that it belongs to has ended: it must not wait for the next end, with which another
+ * epoch may begin. */
+static void add_late_loss(struct agent *a, double value, int64_t step)
+{
+    for (struct agent_metric *m = a->metrics->first; m; m = m->next) {
+        if (m->spec.kind == GD_METRIC_LOSS) {
+            agent_metric_begin(a, m, &m->train);
+            m->train.last = step;
+            gd_metric_add(m->train.metric, value);
+            report_sums(a, &m->train, "");
+        }
+    }
+}
+
+void agent_metric_scalar(struct agent *a, const char *name, double value, int64_t step)
 {
     if (!a->metrics) {
         return;
@@ -258,7 +272,9 @@ void agent_metric_scalar(struct agent *a, const char *name, double value)
     if (strcmp(name, "epoch") == 0 && fabs(value) < 1e15) {
         turn_epoch(a, (int64_t)value);
     }
-    if (strcmp(name, "loss") == 0) {
+    if (strcmp(name, "loss") == 0 && (step != PEEK(a->step) || !PEEK(a->in_step))) {
+        add_late_loss(a, value, step);
+    } else if (strcmp(name, "loss") == 0) {
         a->metrics->loss = value;
         a->metrics->has_loss = true;
     }

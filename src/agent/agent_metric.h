@@ -68,6 +68,7 @@ void agent_metric_clear(struct agent *a); /* forgets all metrics */
 /* On the training thread: the node has run. */
 void agent_metric_node(struct agent *a, gradb_node node);
 void agent_metric_step_end(struct agent *a);
-void agent_metric_scalar(struct agent *a, const char *name, double value);
+/* step: that it belongs to. */
+void agent_metric_scalar(struct agent *a, const char *name, double value, int64_t step);
 
 #endif

@@ -100,7 +100,7 @@ void agent_metric_list(const struct agent *a, struct gd_buf *out)
         put_text(out, gd_buf_text(&text));
         gd_buf_puts(out, ",\"train\":");
         put_sums(out, &m->train, m->spec.ranks);
-        if (m->eval.last > 0) {
+        if (m->eval.last > 0 || gd_metric_counts(m->eval.metric)->batches > 0) {
             gd_buf_puts(out, ",\"eval\":");
             put_sums(out, &m->eval, m->spec.ranks);
         }

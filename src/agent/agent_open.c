@@ -238,6 +238,7 @@ gradb *gradb_open(const gradb_options *options)
     POKE(a->socket, -1);
     POKE(a->due, UINT64_MAX);
     POKE(a->event_step, INT64_MAX);
+    POKE(a->as_of, -1);
     if (!start_locks(a) || !a->log || !a->scalars || !a->times ||
         !copy_options(a, options ? options : &none) || agent_io_create(a) != GD_OK ||
         !start_thread(a)) {

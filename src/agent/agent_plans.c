@@ -339,6 +339,7 @@ static void inherit_state(struct agent *a, struct agent_watch_plan *plan,
         }
         item->scalar = before->scalar;
         item->scalar_step = before->scalar_step;
+        item->scalar_due = before->scalar_due;
         item->previous = before->previous;
         item->previous_step = before->previous_step;
         if (agent_item_dead_steps(item) > 0) {

@@ -239,8 +239,8 @@ static bool enqueue_packet(struct agent *a, struct agent_watch_plan *plan,
                            Gradb__V1__WatchReport *head, const char *values, size_t len)
 {
     head->plan = plan->plan->id;
-    head->step = PEEK(a->step);
-    head->cost_ns = plan->step == head->step ? plan->step_ns : 0;
+    head->step = agent_said_step(a, PEEK(a->step));
+    head->cost_ns = plan->step == PEEK(a->step) ? plan->step_ns : 0;
     struct agent_packet *packet = packet_of(a, head, values, len);
     if (!packet) {
         return false;
@@ -286,6 +286,7 @@ void agent_report_value(struct agent_moment *m, const struct agent_watch_item *i
     if (m->count >= REPORT_VALUES || m->values.len >= REPORT_BYTES) {
         flush_values(m, true);
     }
+    look->value.step = agent_said_step(m->a, look->value.step);
     if (put_value(&m->values, item, look)) {
         m->count++;
     } else {
@@ -298,6 +299,7 @@ void agent_report_value(struct agent_moment *m, const struct agent_watch_item *i
 void agent_record_value(struct agent *a, struct agent_watch_item *item, struct agent_look *look)
 {
     item->recorded_step = PEEK(a->step);
+    look->value.step = agent_said_step(a, look->value.step);
     if (!put_value(&item->plan->record, item, look)) {
         agent_set_error(a, "out of memory for the record of watched values");
     }

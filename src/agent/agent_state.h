@@ -143,7 +143,9 @@ struct agent_packet { /* a packed FromTrainer message for the I/O thread */
 struct agent_scalar {
     char name[64];
     double value;
-    int64_t step;
+    int64_t step; /* that it belongs to */
+    int64_t when; /* the running one when it was reported */
+    bool late;    /* its step had ended */
 };
 
 struct agent_times { /* of a step, without the times of its nodes */
@@ -254,7 +256,8 @@ struct agent {
     /* Of events at the end of steps: a number satisfies a test; the first step that may. */
     atomic_int event_due;
     _Atomic int64_t event_step;
-    bool evaluates; /* between two steps: what runs is not of the running step */
+    atomic_int evaluates;  /* between two steps: what runs is not of the running step */
+    _Atomic int64_t as_of; /* gradb_as_of; negative: not set */
 
     /* What stops the run */
     enum agent_link link;
@@ -361,6 +364,14 @@ struct agent {
 
 /* Why a request is refused; -1 means that it is not. */
 #define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
+
+/* The step that is named for something of `step`: what an evaluation computes in the step that has
+ * just begun belongs to the one before it. */
+static inline int64_t agent_said_step(const struct agent *a, int64_t step)
+{
+    bool apart = PEEK(a->evaluates) && PEEK(a->in_step) && step == PEEK(a->step);
+    return apart ? PEEK(a->ended) : step;
+}
 
 static inline struct agent *agent_of(gradb *g)
 {

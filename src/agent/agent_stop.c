@@ -13,7 +13,8 @@ void agent_stop_thread(struct agent *a, Gradb__V1__StopReason reason, gradb_node
 {
     a->stop = (struct agent_stop){.reason = reason, .node = node, .at_step_end = at_step_end};
     /* a step that has begun, but computed nothing, is not where it is stopped */
-    a->stop.step = at_step_end && PEEK(a->in_step) ? PEEK(a->ended) : PEEK(a->step);
+    bool before = PEEK(a->in_step) && (at_step_end || PEEK(a->evaluates));
+    a->stop.step = before ? PEEK(a->ended) : PEEK(a->step);
     a->stop.phase = at_step_end ? 0 : PEEK(a->phase);
     a->stop.report = report;
     snprintf(a->stop.text, sizeof(a->stop.text), "%s", text ? text : "");

@@ -80,7 +80,7 @@ static int send_begin(struct agent_io *io, uint64_t request, struct agent_value 
     m.shape = value->tensor.shape.dim;
     m.n_shape = (size_t)value->tensor.shape.rank;
     m.bytes = bytes;
-    m.step = value->step;
+    m.step = agent_said_step(io->agent, value->step);
     m.shm = place;
     return agent_wire_send(io, &m.base);
 }
@@ -135,6 +135,7 @@ static int answer_stats(struct agent_io *io, const Gradb__V1__StatsRequest *requ
                         struct agent_look *look)
 {
     struct agent_stats_message m;
+    look->value.step = agent_said_step(io->agent, look->value.step);
     agent_stats_message(look, request->options, &m);
     int rc;
     if (look->code == -1) {

@@ -50,7 +50,7 @@ static void look_at_scalar(const struct agent *a, const struct agent_watch_item 
 {
     struct agent_value previous;
     bool against = agent_item_wants_previous(item) && item->previous_step > 0;
-    look->located = item->scalar_step > 0 && item->scalar_step == PEEK(a->step);
+    look->located = item->scalar_due > 0 && item->scalar_due == PEEK(a->begun);
     if (!look->located) {
         look->code = CODE(NO_VALUE);
         snprintf(look->text, sizeof(look->text), "%.80s was not reported in step %lld",
@@ -512,19 +512,19 @@ bool agent_watch_step_end(struct agent *a)
 
 /* ---- scalars, copies, costs ----------------------------------------------------------------- */
 
-void agent_watch_scalar(struct agent *a, const char *name, double value)
+void agent_watch_scalar(struct agent *a, const char *name, double value, int64_t step)
 {
-    int64_t step = PEEK(a->step);
     for (struct agent_watch_item *i = a->scalar_items; i; i = i->next_of_node) {
         if (strcmp(i->message->scalar, name) != 0) {
             continue;
         }
-        if (i->scalar_step != step) {
+        if (i->scalar_step != step || i->scalar_due == 0) {
             i->previous = i->scalar;
             i->previous_step = i->scalar_step;
         }
         i->scalar = value;
         i->scalar_step = step;
+        i->scalar_due = PEEK(a->begun) + !PEEK(a->in_step);
     }
 }
 

@@ -58,6 +58,7 @@ struct agent_watch_item {
     /* of a scalar: its last value, and that of the previous step */
     double scalar, previous;
     int64_t scalar_step, previous_step; /* 0: none */
+    uint64_t scalar_due; /* `begun` of the first step at whose end it is there; 0: none */
 };
 
 struct agent_watch_plan {
@@ -175,7 +176,7 @@ void agent_watch_clear(struct agent *a);
 bool agent_watch_node(struct agent *a, gradb_node node, struct agent_told told);
 bool agent_watch_step_end(struct agent *a);
 /* With the lock, on the training thread: a scalar was reported. */
-void agent_watch_scalar(struct agent *a, const char *name, double value);
+void agent_watch_scalar(struct agent *a, const char *name, double value, int64_t step);
 /* Adds the time spent on keeping the node's previous value. Callable concurrently for different
  * nodes. */
 void agent_watch_kept(struct agent *a, gradb_node node, uint64_t ns);

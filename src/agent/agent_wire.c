@@ -167,11 +167,11 @@ static int send_forgotten(struct agent_io *io)
     return agent_wire_send(io, &m.base);
 }
 
-/* The number of queued scalars that belong to steps up to this one. */
+/* The number of queued scalars that were reported in steps up to this one. */
 static size_t scalars_up_to(const struct agent *a, int64_t step)
 {
     size_t count = 0;
-    while (count < a->scalar_count && a->scalars[count].step <= step) {
+    while (count < a->scalar_count && a->scalars[count].when <= step) {
         count++;
     }
     return count;
@@ -190,6 +190,7 @@ static int send_scalars(struct agent_io *io, size_t count)
             values[i].name = a->scalars[i].name;
             values[i].value = a->scalars[i].value;
             values[i].step = a->scalars[i].step;
+            values[i].late = a->scalars[i].late;
             list[i] = &values[i];
         }
         Gradb__V1__Scalars m = GRADB__V1__SCALARS__INIT;

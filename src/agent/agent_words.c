@@ -27,7 +27,15 @@ static void make_room(void *items, size_t *count, size_t most, size_t size)
     }
 }
 
-void agent_scalar(struct agent *a, const char *name, double value)
+int64_t agent_number_step(const struct agent *a)
+{
+    if (PEEK(a->as_of) >= 0) {
+        return PEEK(a->as_of);
+    }
+    return agent_said_step(a, PEEK(a->step));
+}
+
+void agent_scalar(struct agent *a, const char *name, double value, int64_t step)
 {
     make_room(a->scalars, &a->scalar_count, AGENT_MAX_SCALARS, sizeof(*a->scalars));
     struct agent_scalar *s = &a->scalars[a->scalar_count++];
@@ -35,9 +43,11 @@ void agent_scalar(struct agent *a, const char *name, double value)
     memcpy(s->name, name, len);
     s->name[len] = '\0';
     s->value = value;
-    s->step = PEEK(a->step);
+    s->step = step;
+    s->when = PEEK(a->step);
+    s->late = !PEEK(a->in_step) || step != s->when;
     if (a->scalar_items) {
-        agent_watch_scalar(a, name, value);
+        agent_watch_scalar(a, name, value, step);
     }
     agent_event_scalar(a, name, value);
 }
@@ -49,9 +59,18 @@ void gradb_scalar(gradb *g, const char *name, double value)
         return;
     }
     pthread_mutex_lock(&a->lock);
-    agent_scalar(a, name, value);
-    agent_metric_scalar(a, name, value);
+    int64_t step = agent_number_step(a);
+    agent_scalar(a, name, value, step);
+    agent_metric_scalar(a, name, value, step);
     pthread_mutex_unlock(&a->lock);
+}
+
+void gradb_as_of(gradb *g, int64_t step)
+{
+    struct agent *a = agent_of(g);
+    if (a) {
+        POKE(a->as_of, step);
+    }
 }
 
 void gradb_log(gradb *g, const char *line)

@@ -7,8 +7,11 @@
 
 /* With the lock: queues a message other than a report; false: it was dropped. */
 bool agent_queue(struct agent *a, const ProtobufCMessage *message);
-/* With the lock: gradb_scalar. */
-void agent_scalar(struct agent *a, const char *name, double value);
+/* The step that a number belongs to which is reported now: of an evaluation, and between two steps,
+ * the one that has ended. */
+int64_t agent_number_step(const struct agent *a);
+/* With the lock: gradb_scalar, of that step. */
+void agent_scalar(struct agent *a, const char *name, double value, int64_t step);
 void agent_words_drop(struct agent *a); /* with the lock: whatever is queued */
 /* Fills a message from the times of a step, without those of its nodes. */
 void agent_fill_timing(Gradb__V1__Timing *m, const struct agent_times *from);

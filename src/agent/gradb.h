@@ -60,7 +60,7 @@ extern "C" {
  *   1.8  GRADB_COMPILED, gradb_set_attr
  *   1.9  gradb_momentary, gradb_wants_at_end, gradb_wants_new
  *   1.10 gradb_timing_facts, gradb_metric, gradb_metric_batch, gradb_metric_evaluated,
- *        gradb_happened, gradb_wants_event, gradb_timing_compiled
+ *        gradb_happened, gradb_wants_event, gradb_timing_compiled, gradb_as_of
  */
 #define GRADB_VERSION_MAJOR 1
 #define GRADB_VERSION_MINOR 10
@@ -441,8 +441,14 @@ GRADB_API void gradb_timing_compiled(gradb *g, double seconds);
  * the members. After gradb_timing of the same step. */
 GRADB_API void gradb_timing_facts(gradb *g, const char *json);
 
-/* Named scalars of the step: "loss", "lr", "epoch", "batch". */
+/* Named scalars: "loss", "lr", "epoch", "batch". Inside a step they belong to it, also at its end;
+ * after gradb_step_end, and between the events "eval-begin" and "eval-end", to the step that has
+ * ended. */
 GRADB_API void gradb_scalar(gradb *g, const char *name, double value);
+/* Scalars, and batches of evaluations, that are given from here on belong to that step, up to the
+ * end of the running one. Negative: to the running one again. For programs that begin a step right
+ * after the previous one. */
+GRADB_API void gradb_as_of(gradb *g, int64_t step);
 GRADB_API void gradb_log(gradb *g, const char *line);
 
 /* ---- metrics -----------------------------------------------------------------------------------

@@ -90,6 +90,7 @@ struct gd_scalar { /* the last value of a metric: loss, lr, epoch, ... */
     int64_t first_step;
     double before; /* the last value of an earlier step; has_before */
     bool has_before;
+    bool late;              /* reported when its step had ended, and not before that */
     struct gd_scalar_past { /* the finite ones, the first of each step */
         int64_t count;      /* steps; 0: no other field is set */
         double first, least, last;
@@ -245,6 +246,9 @@ int gd_session_times(struct gd_session *session, struct gd_time_report **ret, st
 /* The metric of that name; NULL: never reported. */
 const struct gd_scalar *gd_session_scalar(const struct gd_session *session, const char *name);
 void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step);
+/* The same when the step has ended: it is new where the next one ends. */
+void gd_session_on_late_scalar(struct gd_session *session, const char *name, double value,
+                               int64_t step);
 /* Of a record that can go back: it forgets all metrics, and recalls those up to its step. Nothing
  * is judged. */
 void gd_session_forget_scalars(struct gd_session *session);

@@ -43,7 +43,7 @@ static void remember_past(struct gd_scalar_past *past, double value, int64_t ste
 
 /* NULL: there is no room for another one. */
 static struct gd_scalar *store_scalar(struct gd_session *session, const char *name, double value,
-                                      int64_t step, bool *fresh)
+                                      int64_t step, bool late, bool *fresh)
 {
     struct gd_scalar *scalar = session->scalar;
     const struct gd_scalar *end = session->scalar + session->scalar_count;
@@ -55,17 +55,19 @@ static struct gd_scalar *store_scalar(struct gd_session *session, const char *na
         return NULL;
     }
     *fresh = scalar == end;
+    bool again = !*fresh && scalar->step == step;
     if (*fresh) {
         session->scalar_count++;
         snprintf(scalar->name, sizeof(scalar->name), "%s", name);
         scalar->first = value;
         scalar->first_step = step;
-    } else if (scalar->step != step) {
+    } else if (!again) {
         scalar->before = scalar->value;
         scalar->has_before = true;
     }
     scalar->value = value;
     scalar->step = step;
+    scalar->late = late && (!again || scalar->late);
     remember_past(&scalar->past, value, step);
     gd_past_values_add(&scalar->values, value, step);
     return scalar;
@@ -76,7 +78,7 @@ void gd_session_recall_scalar(struct gd_session *session, const char *name, doub
 {
     bool fresh;
 
-    store_scalar(session, name, value, step, &fresh);
+    store_scalar(session, name, value, step, false, &fresh);
 }
 
 void gd_session_forget_scalars(struct gd_session *session)
@@ -88,10 +90,11 @@ void gd_session_forget_scalars(struct gd_session *session)
     session->scalar_count = 0;
 }
 
-void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step)
+static void take_scalar(struct gd_session *session, const char *name, double value, int64_t step,
+                        bool late)
 {
     bool fresh;
-    const struct gd_scalar *scalar = store_scalar(session, name, value, step, &fresh);
+    const struct gd_scalar *scalar = store_scalar(session, name, value, step, late, &fresh);
 
     if (!scalar) {
         return;
@@ -107,4 +110,15 @@ void gd_session_on_scalar(struct gd_session *session, const char *name, double v
                               debugger_now(session->debugger));
     }
     session_emit(session, GD_EV_SCALAR, scalar->name, NULL);
+}
+
+void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step)
+{
+    take_scalar(session, name, value, step, false);
+}
+
+void gd_session_on_late_scalar(struct gd_session *session, const char *name, double value,
+                               int64_t step)
+{
+    take_scalar(session, name, value, step, true);
 }

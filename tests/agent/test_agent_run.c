@@ -267,6 +267,40 @@ static void steps_follow_at_once_until_the_last(void **state)
     expect_ended(b, 6, 3);
 }
 
+static int start_evaluating(void **state)
+{
+    struct both *b = make_both();
+    b->toy.evaluates = true;
+    return begin_training(b, state);
+}
+
+static int start_evaluating_in_steps(void **state)
+{
+    struct both *b = make_both();
+    b->toy.evaluates = b->toy.tries_steps = true;
+    return begin_training(b, state);
+}
+
+static void expect_number(const struct both *b, const char *name, int64_t step, bool late)
+{
+    const struct gd_scalar *scalar = gd_session_scalar(world_session(&b->w), name);
+    assert_non_null(scalar);
+    assert_int_equal(scalar->step, step);
+    assert_int_equal(scalar->late, late);
+}
+
+static void numbers_belong_to_the_step_that_has_ended(void **state)
+{
+    struct both *b = *state;
+    world_run(&b->w, GD_RUN_STEP, 3, NULL);
+    expect_stop(b, GD_STOP_STEP, 3, true, "");
+    expect_number(b, "loss", 3, false);
+    expect_number(b, "in", 2, true);
+    expect_number(b, "dated", 2, true);
+    bool begun = b->toy.tries_steps; /* step 3, right after step 2 */
+    expect_number(b, "past", begun ? 3 : 2, !begun);
+}
+
 static void values_are_refused_while_it_runs(void **state)
 {
     struct both *b = *state;
@@ -330,6 +364,10 @@ static const struct CMUnitTest tests[] = {
     TEST(program_hears_that_nodes_are_wanted),
     TEST(phase_is_entered_at_once_unless_it_may_stand),
     cmocka_unit_test_setup_teardown(steps_follow_at_once_until_the_last, start_trying, tear_down),
+    cmocka_unit_test_setup_teardown(numbers_belong_to_the_step_that_has_ended, start_evaluating,
+                                    tear_down),
+    cmocka_unit_test_setup_teardown(numbers_belong_to_the_step_that_has_ended,
+                                    start_evaluating_in_steps, tear_down),
     TEST(values_are_refused_while_it_runs),
     TEST(checkpoint_reaches_the_program),
     TEST(program_ends_when_asked),

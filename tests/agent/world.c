@@ -325,6 +325,18 @@ static bool end_step(struct toy *toy, int64_t step)
     return begun;
 }
 
+/* "in" belongs to the step that has ended, and so does "past" unless the next one has begun. */
+static void evaluate_model(struct toy *toy, int64_t step)
+{
+    gradb_happened(toy->agent, "eval-begin", 0, 0, NULL);
+    gradb_scalar(toy->agent, "in", (double)step);
+    gradb_happened(toy->agent, "eval-end", 0, 0, NULL);
+    gradb_scalar(toy->agent, "past", (double)step);
+    gradb_as_of(toy->agent, step);
+    gradb_scalar(toy->agent, "dated", (double)step);
+    gradb_as_of(toy->agent, -1);
+}
+
 static void *run_training(void *arg)
 {
     struct toy *toy = arg;
@@ -355,6 +367,9 @@ static void *run_training(void *arg)
         run_backward(toy, step);
         gradb_scalar(toy->agent, "loss", 10.0 / (double)step);
         begun = end_step(toy, step);
+        if (toy->evaluates) {
+            evaluate_model(toy, step);
+        }
         atomic_store(&toy->step, step);
         atomic_fetch_add(&toy->checkpoints, gradb_wants_checkpoint(toy->agent));
     }

@@ -72,6 +72,7 @@ struct toy {
     atomic_int checkpoints;
     atomic_int done;
     bool tries_steps;      /* gradb_try_step comes first */
+    bool evaluates;        /* after each step, with numbers in it and after it */
     atomic_int ended[2];   /* steps: [true] by gradb_try_step */
     atomic_int entered[2]; /* phases: [true] at once, [false] where the run might have stood */
     gradb *agent;

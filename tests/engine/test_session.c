@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <math.h>
+
 #include "../unit.h"
 #include "engine/cache.h"
+#include "engine/watch/numbers.h"
 #include "session_bench.h"
 
 /* ---- states -------------------------------------------------------------------------------- */
@@ -368,6 +371,38 @@ static void test_scalars(void **state)
     finish(bench);
 }
 
+static double number_at(const struct gd_session *session, int64_t step, const char *name)
+{
+    struct gd_numbers numbers = {.session = session, .step = step};
+    double value = NAN;
+
+    return gd_numbers_get(&numbers, name, &value) ? value : NAN;
+}
+
+/* One that is reported after its step's end is new where the next one ends, and only there. */
+static void test_late_scalars(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_session *session = bench->session;
+
+    for (int64_t step = 1; step <= 3; step++) {
+        assert_true(step == 1 || number_at(session, step, "improved(acc)") == 1);
+        assert_true(step < 3 || number_at(session, step, "prev(acc)") == (double)step - 2);
+        gd_session_on_late_scalar(session, "acc", (double)step, step);
+        assert_true(number_at(session, step, "improved(acc)") ==
+                    1); /* at the end of the evaluation */
+    }
+    assert_true(number_at(session, 4, "improved(acc)") == 1);
+    assert_true(number_at(session, 5, "improved(acc)") == 0);
+    assert_true(number_at(session, 5, "prev(acc)") == 3);
+    gd_session_on_late_scalar(session, "acc", 2, 5);
+    assert_true(number_at(session, 6, "improved(acc)") == 0);
+    gd_session_on_scalar(session, "acc", 9, 6);
+    gd_session_on_late_scalar(session, "acc", 10, 6); /* was seen at the end of 6 */
+    assert_true(number_at(session, 7, "improved(acc)") == 0);
+    finish(bench);
+}
+
 static void test_events_are_kept(void **state)
 {
     struct bench *bench = make(true);
@@ -520,6 +555,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_cache_limits),
     cmocka_unit_test(test_hits),
     cmocka_unit_test(test_scalars),
+    cmocka_unit_test(test_late_scalars),
     cmocka_unit_test(test_events_are_kept),
     cmocka_unit_test(test_nobody_is_told_what_is_waited_for),
     cmocka_unit_test(test_several_sessions),

@@ -69,6 +69,30 @@ for step in range(1, 41):
 """
 
 
+# Logs inside the steps and after them: the sixth number comes after the last step.
+LATE = """
+import sys, torch
+import gradb.torch
+net = torch.nn.Linear(1, 1)
+other = torch.nn.Linear(1, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.001)
+second = torch.optim.SGD(other.parameters(), lr=0.001)
+for step, score in enumerate((1, 3, 2, 5, 5, 6), 1):
+    optimizer.zero_grad()
+    loss = net(torch.ones(4, 1)).mean()
+    gradb.torch.log("inside", step)
+    loss.backward()
+    if sys.argv[1] == "two":
+        other(torch.ones(4, 1)).mean().backward()
+        second.step()
+        gradb.torch.log("half", step)
+    optimizer.step()
+    gradb.torch.log("score", torch.tensor(float(score)))
+    if sys.argv[1] == "hand":
+        gradb.torch.step()
+"""
+
+
 class Events(torches.Folder):
     """What the cases share."""
 
@@ -96,6 +120,26 @@ lr = 0.05, loss = 2.3593, epoch = 2, batch = 2
 Stopped at the end of step 5.
 lr = 0.05, loss = 1.91103, epoch = 3, batch = 1
 """)
+
+    def test_numbers_belong_to_the_step_that_has_ended(self):
+        path = self.write("late.py", LATE)
+        said = self.said([path, "one"], "on step-end if improved(score) print score", "step 2",
+                         "on step-end if score > 1.5 * prev(score) print prev(score)", "step", "info scalars", "continue")
+        self.assertEqual(re.findall(r"(?m)^score = .*", said), ["score = %d (step %d)" % (score, step) for score, step in (
+            (1, 1), (3, 2), (5, 4))])
+        self.assertEqual(re.findall(r"(?m)^prev\(score\) = .*", said), ["prev(score) = 1 (step 3)",
+                                                                       "prev(score) = 2 (step 5)"])
+        self.assertRegex(said, r"end of step 3\.\ninside = 3, .*, score = 3 \(step 2\)\n")
+        self.assertRegex(said, r"(?m)^inside +3 +3$")
+        self.assertRegex(said, r"(?m)^score +3 +2$")
+
+    def test_what_is_logged_before_the_last_part_of_a_step_belongs_to_it(self):
+        path = self.write("late.py", LATE)
+        said = self.said([path, "two"], "agent step-of SGD", "step 3", "info scalars")
+        self.assertRegex(said, r"(?m)^half +3 +3$")
+        said = self.said([path, "hand"], "step 2", "step 2", "info scalars")
+        self.assertRegex(said, r"(?m)^score +2 +4$")  # the first step was ended by the optimizer, the second by hand
+        self.assertIn("score = 2\n", said)
 
     def test_groups_and_micro_batches(self):
         said = self.said([self.write("groups.py", GROUPS)], "step", "step")

@@ -75,7 +75,8 @@ def step():
 
 
 def log(name, value):
-    """Reports a metric of the running step: a number, or a tensor of one element."""
+    """Reports a metric of the running step, or between two steps of the one that has ended: a number, or a tensor
+    of one element."""
     if is_attached():
         _agent.steps.log(name, value)
 

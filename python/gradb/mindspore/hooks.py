@@ -384,7 +384,7 @@ class _Epochs(mindspore.Callback):
     def on_eval_begin(self, run_context):
         """Called by MindSpore."""
         self._agent.steps.evaluating = True
-        self._happens("evaluation_begins")
+        self._happens("evaluation_begins", self._agent.steps.computed())
 
     def on_eval_end(self, run_context):
         """Called by MindSpore."""

@@ -104,7 +104,8 @@ class Metrics(metrics.Metrics, Wrappers):
             return
         loss, given, labels = (found[index] for index in chosen)
         function = getattr(model, "_loss_fn", None)
-        self._wait(metrics.Pair(given, labels, _form_of(function), _ignored(function), True, loss))
+        self._wait(metrics.Pair(given, labels, _form_of(function), _ignored(function),
+                                self.agent.steps.computed(), loss))
 
     @guarded
     def called(self, cell, args, result):
@@ -121,7 +122,8 @@ class Metrics(metrics.Metrics, Wrappers):
             return
         self._calls += not evaluation
         loss = result if evaluation else None
-        self._wait(metrics.Pair(args[0], args[1], _form_of(cell), _ignored(cell), evaluation, loss))
+        evaluated = agent.steps.computed() if evaluation else None
+        self._wait(metrics.Pair(args[0], args[1], _form_of(cell), _ignored(cell), evaluated, loss))
 
     # ---- reading ----
 

@@ -75,12 +75,17 @@ class Steps:
         agent.happenings.step_began()
 
     def is_between(self):
-        """Whether no part of the running step is known to have been computed."""
-        return not self._computes
+        """Whether no part of the running step is known to have been computed. An evaluation computes none."""
+        happenings = self.agent.happenings
+        return happenings.evaluated < self.step if happenings.evaluates else not self._computes
 
     def computed(self):
         """The last step of which something has been computed, the step of all values; 0: none."""
         return self.step - self.is_between()
+
+    def is_untouched(self):
+        """What has run since the step began was an evaluation."""
+        self.phase = _lib.NO_PHASE
 
     def enter(self, phase):
         """The training enters another phase; it may stop here."""
@@ -116,10 +121,13 @@ class Steps:
             self.end()
 
     def log(self, name, value):
-        """A metric of the script's own."""
+        """A metric of the script's own. Between two steps it belongs to the one that has ended."""
         number = values.number_of(value)
-        if number is not None:
+        step = self.step if self._by_hand else self.computed()
+        if number is not None and step == self.step:
             self._numbers[name] = number
+        elif number is not None and self.agent.connected():
+            self.agent.happenings.number(name, float(number), step)
 
     # ---- outermost calls ----
 
@@ -141,7 +149,7 @@ class Steps:
             self._feeds()
             self._computes = True
         elif cell is not None and cell in self._trained:
-            self.agent.happenings.evaluation_begins()
+            self.agent.happenings.evaluation_begins(self.computed())
 
     def _is_trained(self, cell):
         """Whether a cell in training mode has parameters; then an evaluation of its parts is one of a trained model."""

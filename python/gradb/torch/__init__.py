@@ -98,8 +98,9 @@ def step():
 
 
 def log(name, value):
-    """Reports a metric of the running step: a Python number, or a tensor of one element. It replaces a metric that
-    gradb finds by itself under the same name (loss, lr, epoch, batch)."""
+    """Reports a metric of the running step, or between two steps of the one that has ended: a Python number, or a
+    tensor of one element. It replaces a metric that gradb finds by itself under the same name (loss, lr, epoch, batch).
+    """
     if is_attached():
         _agent.events.log(name, value)
 

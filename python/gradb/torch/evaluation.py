@@ -26,11 +26,11 @@ class Evaluation:
             return
         if begins and module.training:
             self._module = known.ref
-            agent.happenings.evaluation_ends()
+            agent.happenings.evaluation_ends(True)
             agent.events.loader.feeds()
         elif not agent.happenings.evaluates and self._is_evaluation(module, known, begins):
             self._known = known if begins else None
-            agent.happenings.evaluation_begins()
+            agent.happenings.evaluation_begins(agent.steps.passed_before() if begins else agent.steps.passed())
             agent.heed_next_pass()
 
     def pass_begins(self):
@@ -38,7 +38,7 @@ class Evaluation:
         known, self._known = self._known, None
         if known is not None and self.agent.happenings.evaluates:
             known.learns = True
-        self.agent.happenings.evaluation_ends()
+        self.agent.happenings.evaluation_ends(True)
 
     def _is_evaluation(self, module, known, begins):
         agent = self.agent

@@ -29,6 +29,7 @@ class Events(native.base("Events")):
         self._passes = 0    # how many passes since then
         self._several = False  # a step of several passes was seen
         self._numbers = {}  # name -> number or tensor, to be reported at the end of the step
+        self._late = {}     # name -> (tensor on a device, the step that it belongs to), logged between two steps
         self._told = set()  # names that the script reports
 
     def _catch_up(self):
@@ -101,11 +102,24 @@ class Events(native.base("Events")):
 
     @guarded
     def log(self, name, value):
-        """The script reports a metric: a Python number, or a tensor of one element."""
+        """The script reports a metric: a Python number, or a tensor of one element. Between two steps it belongs to the
+        one that has ended."""
         self._catch_up()
         if self.agent.connected():
-            self._numbers[name] = self._read(value)
+            number, step = self._read(value), self.agent.steps.belongs_to()
+            if step == self.agent.steps.step:
+                self._numbers[name] = number
+            elif isinstance(number, torch.Tensor):
+                self._late[name] = number, step
+            else:
+                self.agent.happenings.number(name, number, step)
         self._told.add(name)
+
+    def _give_late(self):
+        """Reports what was on a device."""
+        late, self._late = self._late, {}
+        for name, (number, step) in late.items():
+            self.agent.happenings.number(name, float(number), step)
 
     def happened(self, kind, text):
         """Reports an event: "skipped-step", "loss-scale", "checkpoint"."""
@@ -116,7 +130,9 @@ class Events(native.base("Events")):
         self._catch_up()
         numbers, self._numbers = self._numbers, {}
         if not told:
+            self._late = {}
             return
+        self._give_late()
         numbers.update(self.loader.numbers())
         tell, handle = self.agent.library.gradb_scalar, self.agent.handle
         for name, value in numbers.items():

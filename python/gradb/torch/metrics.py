@@ -92,7 +92,13 @@ class Metrics(metrics.Metrics, Wrappers):
         if form == metrics.CLASSES and not labels.is_floating_point():
             ignore = kwargs.get("ignore_index", args[_IGNORE] if len(args) > _IGNORE else None)
         if evaluation or self._own or self._forced or not self._count(form, outputs, labels, ignore):
-            self._keep(metrics.Pair(outputs.detach(), labels.detach(), form, ignore, evaluation, None), result)
+            evaluated = self._evaluated() if evaluation else None
+            self._keep(metrics.Pair(outputs.detach(), labels.detach(), form, ignore, evaluated, None), result)
+
+    def _evaluated(self):
+        """The step that an evaluation belongs to."""
+        happenings = self.agent.happenings
+        return happenings.evaluated if happenings.evaluates else self.agent.steps.passed()
 
     def _is_known_site(self, step, evaluation):
         """Whether this is the step's first call of a loss, by the code that called it last time: no need to walk

@@ -39,6 +39,8 @@ class Steps(native.base("Steps")):
         self._due = False       # the step is over, but its end has not run
         self._stepped = False   # the optimizer that GradScaler.step was called for has stepped
         self._by_hand = False   # the script says where steps end
+        self._over_in = 0       # the last step in which an optimizer has stepped, and the step continued
+        self._passed = 0        # passed() when the running forward pass began
         self._has_optimizer = None  # None: unknown yet
         self.skipped_last = None    # (step, optimizer's name) of the last one that GradScaler skipped
         self._stepped_in = weakref.WeakKeyDictionary()  # optimizer other than the main one -> its last step
@@ -48,12 +50,36 @@ class Steps(native.base("Steps")):
         return self._begun
 
     def is_between(self):
-        """Whether nothing of the running step has been computed yet."""
-        return self.phase == _lib.NO_PHASE and not self.forward and not self.agent.events.has_passes()
+        """Whether nothing of the running step has been computed yet. An evaluation does not compute anything of it."""
+        happenings = self.agent.happenings
+        if happenings.evaluates:
+            return happenings.evaluated < self.step
+        return self.phase == _lib.NO_PHASE and self._is_fresh()
+
+    def _is_fresh(self):
+        """Whether no pass of the running step has begun. A forward pass without gradients is not one."""
+        return not (self._due or self.forward or self._over_in == self.step or self.agent.events.has_passes())
 
     def computed(self):
         """The last step of which something has been computed, the step of all values; 0: none."""
         return self.step - self.is_between()
+
+    def belongs_to(self):
+        """The step of a number that the script reports now."""
+        return self.step if self._by_hand else self.passed()
+
+    def passed(self):
+        """The last step of which a pass with gradients has begun; 0: none."""
+        return self.step - self._is_fresh()
+
+    def passed_before(self):
+        """The same before the running forward pass began."""
+        return self._passed
+
+    def is_untouched(self):
+        """What has run since the step began was an evaluation."""
+        self.forward = False
+        self.phase = _lib.NO_PHASE
 
     # ---- which optimizer ----
 
@@ -183,6 +209,7 @@ class Steps(native.base("Steps")):
                 or self.agent.regions.are_closed():
             return
         self._before_a_pass()
+        self._passed = self.passed()
         self.forward = True
         self.agent.timing.turn(timing.FORWARD)
         self.enter(_lib.FORWARD)
@@ -348,6 +375,7 @@ class Steps(native.base("Steps")):
         self.agent.timing.turn(timing.GAP)
         self.forward = False
         is_main = optimizer is self.main()
+        self._over_in = self.step
         if not is_main and self.agent.optimizers.is_copy(optimizer):
             self.enter(_lib.NO_PHASE)  # the loss belongs to the original
             return

@@ -71,20 +71,26 @@ static bool plain_number(const struct gd_numbers *numbers, const char *name, dou
     return true;
 }
 
+/* Reported in this step, or since the previous one has ended. */
+static bool is_new(const struct gd_numbers *numbers, const struct gd_scalar *scalar)
+{
+    return scalar->step + scalar->late >= numbers->step;
+}
+
 static bool previous_number(const struct gd_numbers *numbers, const struct gd_scalar *scalar,
                             double *ret)
 {
-    bool of_this_step = scalar->step >= numbers->step; /* otherwise nothing came since */
+    bool of_now = is_new(numbers, scalar); /* otherwise nothing came since */
 
-    *ret = of_this_step ? scalar->before : scalar->value;
-    return !of_this_step || scalar->has_before;
+    *ret = of_now ? scalar->before : scalar->value;
+    return !of_now || scalar->has_before;
 }
 
-/* Reported in this step, and better than ever before. */
+/* New, and better than ever before. */
 static double has_improved(const struct gd_numbers *numbers, const struct gd_past_best *best,
                            const struct gd_scalar *scalar)
 {
-    return scalar->step >= numbers->step && isfinite(best->value) && best->reports == 0;
+    return is_new(numbers, scalar) && isfinite(best->value) && best->reports == 0;
 }
 
 bool gd_numbers_get(void *ctx, const char *name, double *ret)
@@ -216,6 +222,16 @@ static bool need_reports(const struct gd_past_values *past, const struct gd_past
     return more > 0;
 }
 
+/* The end of the step at which the last report is new is still to come. */
+static bool is_unseen(const struct gd_session *session, const struct gd_scalar *scalar)
+{
+    const struct gd_happened *last = &session->impl->happened;
+    int64_t seen_at = scalar->step + scalar->late;
+
+    return session->reached <= seen_at &&
+           !(last->kind == GD_HAPPENED_STEP_END && last->step >= seen_at);
+}
+
 bool gd_numbers_bound(void *ctx, const struct gd_expr_function *function, enum gd_comparison op,
                       double value, struct gd_test_of *ret)
 {
@@ -234,7 +250,7 @@ bool gd_numbers_bound(void *ctx, const struct gd_expr_function *function, enum g
     case GD_FN_IMPROVED:
         *ret = (struct gd_test_of){scalar->name, function->least ? GD_CMP_LT : GD_CMP_GT,
                                    best->value, .moves = true};
-        return when_1 && !isnan(best->value);
+        return when_1 && !isnan(best->value) && !(best->reports == 0 && is_unseen(ctx, scalar));
     case GD_FN_ISNAN: *ret = (struct gd_test_of){scalar->name, .is_nan = true}; return when_1;
     case GD_FN_BEST: /* it gets there only by a report that is there */
         *ret = (struct gd_test_of){scalar->name, op, value, .moves = true};

@@ -472,6 +472,12 @@ static struct sorted *sort_values(const struct gd_session *session,
     return sorted;
 }
 
+/* A metric may belong to the step before the one at whose end it is seen. */
+static int64_t belongs_to(const struct gd_watch_value *value, int64_t step)
+{
+    return value->scalar && value->stats ? value->value_step : step;
+}
+
 static void judge_value(struct watch_judging *judging, const struct gd_watch_value *value)
 {
     struct gd_watching *w = judging->w;
@@ -484,7 +490,10 @@ static void judge_value(struct watch_judging *judging, const struct gd_watch_val
                                   .error = value->error,
                                   .dtype = value->dtype,
                                   .value_step = value->value_step};
+    int64_t step = judging->step;
+    judging->step = belongs_to(value, step);
     watching_judge(judging, plan->items[index].tensor, plan->items[index].part, &seen);
+    judging->step = step;
 }
 
 bool gd_watch_on_values(struct gd_session *session, const struct gd_watch_moment *moment,
@@ -497,7 +506,7 @@ bool gd_watch_on_values(struct gd_session *session, const struct gd_watch_moment
     }
     session_reach(session, moment->step);
     for (size_t i = 0; i < count; i++) {
-        gd_session_history_add(session, &values[i], moment->step);
+        gd_session_history_add(session, &values[i], belongs_to(&values[i], moment->step));
     }
     if (!judging.w || moment->record) {
         return false;

@@ -14,16 +14,29 @@
 
 /* ---- the record ---- */
 
+static void add_scalar(cJSON *to, const struct gd_scalar *scalar)
+{
+    out_set(to, isfinite(scalar->value) ? OUT_JSON(scalar->name, cJSON_CreateNumber(scalar->value))
+                                        : OUT_REAL(scalar->name, scalar->value));
+}
+
+/* It came since the previous step, to which it belongs, has ended. */
+static bool is_late(const struct gd_session *session, const struct gd_scalar *scalar)
+{
+    return scalar->late && scalar->step + 1 == session->stop.step;
+}
+
 static void add_scalars(cJSON *object, const struct gd_session *session)
 {
-    cJSON *scalars = out_object(object, "scalars");
+    cJSON *scalars = out_object(object, "scalars"), *late = NULL;
 
     for (int i = 0; i < session->scalar_count; i++) {
         const struct gd_scalar *scalar = &session->scalar[i];
         if (scalar->step == session->stop.step) {
-            out_set(scalars, isfinite(scalar->value)
-                                 ? OUT_JSON(scalar->name, cJSON_CreateNumber(scalar->value))
-                                 : OUT_REAL(scalar->name, scalar->value));
+            add_scalar(scalars, scalar);
+        } else if (is_late(session, scalar)) {
+            late = late ? late : out_object(object, "late_scalars");
+            add_scalar(late, scalar);
         }
     }
 }
@@ -108,9 +121,11 @@ static void say_scalars(struct repl_out *out, const struct gd_session *session)
 
     for (int i = 0; i < session->scalar_count; i++) {
         const struct gd_scalar *scalar = &session->scalar[i];
-        if (scalar->step == session->stop.step) {
-            out_say(out, NULL, "{before}{name} = {value}", OUT_TEXT("before", before),
-                    OUT_TEXT("name", scalar->name), OUT_REAL("value", scalar->value));
+        bool late = is_late(session, scalar);
+        if (scalar->step == session->stop.step || late) {
+            out_say(out, NULL, "{before}{name} = {value}[ (step {step})]",
+                    OUT_TEXT("before", before), OUT_TEXT("name", scalar->name),
+                    OUT_REAL("value", scalar->value), OUT_IF(late, OUT_INT("step", scalar->step)));
             before = ", ";
         }
     }

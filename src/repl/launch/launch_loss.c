@@ -19,8 +19,8 @@ struct losses {
 static void report_loss(struct gd_session *session, const struct gd_monitor_line *line,
                         int64_t step)
 {
-    gd_session_on_scalar(session, "loss", line->loss, step);
-    gd_session_on_scalar(session, "epoch", (double)line->epoch, step);
+    gd_session_on_late_scalar(session, "loss", line->loss, step);
+    gd_session_on_late_scalar(session, "epoch", (double)line->epoch, step);
 }
 
 /* Its first loss may be on its way while the line is read: the second line decides. */
@@ -63,6 +63,6 @@ void launch_take_loss(struct repl *repl, struct gd_session *session, const char 
     if (line.step >= 0) {
         take_loss(losses, session, &line, step);
     } else if (losses->ours && !losses->has_time) {
-        gd_session_on_scalar(session, "step_time", line.step_ms / 1000, step);
+        gd_session_on_late_scalar(session, "step_time", line.step_ms / 1000, step);
     }
 }
