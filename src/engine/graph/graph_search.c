@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "engine/graph/similar.h"
 #include "engine/graph/graph_impl.h"
+#include "engine/graph/similar.h"
 
 #include <stdio.h>
 #include <stdlib.h>
