@@ -42,6 +42,20 @@ static void release_piece(void *ctx, bool sent)
     free(ctx);
 }
 
+/* Takes the data over. */
+static int send_data(struct agent_io *io, uint64_t request, uint64_t offset, unsigned char *data,
+                     size_t len)
+{
+    unsigned char head[HEAD_SIZE];
+    size_t head_len = data_head(head, request, offset, len);
+    struct gd_grpc_piece piece = {data, len};
+    int rc = gd_grpc_client_send_pieces(io->call, head, head_len, &piece, 1, release_piece, data);
+    if (rc != GD_OK) {
+        free(data);
+    }
+    return rc;
+}
+
 static int send_piece(struct agent_io *io)
 {
     struct agent_transfer *t = &io->transfer;
@@ -56,12 +70,8 @@ static int send_piece(struct agent_io *io)
                                    "out of memory in the training process");
     }
     agent_gather(&t->value.tensor, t->done, count, data);
-    unsigned char head[HEAD_SIZE];
-    size_t head_len = data_head(head, t->request, (uint64_t)t->done * item, len);
-    struct gd_grpc_piece piece = {data, len};
-    int rc = gd_grpc_client_send_pieces(io->call, head, head_len, &piece, 1, release_piece, data);
+    int rc = send_data(io, t->request, (uint64_t)t->done * item, data, len);
     if (rc != GD_OK) {
-        free(data);
         return rc;
     }
     t->done += count;
@@ -71,10 +81,15 @@ static int send_piece(struct agent_io *io)
 
 /* ---- requests ------------------------------------------------------------------------ */
 
+/* whole: NULL, or the shape that the value abridges. */
 static int send_begin(struct agent_io *io, uint64_t request, struct agent_value *value,
-                      size_t bytes, Gradb__V1__ShmPlace *place)
+                      size_t bytes, Gradb__V1__ShmPlace *place, struct gd_shape *whole)
 {
     Gradb__V1__TensorBegin m = GRADB__V1__TENSOR_BEGIN__INIT;
+    if (whole) {
+        m.whole = whole->dim;
+        m.n_whole = (size_t)whole->rank;
+    }
     m.request = request;
     m.dtype = (Gradb__V1__DataType)value->tensor.dtype;
     m.shape = value->tensor.shape.dim;
@@ -94,15 +109,42 @@ static int send_value(struct agent_io *io, const Gradb__V1__Fetch *fetch, struct
         void *to = agent_shm_take(io->shm, bytes, &place);
         if (to) {
             agent_gather(&value->tensor, 0, count, to);
-            return send_begin(io, fetch->request, value, bytes, &place);
+            return send_begin(io, fetch->request, value, bytes, &place, NULL);
         }
     }
-    int rc = send_begin(io, fetch->request, value, bytes, NULL);
+    int rc = send_begin(io, fetch->request, value, bytes, NULL, NULL);
     if (rc == GD_OK && count > 0) {
         io->transfer = (struct agent_transfer){
             .active = true, .request = fetch->request, .value = *value, .count = count};
     }
     return rc;
+}
+
+/* What a print leaves of it, if that is less and not too much for one message. */
+static bool abridge_value(const struct agent_value *value, struct agent_value *ret, size_t *bytes)
+{
+    *ret = *value;
+    return gd_shape_count(&value->tensor.shape) > 0 &&
+           gd_shape_abridge(&value->tensor.shape, &ret->tensor.shape) &&
+           gd_shape_bytes(&ret->tensor.shape, value->tensor.dtype, bytes, NULL) == GD_OK &&
+           *bytes <= AGENT_CHUNK;
+}
+
+static int send_abridged(struct agent_io *io, uint64_t request, struct agent_value *value,
+                         struct agent_value *part, size_t bytes)
+{
+    unsigned char *data = malloc(bytes);
+    if (!data) {
+        return agent_values_refuse(io, request, CODE(NO_MEMORY),
+                                   "out of memory in the training process");
+    }
+    gd_abridged_copy(data, &value->tensor, &part->tensor.shape);
+    int rc = send_begin(io, request, part, bytes, NULL, &value->tensor.shape);
+    if (rc != GD_OK) {
+        free(data);
+        return rc;
+    }
+    return send_data(io, request, 0, data, bytes);
 }
 
 /* `error` and `text` say why there is no value, -1: there is one; `cut`: it is already sliced. */
@@ -113,6 +155,10 @@ static int answer_fetch(struct agent_io *io, const Gradb__V1__Fetch *fetch, int 
         error = agent_cut(value, fetch->n_slice, fetch->slice, text);
     }
     size_t bytes = 0;
+    struct agent_value part;
+    if (error == -1 && fetch->abridge && abridge_value(value, &part, &bytes)) {
+        return send_abridged(io, fetch->request, value, &part, bytes);
+    }
     if (error == -1 &&
         gd_shape_bytes(&value->tensor.shape, value->tensor.dtype, &bytes, NULL) != GD_OK) {
         error = CODE(INVALID);

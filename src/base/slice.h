@@ -26,7 +26,8 @@ struct gd_slice_item {
 #define GD_MAX_SLICE_ITEMS (2 * GD_MAX_RANK)
 
 struct gd_slice {
-    int count; /* 0: the whole tensor */
+    int count;    /* 0: the whole tensor */
+    bool abridge; /* in a request: then what a print leaves out need not be there */
     struct gd_slice_item item[GD_MAX_SLICE_ITEMS];
 };
 

@@ -513,3 +513,38 @@ double gd_tensor_get(const struct gd_tensor *tensor, int64_t flat)
 {
     return gd_dtype_load(tensor->dtype, tensor->data + gd_tensor_offset(tensor, flat));
 }
+
+#define FEW      6    /* a longer axis is abridged */
+#define FEW_ONLY 1000 /* the same where it is the only one */
+
+bool gd_shape_abridge(const struct gd_shape *shape, struct gd_shape *ret)
+{
+    bool less = false;
+
+    *ret = *shape;
+    for (int axis = 0; axis < shape->rank; axis++) {
+        if (shape->dim[axis] > (shape->rank == 1 ? FEW_ONLY : FEW)) {
+            ret->dim[axis] = 2 * GD_EDGE;
+            less = true;
+        }
+    }
+    return less;
+}
+
+void gd_abridged_copy(void *out, const struct gd_tensor *from, const struct gd_shape *abridged)
+{
+    size_t item = gd_dtype_size(from->dtype);
+    unsigned char *to = out;
+    int64_t count = gd_shape_count(abridged);
+
+    for (int64_t i = 0; i < count; i++) {
+        int64_t rest = i, offset = 0;
+        for (int axis = abridged->rank - 1; axis >= 0; axis--) {
+            int64_t index = rest % abridged->dim[axis];
+            rest /= abridged->dim[axis];
+            index += index < GD_EDGE ? 0 : from->shape.dim[axis] - abridged->dim[axis];
+            offset += index * from->stride[axis];
+        }
+        memcpy(to + (size_t)i * item, from->data + offset, item);
+    }
+}

@@ -29,6 +29,8 @@ struct gd_tensor {
     struct gd_tensor_memory *memory; /* private: the block that data points into */
     int refs;                        /* private */
     bool writable;                   /* private: from gd_tensor_create, not a view or wrapped */
+    bool abridged;                   /* gd_shape_abridge(whole) gave its shape */
+    struct gd_shape whole;
 };
 
 /* Frees the memory of a wrapped tensor. Called once, from the thread that drops the last
@@ -113,6 +115,12 @@ bool gd_walk_init(struct gd_walk *walk, const struct gd_shape *shape,
 bool gd_walk_next(struct gd_walk *walk);
 /* Moves to run number `run`, from 0, which must exist. */
 void gd_walk_seek(struct gd_walk *walk, int64_t run);
+
+/* What a print leaves of a shape: GD_EDGE elements at each end of a long axis. False: all of it. */
+#define GD_EDGE 3
+bool gd_shape_abridge(const struct gd_shape *shape, struct gd_shape *ret);
+/* Copies the elements that are left to out, in C order. */
+void gd_abridged_copy(void *out, const struct gd_tensor *from, const struct gd_shape *abridged);
 
 bool gd_tensor_is_alike(const struct gd_tensor *a, const struct gd_tensor *b); /* type and shape */
 /* Byte offset of element number `flat` in C order. */

@@ -64,10 +64,10 @@ int gd_format_scalar(enum gd_dtype dtype, const void *element, struct gd_buf *ou
  *     [[1]
  *      [1]])
  * Axes longer than 6 are abbreviated, a single axis when it is longer than 1000. A tensor without
- * axes is its value alone. commas: as Print and print() write it outside of compiled graphs
- * (PyNative): with commas, and a tensor without axes as Tensor(shape=[], ..., value= 3). A tensor
- * without elements has an empty value in both (the compiled operator prints a number that is not in
- * the tensor). GD_EUNSUPPORTED: strings.
+ * axes is its value alone; an abridged tensor is enough. commas: as Print and print() write it
+ * outside of compiled graphs (PyNative): with commas, and a tensor without axes as Tensor(shape=[],
+ * ..., value= 3). A tensor without elements has an empty value in both (the compiled operator
+ * prints a number that is not in the tensor). GD_EUNSUPPORTED: strings.
  */
 int gd_format_print(const struct gd_tensor *tensor, bool commas, struct gd_buf *out,
                     struct gd_err *err);

@@ -6,13 +6,12 @@
 
 #include "engine/format.h"
 
-#define EDGE     3    /* elements, rows or blocks at each end of an abbreviated axis */
-#define FEW      6    /* a longer axis is abbreviated */
-#define FEW_ONLY 1000 /* the same for the axis of a tensor that has only one */
 #define CELL_MAX 64
 
 struct printer {
     const struct gd_tensor *tensor;
+    const struct gd_shape *shape; /* the tensor's, or what it abridges */
+    struct gd_shape left;         /* what is printed of that */
     bool commas;
     int width; /* of integers: that of the widest that is printed */
     struct gd_buf *out;
@@ -106,7 +105,7 @@ static void print_cells(struct printer *printer, const unsigned char *row, int64
         if (i != end - 1) {
             gd_buf_puts(printer->out, printer->commas ? ", " : " ");
         }
-        if (axis == 0 && end - first > EDGE && (i + 1) % line == 0) {
+        if (axis == 0 && end - first > GD_EDGE && (i + 1) % line == 0) {
             gd_buf_puts(printer->out, "\n ");
         }
     }
@@ -114,9 +113,7 @@ static void print_cells(struct printer *printer, const unsigned char *row, int64
 
 static bool is_shortened(const struct printer *printer, int axis)
 {
-    const struct gd_shape *shape = &printer->tensor->shape;
-
-    return shape->dim[axis] > (shape->rank == 1 ? FEW_ONLY : FEW);
+    return printer->left.dim[axis] < printer->shape->dim[axis];
 }
 
 static void print_row(struct printer *printer, const unsigned char *row)
@@ -126,9 +123,9 @@ static void print_row(struct printer *printer, const unsigned char *row)
 
     gd_buf_putc(printer->out, '[');
     if (is_shortened(printer, axis)) {
-        print_cells(printer, row, 0, EDGE);
+        print_cells(printer, row, 0, GD_EDGE);
         gd_buf_puts(printer->out, " ... ");
-        print_cells(printer, row, count - EDGE, count);
+        print_cells(printer, row, count - GD_EDGE, count);
     } else {
         print_cells(printer, row, 0, count);
     }
@@ -152,11 +149,11 @@ static void print_axis(struct printer *printer, int axis, const unsigned char *a
     }
     gd_buf_putc(printer->out, '[');
     for (int64_t i = 0; i < count; i++) {
-        bool gap = is_shortened(printer, axis) && i == EDGE;
+        bool gap = is_shortened(printer, axis) && i == GD_EDGE;
         if (gap) {
             break_line(printer, axis, true);
             gd_buf_puts(printer->out, "...");
-            i = count - EDGE;
+            i = count - GD_EDGE;
         }
         if (i > 0) {
             break_line(printer, axis, !gap);
@@ -176,8 +173,8 @@ static int find_width(const struct printer *printer, int axis, const unsigned ch
 
     for (int64_t i = 0; i < count; i++) {
         int width;
-        if (is_shortened(printer, axis) && i == EDGE) {
-            i = count - EDGE;
+        if (is_shortened(printer, axis) && i == GD_EDGE) {
+            i = count - GD_EDGE;
         }
         if (axis < tensor->shape.rank - 1) {
             width = find_width(printer, axis + 1, at + i * tensor->stride[axis]);
@@ -192,7 +189,7 @@ static int find_width(const struct printer *printer, int axis, const unsigned ch
 
 static void print_head(struct printer *printer)
 {
-    const struct gd_shape *shape = &printer->tensor->shape;
+    const struct gd_shape *shape = printer->shape;
 
     gd_buf_puts(printer->out, "Tensor(shape=[");
     for (int i = 0; i < shape->rank; i++) {
@@ -225,7 +222,10 @@ static void print_alone(enum gd_dtype dtype, const unsigned char *p, struct gd_b
 int gd_format_print(const struct gd_tensor *tensor, bool commas, struct gd_buf *out,
                     struct gd_err *err)
 {
-    struct printer printer = {.tensor = tensor, .commas = commas, .out = out};
+    struct printer printer = {.tensor = tensor,
+                              .shape = tensor->abridged ? &tensor->whole : &tensor->shape,
+                              .commas = commas,
+                              .out = out};
     bool alone = tensor->shape.rank == 0;
     char text[CELL_MAX];
 
@@ -237,6 +237,7 @@ int gd_format_print(const struct gd_tensor *tensor, bool commas, struct gd_buf *
         print_alone(tensor->dtype, tensor->data, out);
         return out->failed ? gd_fail_nomem(err) : GD_OK;
     }
+    gd_shape_abridge(printer.shape, &printer.left);
     print_head(&printer);
     if (alone) {
         element_text(tensor->dtype, tensor->data, true, text);

@@ -74,7 +74,7 @@ int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref
     if (!request) {
         return GD_ENOMEM;
     }
-    request->whole = !slice || slice->count == 0;
+    request->whole = !slice || (slice->count == 0 && !slice->abridge);
     request->tensor_fn = fn;
     int rc = gd_target_fetch(session->target, ref, slice, tensor_came, request, err);
     if (rc != GD_OK) {

@@ -171,6 +171,38 @@ static void sends_slices(void **state)
     assert_contains(err.text, "4");
 }
 
+static void expect_abridged(struct both *b, const char *slice)
+{
+    char abridged[32];
+    struct gd_tensor *whole, *part;
+    snprintf(abridged, sizeof(abridged), "~%s", slice ? slice : "");
+    assert_ok(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, slice, &whole, NULL, NULL));
+    assert_ok(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, abridged, &part, NULL, NULL));
+    assert_false(whole->abridged);
+    assert_true(part->abridged && gd_shape_equal(&part->whole, &whole->shape));
+    assert_int_equal(gd_tensor_count(part), 2 * GD_EDGE);
+    for (int64_t i = 0; i < 2 * GD_EDGE; i++) {
+        int64_t at = i < GD_EDGE ? i : gd_tensor_count(whole) - 2 * GD_EDGE + i;
+        assert_true(gd_tensor_get(part, i) == gd_tensor_get(whole, at));
+    }
+    gd_tensor_unref(whole);
+    gd_tensor_unref(part);
+}
+
+/* Only the ends of long axes are sent, of the value or of a slice. */
+static void abridged_values(void **state)
+{
+    struct both *b = *state;
+    struct gd_tensor *tensor;
+    world_run(&b->w, GD_RUN_STEP, 1, NULL);
+    expect_abridged(b, NULL);
+    expect_abridged(b, "[::-2]");
+    assert_ok(world_fetch(&b->w, "net/MatMul-op1", GD_CURRENT, "~", &tensor, NULL, NULL));
+    assert_false(tensor->abridged); /* short */
+    assert_int_equal(gd_tensor_count(tensor), TOY_ROWS * TOY_COLS);
+    gd_tensor_unref(tensor);
+}
+
 /* Sixteen times the whole of the large value, kept in between: the pool has to grow and to shrink.
  */
 static void large_values(void **state)
@@ -317,6 +349,7 @@ static const struct CMUnitTest tests[] = {
     TEST(inside_a_step),
     TEST(previous_values),
     TEST(sends_slices),
+    TEST(abridged_values),
     TEST(sends_statistics),
     TEST(shared_memory_is_used),
     SOCKET(shared_memory_can_be_off),

@@ -165,6 +165,10 @@ int world_fetch(struct world *w, const char *node, enum gd_iter iter, const char
     size_t used = 0;
     answer = (struct answer){0};
     *tensor = NULL;
+    if (text && text[0] == '~') {
+        slice.abridge = true;
+        text = text[1] ? text + 1 : NULL;
+    }
     if (text) {
         assert_ok(gd_slice_parse(text, strlen(text), &used, &slice, err));
     }

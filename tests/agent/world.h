@@ -46,7 +46,8 @@ void world_run(struct world *world, enum gd_run_kind kind, int64_t count, const 
 void world_resume(struct world *world, enum gd_run_kind kind, int64_t count, const char *node);
 gd_node_id world_node(const struct world *world, const char *name);
 /* Fetches through the session and waits. *tensor is a reference of the caller's; on failure the
- * code is returned and *tensor is NULL. slice and err may be NULL. */
+ * code is returned and *tensor is NULL. slice and err may be NULL; "~" before the slice, or alone,
+ * asks for what a print shows. */
 int world_fetch(struct world *world, const char *node, enum gd_iter iter, const char *slice,
                 struct gd_tensor **tensor, int64_t *step, struct gd_err *err);
 int world_stats(struct world *world, const char *node, enum gd_iter iter, struct gd_stats *ret,

@@ -590,6 +590,9 @@ class Rules(Case):
     def test_strings_cannot_be_fetched(self):
         self.bad_value("error", dtype=pb.STRING, shape=[3, 4], bytes=48)
 
+    def test_abridged_without_being_asked(self):
+        self.bad_value("abridged a tensor to the shape \\(3, 4\\)", dtype=pb.FLOAT32, shape=[3, 4], bytes=48, whole=[30, 4])
+
     def test_shared_memory_that_was_not_agreed_on(self):
         place = pb.ShmPlace(segment=1, name="/gradb-1-0123456789abcdef-1", size=4096)
         self.bad_value("in shared memory, which was not negotiated", dtype=pb.FLOAT32, shape=[3, 4], bytes=48, shm=place)

@@ -106,6 +106,7 @@ struct v1_request {
     struct gd_tensor_ref ref;
     struct gd_slice *slice; /* sliced here, because the training process cannot; NULL */
     bool whole;             /* the answer contains the slot's complete shape */
+    bool abridge;           /* it may leave out elements: gd_slice.abridge */
     gd_tensor_fn tensor_fn;
     gd_stats_fn stats_fn;
     gd_command_fn command_fn;

@@ -160,6 +160,7 @@ static int send_fetch(struct v1_target *t, struct v1_request *request, const str
     m.iteration = request->ref.iter == GD_PREVIOUS ? GRADB__V1__ITERATION__PREVIOUS
                                                    : GRADB__V1__ITERATION__CURRENT;
     m.allow_shm = t->shm && t->service->debugger->settings.shared_memory;
+    m.abridge = request->abridge;
     if (slice) {
         encode_slice(slice, items, list);
         m.slice = list;
@@ -191,6 +192,7 @@ int v1_value_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
         request->whole = true;
         cut = false;
     }
+    request->abridge = slice && slice->abridge && !request->slice;
     return send_fetch(t, request, cut ? slice : NULL, err);
 }
 
@@ -326,13 +328,54 @@ static int check_size(const struct v1_target *t, uint64_t announced, enum gd_dty
     return GD_OK;
 }
 
+/* The shape before it was abridged, if it was. */
+static int read_whole(const struct v1_request *request, const Gradb__V1__TensorBegin *m,
+                      const struct gd_shape *shape, struct gd_shape *ret, struct gd_err *err)
+{
+    struct gd_shape left;
+
+    *ret = *shape;
+    int rc = m->n_whole ? v1_shape(m->n_whole, m->whole, false, ret, err) : GD_OK;
+    if (rc == GD_OK && m->n_whole &&
+        (!request->abridge || !gd_shape_abridge(ret, &left) || !gd_shape_equal(&left, shape))) {
+        char text[160];
+        rc = gd_fail(err, GD_EPROTO, "the training process abridged a tensor to the shape %s",
+                     gd_shape_text(shape, text, sizeof(text)));
+    }
+    return rc;
+}
+
+static int make_tensor(struct v1_target *t, struct v1_request *request,
+                       const Gradb__V1__TensorBegin *m, enum gd_dtype dtype,
+                       const struct gd_shape *shape, struct gd_err *err)
+{
+    if (!m->shm) {
+        begin_progress(t, request);
+        return gd_tensor_create(dtype, shape, request->bytes, &request->tensor, err);
+    }
+    if (!t->shm) {
+        return gd_fail(err, GD_EPROTO, "a tensor in shared memory, which was not negotiated");
+    }
+    bool mapped = false;
+    int rc =
+        v1_shm_tensor(t->shm, m->shm, dtype, shape, request->bytes, &request->tensor, &mapped, err);
+    if (mapped) {
+        say_mapped(t, m->shm->segment);
+    }
+    request->received = request->bytes;
+    return rc;
+}
+
 static int begin_value(struct v1_target *t, struct v1_request *request,
                        const Gradb__V1__TensorBegin *m, struct gd_err *err)
 {
     enum gd_dtype dtype = v1_dtype(m->dtype);
-    struct gd_shape shape;
+    struct gd_shape shape, whole;
     size_t bytes = 0;
     int rc = v1_shape(m->n_shape, m->shape, false, &shape, err);
+    if (rc == GD_OK) {
+        rc = read_whole(request, m, &shape, &whole, err);
+    }
     if (rc == GD_OK) {
         rc = gd_shape_bytes(&shape, dtype, &bytes, err);
     }
@@ -345,21 +388,13 @@ static int begin_value(struct v1_target *t, struct v1_request *request,
     request->step = m->step;
     request->bytes = bytes;
     if (request->whole) {
-        learn_output(t, &request->ref, dtype, &shape);
+        learn_output(t, &request->ref, dtype, &whole);
     }
-    if (!m->shm) {
-        begin_progress(t, request);
-        return gd_tensor_create(dtype, &shape, bytes, &request->tensor, err);
+    rc = make_tensor(t, request, m, dtype, &shape, err);
+    if (rc == GD_OK && m->n_whole) {
+        request->tensor->abridged = true;
+        request->tensor->whole = whole;
     }
-    if (!t->shm) {
-        return gd_fail(err, GD_EPROTO, "a tensor in shared memory, which was not negotiated");
-    }
-    bool mapped = false;
-    rc = v1_shm_tensor(t->shm, m->shm, dtype, &shape, bytes, &request->tensor, &mapped, err);
-    if (mapped) {
-        say_mapped(t, m->shm->segment);
-    }
-    request->received = bytes;
     return rc;
 }
 

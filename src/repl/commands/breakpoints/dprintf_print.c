@@ -287,6 +287,7 @@ static void ask_value(struct command_call *call, struct value *value)
     }
     print->waiting++;
     bool whole = value->slice.count == 0;
+    value->slice.abridge = value->want == WANT_TENSOR;
     rc = value->want == WANT_STATISTIC && whole
              ? gd_session_stats(print->session, &value->ref, on_stats, value, &value->err)
              : gd_session_fetch(print->session, &value->ref, &value->slice, on_tensor, value,
@@ -391,7 +392,9 @@ static void record_values(const struct line *line, cJSON *record)
         out_set(item, OUT_TEXT("argument", value->text),
                 OUT_IF(number, OUT_REAL("value", number ? number_of(value) : 0)),
                 OUT_IF(tensor, OUT_TEXT("dtype", gd_dtype_name(tensor ? tensor->dtype : 0))),
-                OUT_IF(tensor, OUT_JSON("shape", inspect_shape_json(&tensor->shape))),
+                OUT_IF(tensor,
+                       OUT_JSON("shape", inspect_shape_json(tensor->abridged ? &tensor->whole
+                                                                             : &tensor->shape))),
                 OUT_IF(!is_known(value), OUT_TEXT("error", value->err.text)));
     }
 }
