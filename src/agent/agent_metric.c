@@ -30,7 +30,10 @@ static struct agent_metric *find_metric(const struct agent *a, const char *name)
 static void free_metric(struct agent_metric *m)
 {
     gd_metric_destroy(m->train.metric);
+    gd_metric_destroy(m->train.part);
     gd_metric_destroy(m->eval.metric);
+    gd_metric_destroy(m->eval.part);
+    free(m->definition);
     agent_copy_free(m->outputs.copy);
     agent_copy_free(m->labels.copy);
     free(m);
@@ -87,7 +90,11 @@ void agent_metric_clear(struct agent *a)
 static void clear_sums(struct agent_metric_sums *sums)
 {
     gd_metric_clear(sums->metric);
-    *sums = (struct agent_metric_sums){.metric = sums->metric};
+    if (sums->part) {
+        gd_metric_clear(sums->part);
+    }
+    *sums = (struct agent_metric_sums){
+        .metric = sums->metric, .part = sums->part, .epoch = sums->epoch + 1};
 }
 
 /* Another epoch has begun. */
@@ -147,22 +154,44 @@ void agent_metric_begin(struct agent *a, struct agent_metric *m, struct agent_me
     sums->due = true;
 }
 
+/* A part of the sums does not know how many classes there were before. */
+static int check_batch(const struct agent_metric_sums *sums, const struct gd_metric_pair *pair,
+                       const struct gd_tensor *outputs, const struct gd_tensor *labels,
+                       struct gd_err *err)
+{
+    struct gd_buf plan = GD_BUF_INIT(1 << 13);
+    bool known = sums->part && gd_metric_counts(sums->metric)->batches > 0;
+    int rc = known ? gd_metric_plan(sums->metric, pair, outputs, labels, &plan, err) : GD_OK;
+    gd_buf_deinit(&plan);
+    return rc;
+}
+
 static void count_batch(struct agent *a, struct agent_metric *m, struct agent_metric_sums *sums,
                         const struct gd_metric_pair *pair, const struct gd_tensor *outputs,
                         const struct gd_tensor *labels)
 {
     struct gd_err err = {0};
     agent_metric_begin(a, m, sums);
-    if (gd_metric_update(sums->metric, pair, outputs, labels, &err) != GD_OK) {
+    if (check_batch(sums, pair, outputs, labels, &err) != GD_OK ||
+        gd_metric_update(agent_metric_counting(sums), pair, outputs, labels, &err) != GD_OK) {
         agent_metric_refuse(a, m, sums, err.text);
     }
 }
 
-static void report_sums(struct agent *a, struct agent_metric_sums *sums, const char *prefix)
+static void report_sums(struct agent *a, struct agent_metric *m, bool evaluation)
 {
+    struct agent_metric_sums *sums = evaluation ? &m->eval : &m->train;
     struct gd_metric_number number[GD_METRIC_SHOWN];
-    size_t count = sums->due ? gd_metric_numbers(sums->metric, number, GD_METRIC_SHOWN) : 0;
+    const char *prefix = evaluation ? "eval_" : "";
+    bool due = sums->due;
     sums->due = false;
+    if (sums->part) { /* a loss may come when the step has ended */
+        if (due || (!evaluation && m->spec.kind != GD_METRIC_LOSS)) {
+            agent_metric_send(a, m, sums, due ? sums->last : PEEK(a->step));
+        }
+        return;
+    }
+    size_t count = due ? gd_metric_numbers(sums->metric, number, GD_METRIC_SHOWN) : 0;
     for (size_t i = 0; i < count && i < GD_METRIC_SHOWN; i++) {
         char name[128];
         snprintf(name, sizeof(name), "%s%.71s", prefix, number[i].name);
@@ -258,8 +287,8 @@ static void add_late_loss(struct agent *a, double value, int64_t step)
         if (m->spec.kind == GD_METRIC_LOSS) {
             agent_metric_begin(a, m, &m->train);
             m->train.last = step;
-            gd_metric_add(m->train.metric, value);
-            report_sums(a, &m->train, "");
+            gd_metric_add(agent_metric_counting(&m->train), value);
+            report_sums(a, m, false);
         }
     }
 }
@@ -290,11 +319,11 @@ void agent_metric_step_end(struct agent *a)
             count_pair(a, m);
         } else if (m->spec.kind == GD_METRIC_LOSS && a->metrics->has_loss) {
             agent_metric_begin(a, m, &m->train);
-            gd_metric_add(m->train.metric, a->metrics->loss);
+            gd_metric_add(agent_metric_counting(&m->train), a->metrics->loss);
         }
         m->eval.ended = m->eval.ended || m->eval.due;
-        report_sums(a, &m->eval, "eval_");
-        report_sums(a, &m->train, "");
+        report_sums(a, m, true);
+        report_sums(a, m, false);
     }
     a->metrics->has_loss = false;
 }
@@ -306,13 +335,13 @@ static void feed_metric(struct agent *a, struct agent_metric *m, const gradb_bat
     struct agent_metric_sums *sums = batch->evaluation ? &m->eval : &m->train;
     if (!batch->evaluation && m->eval.due) { /* the evaluation is over */
         m->eval.ended = true;
-        report_sums(a, &m->eval, "eval_");
+        report_sums(a, m, true);
     }
     if (m->spec.kind != GD_METRIC_LOSS) {
         count_batch(a, m, sums, pair, outputs, labels);
     } else if (batch->evaluation && batch->loss) {
         agent_metric_begin(a, m, sums);
-        gd_metric_add(sums->metric, *batch->loss);
+        gd_metric_add(agent_metric_counting(sums), *batch->loss);
     }
 }
 
@@ -361,7 +390,7 @@ void gradb_metric_evaluated(gradb *g)
     pthread_mutex_lock(&a->lock);
     for (struct agent_metric *m = a->metrics ? a->metrics->first : NULL; m; m = m->next) {
         m->eval.ended = m->eval.ended || m->eval.due;
-        report_sums(a, &m->eval, "eval_");
+        report_sums(a, m, true);
     }
     pthread_mutex_unlock(&a->lock);
 }
@@ -398,6 +427,17 @@ static int find_sides(const struct agent *a, struct agent_metric *m, char text[T
     return -1;
 }
 
+/* Of a metric over ranks. */
+static bool need_parts(struct agent_metric *m)
+{
+    struct gd_buf text = GD_BUF_INIT(1 << 14);
+    gd_metric_text(&m->spec, &text);
+    m->definition = strdup(gd_buf_text(&text));
+    gd_buf_deinit(&text);
+    return m->definition && gd_metric_create(&m->spec, &m->train.part, NULL) == GD_OK &&
+           gd_metric_create(&m->spec, &m->eval.part, NULL) == GD_OK;
+}
+
 static int add_metric(struct agent *a, const char *words, bool on_nodes, char text[TEXT])
 {
     struct gd_err err = {0};
@@ -408,6 +448,9 @@ static int add_metric(struct agent *a, const char *words, bool on_nodes, char te
               gd_metric_create(&m->spec, &m->eval.metric, &err) != GD_OK)) {
         code = CODE(INVALID);
         snprintf(text, TEXT, "%.*s", TEXT - 1, err.text);
+    }
+    if (code == -1 && m->spec.ranks && a->world_size > 1 && a->job[0]) {
+        code = need_parts(m) ? -1 : CODE(NO_MEMORY);
     }
     if (code == -1 && on_nodes && m->spec.outputs[0]) {
         code = find_sides(a, m, text);

@@ -24,6 +24,9 @@ struct agent_metric_side { /* outputs or labels of a metric on nodes */
 
 struct agent_metric_sums { /* of training steps, or of an evaluation */
     struct gd_metric *metric;
+    struct gd_metric *part;    /* over ranks: what was counted since it was sent; else NULL */
+    uint64_t epoch;            /* how often they were cleared */
+    char missing[160];         /* why some of it was not sent; "" all was */
     int64_t since, last;       /* steps of the first and last batch; 0: none */
     uint64_t refused;          /* batches that could not be counted */
     char why[GD_ERR_TEXT_MAX]; /* the last one */
@@ -34,6 +37,7 @@ struct agent_metric_sums { /* of training steps, or of an evaluation */
 struct agent_metric {
     struct agent_metric *next;
     struct gd_metric_spec spec;
+    char *definition; /* over ranks: its text; else NULL */
     struct agent_metric_sums train, eval;
     struct agent_metric_side outputs, labels;
     bool told; /* an error was shown to the user */
@@ -54,6 +58,12 @@ struct agent_metrics {
 int agent_metric_request(struct agent *a, const char *request, char **reply, char text[160]);
 /* Prepares the sums for a batch. */
 void agent_metric_begin(struct agent *a, struct agent_metric *m, struct agent_metric_sums *sums);
+/* Where the batch is counted. */
+struct gd_metric *agent_metric_counting(const struct agent_metric_sums *sums);
+/* Over ranks: gives the debugger what was counted since the last time, and adds it to the metric.
+ */
+void agent_metric_send(struct agent *a, struct agent_metric *m, struct agent_metric_sums *sums,
+                       int64_t step);
 /* A batch cannot be counted: reports the first one to the user. */
 void agent_metric_refuse(struct agent *a, struct agent_metric *m, struct agent_metric_sums *sums,
                          const char *why);

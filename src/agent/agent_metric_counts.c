@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* Batches that the program counts itself, on the device of their tensors. */
+/* Counts of metrics: those of batches that the program counts itself, on the device of their
+ * tensors, and those of a step, which the debugger adds up over the ranks of a job. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent_control.h"
+#include "agent/agent_core.h"
 #include "agent/agent_metric.h"
+#include "agent/agent_words.h"
 
 #define TEXT 160
+#define MOST ((size_t)1000000) /* bytes of counts in a message */
 
 static int fail_request(const char *request, char text[TEXT])
 {
@@ -113,9 +117,65 @@ int agent_metric_counts(struct agent *a, const char *request, char text[TEXT])
     if (m) { /* else deleted since */
         struct agent_metric_sums *sums = evaluation ? &m->eval : &m->train;
         agent_metric_begin(a, m, sums);
-        if (gd_metric_merge(sums->metric, name + len + 1, &err) != GD_OK) {
+        if (gd_metric_merge(agent_metric_counting(sums), name + len + 1, &err) != GD_OK) {
             agent_metric_refuse(a, m, sums, err.text);
         }
     }
     return -1;
+}
+
+/* ---- over ranks ------------------------------------------------------------------------------ */
+
+struct gd_metric *agent_metric_counting(const struct agent_metric_sums *sums)
+{
+    return sums->part ? sums->part : sums->metric;
+}
+
+/* What is wrong with the counts, which then are not sent. */
+static void note_missing(struct agent_metric_sums *sums, int64_t step, const char *why)
+{
+    if (!sums->missing[0]) {
+        snprintf(sums->missing, sizeof(sums->missing), "step %lld: %s", (long long)step, why);
+    }
+}
+
+/* Adds what was counted to the metric and returns its text; "" where there is nothing to send. */
+static const char *take_counts(struct agent *a, struct agent_metric *m,
+                               struct agent_metric_sums *sums, struct gd_buf *out)
+{
+    struct gd_err err = {0};
+    if (gd_metric_counts(sums->part)->batches == 0) {
+        return "";
+    }
+    if (gd_metric_save(sums->part, out, &err) != GD_OK) {
+        note_missing(sums, PEEK(a->step), "out of memory for its counts");
+        return "";
+    }
+    if (gd_metric_merge(sums->metric, gd_buf_text(out), &err) != GD_OK) {
+        agent_metric_refuse(a, m, sums, err.text);
+        return "";
+    }
+    if (out->len > MOST) {
+        note_missing(sums, PEEK(a->step), "its counts take more than 1 MB");
+        return "";
+    }
+    return gd_buf_text(out);
+}
+
+void agent_metric_send(struct agent *a, struct agent_metric *m, struct agent_metric_sums *sums,
+                       int64_t step)
+{
+    struct gd_buf text = GD_BUF_INIT(SIZE_MAX);
+    Gradb__V1__MetricCounts message = GRADB__V1__METRIC_COUNTS__INIT;
+    message.definition = m->definition;
+    message.evaluation = sums == &m->eval;
+    message.step = step;
+    message.epoch = sums->epoch;
+    message.counts = (char *)take_counts(a, m, sums, &text);
+    message.missing = sums->missing;
+    if (!agent_queue(a, &message.base)) {
+        note_missing(sums, PEEK(a->step), "the debugger is too slow");
+    }
+    gd_metric_clear(sums->part);
+    gd_buf_deinit(&text);
 }

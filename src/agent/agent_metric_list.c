@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Metrics and their counts as JSON. */
+/* Metrics as JSON. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -62,9 +62,29 @@ static void put_matrix(struct gd_buf *out, const struct gd_metric *m)
     gd_buf_putc(out, ']');
 }
 
-static void put_sums(struct gd_buf *out, const struct agent_metric_sums *sums, bool counts)
+/* Adds what is not sent yet, of a metric over ranks; NULL: there is nothing. */
+static struct gd_metric *add_part(const struct agent_metric_sums *sums)
 {
-    const struct gd_metric_counts *c = gd_metric_counts(sums->metric);
+    struct gd_buf all = GD_BUF_INIT(SIZE_MAX), part = GD_BUF_INIT(SIZE_MAX);
+    struct gd_metric *both = NULL;
+    bool ok = sums->part && gd_metric_counts(sums->part)->batches > 0 &&
+              gd_metric_save(sums->metric, &all, NULL) == GD_OK &&
+              gd_metric_save(sums->part, &part, NULL) == GD_OK &&
+              gd_metric_create(gd_metric_spec(sums->metric), &both, NULL) == GD_OK;
+    ok = ok && gd_metric_merge(both, gd_buf_text(&all), NULL) == GD_OK &&
+         gd_metric_merge(both, gd_buf_text(&part), NULL) == GD_OK;
+    gd_buf_deinit(&all);
+    gd_buf_deinit(&part);
+    if (!ok) {
+        gd_metric_destroy(both);
+    }
+    return ok ? both : NULL;
+}
+
+static void put_sums(struct gd_buf *out, const struct agent_metric_sums *sums)
+{
+    struct gd_metric *both = add_part(sums), *metric = both ? both : sums->metric;
+    const struct gd_metric_counts *c = gd_metric_counts(metric);
     gd_buf_printf(out,
                   "{\"since\":%" PRId64 ",\"step\":%" PRId64 ",\"samples\":%" PRIu64
                   ",\"batches\":%" PRIu64 ",\"nan\":%" PRIu64 ",\"ignored\":%" PRIu64
@@ -75,16 +95,11 @@ static void put_sums(struct gd_buf *out, const struct agent_metric_sums *sums, b
         gd_buf_puts(out, ",\"why\":");
         put_text(out, sums->why);
     }
-    put_numbers(out, sums->metric);
-    if (gd_metric_spec(sums->metric)->kind == GD_METRIC_CONFUSION) {
-        put_matrix(out, sums->metric);
+    put_numbers(out, metric);
+    if (gd_metric_spec(metric)->kind == GD_METRIC_CONFUSION) {
+        put_matrix(out, metric);
     }
-    struct gd_buf saved = GD_BUF_INIT(1 << 19);
-    if (counts && gd_metric_save(sums->metric, &saved, NULL) == GD_OK) {
-        gd_buf_puts(out, ",\"counts\":");
-        put_text(out, gd_buf_text(&saved));
-    }
-    gd_buf_deinit(&saved);
+    gd_metric_destroy(both);
     gd_buf_putc(out, '}');
 }
 
@@ -99,10 +114,10 @@ void agent_metric_list(const struct agent *a, struct gd_buf *out)
         gd_buf_puts(out, ",\"definition\":");
         put_text(out, gd_buf_text(&text));
         gd_buf_puts(out, ",\"train\":");
-        put_sums(out, &m->train, m->spec.ranks);
+        put_sums(out, &m->train);
         if (m->eval.last > 0 || gd_metric_counts(m->eval.metric)->batches > 0) {
             gd_buf_puts(out, ",\"eval\":");
-            put_sums(out, &m->eval, m->spec.ranks);
+            put_sums(out, &m->eval);
         }
         gd_buf_putc(out, '}');
         gd_buf_deinit(&text);

@@ -67,6 +67,7 @@ static int say_hello(struct agent_io *io)
         agent_has_values(a) ? GRADB__V1__CAPABILITY__CAPABILITY_GROWS
                             : GRADB__V1__CAPABILITY__CAPABILITY_DIGEST,
         GRADB__V1__CAPABILITY__CAPABILITY_METRIC,
+        GRADB__V1__CAPABILITY__CAPABILITY_METRIC_COUNTS,
         GRADB__V1__CAPABILITY__CAPABILITY_COMMAND, /* last, because not every program has one */
     };
     char host[128] = "";

@@ -139,8 +139,9 @@ size_t gd_metric_numbers(const struct gd_metric *metric, struct gd_metric_number
 int64_t gd_metric_classes(const struct gd_metric *metric);
 uint64_t gd_metric_cell(const struct gd_metric *metric, int64_t row, int64_t column);
 
-/* The counts and sums as numbers in text, and adding those of another process: the result is that
- * of all samples together. GD_EUNSUPPORTED for auc; GD_EPROTO, GD_ENOMEM: nothing was added. */
+/* The counts and sums as numbers in text (of auc all scores), and adding those of another process:
+ * the result is that of all samples together. GD_EUNSUPPORTED for a metric from a file; GD_EPROTO:
+ * nothing was added; GD_ENOMEM: clear it. */
 int gd_metric_save(const struct gd_metric *metric, struct gd_buf *out, struct gd_err *err);
 int gd_metric_merge(struct gd_metric *metric, const char *saved, struct gd_err *err);
 

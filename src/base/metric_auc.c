@@ -128,6 +128,12 @@ static void collect_scores(struct gd_metric *m, const struct metric_batch *b, do
     }
 }
 
+static bool is_full(const struct gd_metric *m, size_t samples, size_t classes)
+{
+    size_t kept = m->scores ? m->scores[0].count[0] + m->scores[0].count[1] : 0;
+    return (kept + samples) * classes > GD_METRIC_MAX_SCORES / sizeof(double);
+}
+
 static int need_scores(struct gd_metric *m, const struct metric_batch *b, struct gd_err *err)
 {
     int64_t classes = b->axis < 0 || b->classes <= 2 ? 1 : b->classes;
@@ -154,8 +160,7 @@ int metric_update_auc(struct gd_metric *m, const struct metric_batch *batch, str
         return rc;
     }
     size_t lists = (size_t)m->score_classes * 2, samples = (size_t)b.samples;
-    if ((m->counts.samples + samples) * (size_t)m->score_classes >
-        GD_METRIC_MAX_SCORES / sizeof(double)) {
+    if (is_full(m, samples, (size_t)m->score_classes)) {
         m->counts.not_kept += samples;
         return GD_OK;
     }
@@ -173,6 +178,114 @@ int metric_update_auc(struct gd_metric *m, const struct metric_batch *batch, str
     free(lengths);
     free(room);
     return ok ? GD_OK : gd_fail_nomem(err);
+}
+
+/* ---- the scores as text ---------------------------------------------------------------------- */
+
+/* "CLASSES", then for each of them "NEGATIVES POSITIVES SCORE...". */
+void metric_auc_save(const struct gd_metric *m, struct gd_buf *out)
+{
+    if (m->spec.kind != GD_METRIC_AUC) {
+        return;
+    }
+    gd_buf_printf(out, " %lld", (long long)m->score_classes);
+    for (int64_t i = 0; i < m->score_classes; i++) {
+        const struct metric_scores *s = &m->scores[i];
+        gd_buf_printf(out, " %zu %zu", s->count[0], s->count[1]);
+        for (size_t k = 0; k < s->count[0] + s->count[1]; k++) {
+            gd_buf_printf(out, " %a", k < s->count[0] ? s->of[0][k] : s->of[1][k - s->count[0]]);
+        }
+    }
+}
+
+static bool read_size(const char **at, size_t most, size_t *ret)
+{
+    char *end;
+    unsigned long long value = strtoull(*at, &end, 10);
+    bool ok = end != *at && value <= most;
+    *ret = (size_t)value;
+    *at = end;
+    return ok;
+}
+
+/* One list. ret NULL: only checks it. */
+static bool read_scores(const char **at, size_t count, double *ret)
+{
+    for (size_t i = 0; i < count; i++) {
+        char *end;
+        double score = strtod(*at, &end);
+        if (end == *at || isnan(score)) {
+            return false;
+        }
+        if (ret) {
+            ret[i] = score;
+        }
+        *at = end;
+    }
+    return true;
+}
+
+/* Makes room, so that nothing is added when there is none. */
+static bool need_room(struct gd_metric *m, size_t classes, size_t most)
+{
+    if (!m->scores) {
+        m->scores = calloc(classes, sizeof(*m->scores));
+        m->score_classes = m->scores ? (int64_t)classes : 0;
+    }
+    bool ok = m->scores != NULL;
+    for (size_t i = 0; ok && i < 2 * classes; i++) {
+        struct metric_scores *s = &m->scores[i / 2];
+        double *list =
+            gd_grow_to(s->of[i % 2], s->count[i % 2] + most, &s->cap[i % 2], sizeof(*list));
+        s->of[i % 2] = list ? list : s->of[i % 2];
+        ok = list != NULL;
+    }
+    return ok;
+}
+
+/* Reads the lists of all classes; room NULL: only checks them. *samples: of each class. */
+static bool take_scores(struct gd_metric *m, const char **at, size_t classes, double *room,
+                        size_t *samples)
+{
+    size_t most = strlen(*at) / 2;
+    for (size_t i = 0; i < classes; i++) {
+        size_t count[2];
+        if (!read_size(at, most, &count[0]) || !read_size(at, most, &count[1]) ||
+            (i > 0 && count[0] + count[1] != *samples)) {
+            return false;
+        }
+        *samples = count[0] + count[1];
+        for (int positive = 0; positive < 2; positive++) {
+            if (!read_scores(at, count[positive], room) ||
+                (room && !add_scores(&m->scores[i], room, count[positive], positive == 1))) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool metric_auc_merge(struct gd_metric *m, const char **at, bool add)
+{
+    size_t classes, samples = 0;
+    if (!read_size(at, strlen(*at), &classes) ||
+        (classes > 0 && m->scores && (int64_t)classes != m->score_classes)) {
+        return false;
+    }
+    const char *lists = *at;
+    bool ok = take_scores(m, at, classes, NULL, &samples);
+    if (!ok || !add || classes == 0) {
+        return ok;
+    }
+    if (is_full(m, samples, classes)) { /* they are among its samples already */
+        m->counts.samples -= samples < m->counts.samples ? samples : m->counts.samples;
+        m->counts.not_kept += samples;
+        return true;
+    }
+    double *room = malloc((samples + 1) * sizeof(*room));
+    ok = room && need_room(m, classes, samples) && take_scores(m, &lists, classes, room, &samples);
+    free(room);
+    return ok;
 }
 
 double metric_auc_class(const struct gd_metric *m, int64_t index)

@@ -97,6 +97,10 @@ int metric_update_auc(struct gd_metric *metric, const struct metric_batch *batch
 double metric_auc_class(const struct gd_metric *metric, int64_t index);
 double metric_auc_result(const struct gd_metric *metric);
 void metric_auc_free(struct gd_metric *metric);
+/* The scores, after the counts in gd_metric_save; nothing for other metrics. Reading them: `add`
+ * false checks them only. False: they do not fit this metric. */
+void metric_auc_save(const struct gd_metric *metric, struct gd_buf *out);
+bool metric_auc_merge(struct gd_metric *metric, const char **at, bool add);
 int metric_program_create(const struct gd_metric_spec *spec, struct metric_program **ret,
                           struct gd_err *err);
 void metric_program_destroy(struct metric_program *program);

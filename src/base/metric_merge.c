@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The counts and sums of a metric as text, and adding those of another process. Every metric but
- * auc consists of numbers that add up: counts, sums, and the columns of a regression. */
+ * one from a file consists of numbers that add up: counts, sums, the columns of a regression; auc
+ * of its scores. A number of zeros in a row, as most classes of a batch have, is "0*NUMBER". */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,10 +36,24 @@ static size_t sums_of(struct gd_metric *m, double **ret)
 
 static int need_counts(const struct gd_metric *m, struct gd_err *err)
 {
-    bool adds = m->spec.kind != GD_METRIC_AUC && m->spec.kind != GD_METRIC_FILE;
-    return adds ? GD_OK
-                : gd_fail(err, GD_EUNSUPPORTED, "%s has no counts that ranks can add up",
-                          gd_metric_kind_name(m->spec.kind));
+    return m->spec.kind != GD_METRIC_FILE
+               ? GD_OK
+               : gd_fail(err, GD_EUNSUPPORTED, "%s has no counts that ranks can add up",
+                         gd_metric_kind_name(m->spec.kind));
+}
+
+static void save_counts(struct gd_metric *m, uint64_t room, struct gd_buf *out)
+{
+    uint64_t total = counts_of(m, room), zeros;
+    for (uint64_t i = 0; i < total; i += zeros ? zeros : 1) {
+        for (zeros = 0; i + zeros < total && *count_at(m, room, i + zeros) == 0;) {
+            zeros++;
+        }
+        gd_buf_printf(out, " %" PRIu64, zeros ? 0 : *count_at(m, room, i));
+        if (zeros > 1) {
+            gd_buf_printf(out, "*%" PRIu64, zeros);
+        }
+    }
 }
 
 int gd_metric_save(const struct gd_metric *m, struct gd_buf *out, struct gd_err *err)
@@ -53,9 +68,7 @@ int gd_metric_save(const struct gd_metric *m, struct gd_buf *out, struct gd_err 
     }
     gd_buf_printf(out, "%" PRId64 " %" PRId64 " %d %" PRIu64 " %" PRId64, m->classes, m->class_room,
                   m->binary, m->rows, m->column_count);
-    for (uint64_t i = 0; i < counts_of(m, room); i++) {
-        gd_buf_printf(out, " %" PRIu64, *count_at(&copy, room, i));
-    }
+    save_counts(&copy, room, out);
     for (size_t i = 0; i < sums; i++) {
         gd_buf_printf(out, " %a", i == 0 ? m->sum : more[i - 1]);
     }
@@ -64,6 +77,7 @@ int gd_metric_save(const struct gd_metric *m, struct gd_buf *out, struct gd_err 
         gd_buf_printf(out, " %a %a %a %a %a %" PRIu64, c->shift, c->sum, c->sum_sq, c->squares,
                       c->absolutes, c->count);
     }
+    metric_auc_save(m, out);
     return out->failed ? gd_fail_nomem(err) : GD_OK;
 }
 
@@ -112,6 +126,27 @@ static bool read_column(const char **at, struct metric_column *ret)
            read_count(at, &ret->count);
 }
 
+/* Adds them if `add`; else the metric has no room for them yet. */
+static bool read_counts(struct gd_metric *m, uint64_t room, const char **at, bool add)
+{
+    uint64_t total = counts_of(m, room), count, zeros;
+    for (uint64_t i = 0; i < total; i += zeros) {
+        zeros = 1;
+        if (!read_count(at, &count)) {
+            return false;
+        }
+        if (count == 0 && **at == '*') {
+            (*at)++;
+            if (!read_count(at, &zeros) || zeros == 0 || zeros > total - i) {
+                return false;
+            }
+        } else if (add) {
+            *count_at(m, room, i) += count;
+        }
+    }
+    return true;
+}
+
 struct saved {
     uint64_t classes, room, binary, rows, columns;
     const char *numbers; /* what follows */
@@ -133,20 +168,13 @@ static bool read_head(const struct gd_metric *m, const char *text, struct saved 
            (ret->columns == 0 || !m->columns || (int64_t)ret->columns == m->column_count);
 }
 
-/* Reads all numbers, and adds them if `add`; else the metric has no room for them yet. */
+/* Reads all numbers, and adds them if `add`. */
 static bool read_numbers(struct gd_metric *m, const struct saved *saved, bool add)
 {
     const char *at = saved->numbers;
     double *more;
     size_t sums = sums_of(m, &more);
-    bool ok = true;
-    for (uint64_t i = 0; ok && i < counts_of(m, saved->room); i++) {
-        uint64_t count;
-        ok = read_count(&at, &count);
-        if (ok && add) {
-            *count_at(m, saved->room, i) += count;
-        }
-    }
+    bool ok = read_counts(m, saved->room, &at, add);
     for (size_t i = 0; ok && i < sums; i++) {
         double sum;
         ok = read_sum(&at, &sum);
@@ -161,7 +189,8 @@ static bool read_numbers(struct gd_metric *m, const struct saved *saved, bool ad
             merge_column(&m->columns[i], &column);
         }
     }
-    return ok && at[strspn(at, " ")] == '\0';
+    return ok && (m->spec.kind != GD_METRIC_AUC || metric_auc_merge(m, &at, add)) &&
+           at[strspn(at, " ")] == '\0';
 }
 
 int gd_metric_merge(struct gd_metric *m, const char *text, struct gd_err *err)
@@ -185,7 +214,9 @@ int gd_metric_merge(struct gd_metric *m, const char *text, struct gd_err *err)
         }
         m->column_count = (int64_t)saved.columns;
     }
-    read_numbers(m, &saved, true);
+    if (!read_numbers(m, &saved, true)) {
+        return gd_fail_nomem(err);
+    }
     m->binary = m->binary || saved.binary != 0;
     m->rows += saved.rows;
     return GD_OK;

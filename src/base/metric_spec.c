@@ -355,10 +355,10 @@ int gd_metric_parse(const char *text, struct gd_metric_spec *ret, struct gd_err 
     if ((spec.outputs[0] == '\0') != (spec.labels[0] == '\0') && !alone) {
         return gd_fail(err, GD_EINVAL, "write both nodes: of OUTPUTS against LABELS");
     }
-    if (spec.ranks && (spec.kind == GD_METRIC_AUC || spec.kind == GD_METRIC_FILE)) {
+    if (spec.ranks && spec.kind == GD_METRIC_FILE) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "%s cannot be computed over ranks: it has no counts that add up",
-                       spec.kind == GD_METRIC_AUC ? "auc" : "a metric from a file");
+                       "a metric from a file cannot be computed over ranks: it has no counts that "
+                       "add up");
     }
     *ret = spec;
     return GD_OK;

@@ -7,7 +7,7 @@ static bool pass_event(const struct dump_target *lead, enum gd_happening kind, i
 {
     const struct gd_happened what = {.kind = kind, .step = step};
 
-    return gd_session_on_happening(lead->base.session, &what, true);
+    return gd_session_on_happening(lead->base.session, &what, true) == GD_VERDICT_STOP;
 }
 
 /* Each happens once, so the next run continues after the one for which this run stops. The dump

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/order.h"
+#include "engine/metric/over_ranks.h"
 #include "engine/ranks_impl.h"
 #include "engine/watch/watchpoint.h"
 
@@ -30,19 +31,6 @@ int gd_ranks_world_size(const struct gd_ranks *ranks)
 uint64_t gd_ranks_settled(const struct gd_ranks *ranks)
 {
     return ranks->settled;
-}
-
-bool gd_ranks_are_busy(const struct gd_ranks *ranks)
-{
-    return ranks->phase != RANKS_IDLE;
-}
-
-bool gd_ranks_is_running(const struct gd_session *session)
-{
-    const struct gd_ranks *ranks = gd_ranks_of(session);
-    return session->state == GD_RUNNING ||
-           (ranks && gd_session_is_live(session) &&
-            (ranks->phase == RANKS_RUN || ranks->phase == RANKS_CHECK));
 }
 
 static bool is_live(const struct gd_ranks *ranks, const struct gd_session *session)
@@ -128,6 +116,7 @@ void ranks_free(struct gd_debugger *debugger)
 {
     while (debugger->impl->ranks) {
         struct gd_ranks *next = debugger->impl->ranks->next;
+        over_ranks_free(debugger->impl->ranks);
         free(debugger->impl->ranks);
         debugger->impl->ranks = next;
     }
@@ -206,7 +195,7 @@ static bool let_go(struct gd_session *session, const struct gd_run *run, bool qu
     struct session_rank *rank = &session->impl->rank;
     struct gd_err err;
 
-    rank->owes = true;
+    rank->owes = rank->lent = true;
     rank->cause = false;
     rank->quiet = quiet;
     session->stop.together = false;
@@ -328,6 +317,7 @@ static int resume_alone(struct gd_session *session, const struct gd_run *run, st
     struct session_rank *rank = &session->impl->rank;
 
     rank->solo = rank->ranks && run->kind != GD_RUN_RECHECK;
+    rank->lent = rank->lent && run->kind == GD_RUN_RECHECK;
     int rc = gd_target_resume(session->target, run, err);
     rank->solo = rank->solo && rc == GD_OK && session->state == GD_RUNNING;
     return rc;
@@ -358,7 +348,7 @@ static int start_run(struct gd_session *session, const struct gd_run *run, struc
     if (ranks->together) {
         first = (struct gd_run){.kind = GD_RUN_STEP, .count = 1, .node = GD_NO_NODE};
     }
-    session->impl->rank.owes = true;
+    session->impl->rank.owes = session->impl->rank.lent = true;
     session->stop.together = false;
     if (!ranks->together || from == tally.low) { /* else it is ahead: the others catch up first */
         rc = gd_target_resume(session->target, &first, err);
@@ -662,6 +652,10 @@ bool ranks_take_stop(struct gd_session *session, enum breakpoint_verdict verdict
         ranks->gave_up = ranks->pause = ranks->caused = ranks->together = false;
         start_clock(ranks, NUDGE);
     }
+    if (rank->hit && stop->at_step_end) {
+        session->stop.reason = GD_STOP_HIT;
+    }
+    rank->hit = rank->hit && !stop->at_step_end;
     bool boundary = stop->at_step_end &&
                     (stop->reason == GD_STOP_STEP || (stop->reason == GD_STOP_INTERRUPT && !asked));
     ranks->waits = boundary ? 0 : ranks->waits;
@@ -686,6 +680,7 @@ void ranks_on_end(struct gd_session *session)
         return;
     }
     session->impl->rank.owes = false;
+    over_ranks_on_end(session);
     if (ranks->phase == RANKS_IDLE) {
         return;
     }
@@ -781,6 +776,7 @@ static void tick_ranks(struct gd_ranks *ranks)
 void gd_ranks_tick(struct gd_debugger *debugger)
 {
     for (struct gd_ranks *ranks = debugger->impl->ranks; ranks; ranks = ranks->next) {
+        over_ranks_tick(ranks);
         if (ranks->phase != RANKS_IDLE || gd_ranks_limit(ranks) > 0) {
             tick_ranks(ranks);
         }

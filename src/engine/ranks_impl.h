@@ -15,8 +15,11 @@ enum ranks_phase {
     RANKS_CHECK, /* all are stopped at a boundary; waiting for digests of their parameters */
 };
 
+struct over_ranks; /* metric/over_ranks_impl.h */
+
 struct gd_ranks {
     struct gd_ranks *next;
+    struct over_ranks *over; /* metrics over all ranks; NULL: there were none */
     struct gd_debugger *debugger;
     char job[64];
     int world_size;

@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Where the ranks of a job are, in words. */
+/* Where the ranks of a job are. */
 #include <stdlib.h>
 
 #include "engine/ranks_impl.h"
 
 #define MAX_MISSING 64 /* ranks that are named */
+
+bool gd_ranks_are_busy(const struct gd_ranks *ranks)
+{
+    return ranks->phase != RANKS_IDLE;
+}
+
+bool gd_ranks_is_running(const struct gd_session *session)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(session);
+    return session->state == GD_RUNNING ||
+           (ranks && gd_session_is_live(session) &&
+            (ranks->phase == RANKS_RUN || ranks->phase == RANKS_CHECK));
+}
 
 struct numbers { /* rank numbers, added in ascending order: "0-2, 5" */
     struct gd_buf *out;

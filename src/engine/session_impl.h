@@ -21,6 +21,8 @@ struct session_rank { /* what ranks.c keeps per session; ranks NULL: it is alone
     bool owes;   /* it moved or stopped since the last settling: its stop is to be announced */
     bool cause;  /* it stopped by itself, not for the other ranks */
     bool solo;   /* it was moved alone: its next stop does not concern the others */
+    bool lent;   /* its run is a piece of the job's, also when the others have ended since */
+    bool hit;    /* a watchpoint on a metric over ranks fired: it stops at the end of the step */
     bool quiet;  /* it continues from one boundary to the next, without events */
 };
 
@@ -61,7 +63,10 @@ struct gd_session_impl {
     bool warned_breakpoints, warned_keep, warned_expected;
     bool history_failed, history_warned; /* history_session.c */
     struct gd_happened happened;         /* the last event of event/happening.h */
-    bool has_wishes;                     /* the target waits at some */
+    bool awaits;                         /* its verdict waits for metrics over ranks */
+    bool undecided;                      /* they are unknown, during the verdict */
+    double awaits_since;
+    bool has_wishes; /* the target waits at some */
 };
 
 struct debugger_observer {
@@ -122,6 +127,8 @@ void breakpoint_free(struct gd_breakpoint *breakpoint); /* NULL is fine */
 /* event/happening.c. Sends the target the events of the breakpoints; settles a stop at one (rest:
  * something is left of the run); deletes the temporary ones that fired. */
 void happenings_push(struct gd_session *session);
+/* The verdict on the last event, which was put off. */
+void happenings_decide(struct gd_session *session);
 void happenings_stop(struct gd_session *session, bool rest);
 void happenings_delete_temporary(struct gd_session *session);
 /* Same for settings.keep_previous. */

@@ -70,8 +70,9 @@ static bool rest_of_run(const struct gd_session *session, struct gd_run *ret)
 /* The same for the run of a job. */
 static bool left_of_run(const struct gd_session *session, struct gd_run *ret)
 {
-    bool together = gd_ranks_of(session) && !session->impl->rank.solo &&
-                    gd_ranks_move_together(session, GD_RUN_CONTINUE);
+    const struct session_rank *rank = &session->impl->rank;
+    bool together = rank->ranks && !rank->solo &&
+                    (rank->lent || gd_ranks_move_together(session, GD_RUN_CONTINUE));
 
     return together ? ranks_rest(session, ret) : rest_of_run(session, ret);
 }

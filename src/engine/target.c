@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/metric/over_ranks.h"
 #include "engine/session_impl.h"
 
 static int fail_unsupported(const struct gd_target *target, const char *what, struct gd_err *err)
@@ -138,6 +139,7 @@ int gd_target_interrupt(struct gd_target *target, struct gd_err *err)
     rc = target->ops->interrupt(target, err);
     if (rc == GD_OK && session && session->state != GD_STOPPED) {
         session->interrupt_asked = true;
+        over_ranks_release(session);
     }
     return rc;
 }
@@ -304,7 +306,11 @@ int gd_target_kill(struct gd_target *target, struct gd_err *err)
     int rc = check_live(target, target->ops->kill != NULL, "be ended from here", "end the training",
                         err);
 
-    return rc != GD_OK ? rc : target->ops->kill(target, err);
+    rc = rc != GD_OK ? rc : target->ops->kill(target, err);
+    if (rc == GD_OK && target->session) {
+        over_ranks_release(target->session);
+    }
+    return rc;
 }
 
 int gd_target_end_training(struct gd_target *target, struct gd_err *err)

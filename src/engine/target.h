@@ -141,6 +141,7 @@ enum gd_capability {
     GD_CAN_GROW = 1 << 18,         /* nodes appear as the program runs them: expect */
     GD_CAN_DIGEST = 1 << 19,       /* the command "digest" */
     GD_CAN_METRIC = 1 << 24,       /* the command "metric" */
+    GD_CAN_METRIC_RANKS = 1 << 25, /* gd_session_on_metric_part */
     GD_CAN_CAPTURE = 1 << 20,
     GD_CAN_EVENTS = 1 << 21, /* set_events */
     GD_CAN_GOTO = 1 << 16,   /* it is a record: BACK, GOTO; ranks do not wait for each other */
@@ -181,6 +182,8 @@ struct gd_target_ops {
     /* Replaces the events at which the target waits. */
     int (*set_events)(struct gd_target *target, const struct gd_event_wish *wishes, size_t count,
                       struct gd_err *err);
+    /* After GD_VERDICT_LATER: the verdict on the event. */
+    void (*event_verdict)(struct gd_target *target, bool stop);
     /* For a graph that grows as the program runs. Replaces what was expected; NULL where graphs do
      * not grow. */
     int (*expect)(struct gd_target *target, const struct gd_expected *expected, struct gd_err *err);

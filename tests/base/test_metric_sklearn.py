@@ -219,7 +219,7 @@ class Ranks(Case):
     def test_counts_add_up_exactly(self):
         first, second = self.batches(classes=6)[:2]
         for spec in ("accuracy ranks", "f1 average=macro ranks", "confusion ranks", "topk k=2 ranks",
-                     "perplexity ranks", "n = update s += sum(outputs) result s ranks"):
+                     "perplexity ranks", "auc average=none ranks", "n = update s += sum(outputs) result s ranks"):
             both, one, two = (self.feed(spec, part) for part in ([first, second], [first], [second]))
             one.merge(two.save())
             self.assertEqual(one.matrix(), both.matrix(), spec)
@@ -231,6 +231,7 @@ class Ranks(Case):
         labels = self.random.integers(0, 2, 40)
         two = [(self.random.normal(size=40) + labels, labels)]
         for spec, parts, form in (("f1 ranks", two, 2), ("f1 average=macro ranks", self.batches(), 0),
+                                  ("auc ranks", two, 2), ("auc ranks", self.batches(), 0),
                                   ("confusion ranks", self.batches(), 0), ("r2 ranks", two, VALUES)):
             made, idle = self.feed(spec, parts, form), self.metric(spec)
             saved = made.save()
@@ -245,6 +246,25 @@ class Ranks(Case):
             both, one, two = (self.feed(spec, part, VALUES) for part in (parts, parts[:1], parts[1:]))
             one.merge(two.save())
             self.assertAlmostEqual(one.value(), both.value(), 10)
+
+    def test_scores_of_many_steps(self):
+        labels = self.random.integers(0, 2, 600)
+        scores = (self.random.normal(size=600) + labels).round(1)  # with ties
+        made = self.metric("auc ranks")
+        for part in np.array_split(np.arange(600), 7):
+            made.merge(self.feed("auc ranks", [(scores[part], labels[part])], LOGITS).save())
+        self.assertAlmostEqual(made.value(), sk.roc_auc_score(labels, scores), 14)
+        self.assertEqual(made.counts()["samples"], 600)
+
+    def test_scores_that_are_nonsense_are_refused(self):
+        made = self.feed("auc ranks", [(np.array([0.5, -1, 2]), np.array([1, 0, 1]))], LOGITS)
+        saved = made.save()
+        for text in (saved.rsplit(" ", 1)[0], saved + " 1", saved.rsplit(" ", 1)[0] + " nan",
+                     saved.replace(" 1 1 2 ", " 1 1 99999999999 "), saved.replace(" 1 1 2 ", " 3 1 2 "),
+                     saved.replace("0*5", "0*6"), saved.replace("0*5", "0*99999999999999999999"), saved.replace("0*5", "0*0")):
+            with self.assertRaises(MetricError, msg=text):
+                made.merge(text)
+        self.assertEqual(made.save(), saved)
 
     def test_counts_that_are_nonsense_are_refused(self):
         made = self.feed("f1 ranks", self.batches())
@@ -265,7 +285,7 @@ class Mistakes(Case):
         for spec, word in (("accurcy", "did you mean accuracy"), ("nonsense", "there are accuracy"),
                            ("topk k=0", "k=0"), ("f1 average=mean", "macro, micro"), ("accuracy of a", "both nodes"),
                            ("accuracy average=macro", "not an option"), ("accuracy by day", "by step"),
-                           ("auc ranks", "ranks"), ("x = update s sum(outputs) result s", "+="),
+                           ("m from m.py ranks", "ranks"), ("x = update s sum(outputs) result s", "+="),
                            ("x = update s += sum(outputs) result t", "unknown name"), ("a b", "no metric"),
                            ("x = update s += foo(outputs) result s", "no such function"), ("1x = f1", "cannot name"),
                            ("x = update s += " + "(" * 100 + "1 result s", "too many levels")):

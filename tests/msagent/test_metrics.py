@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Metrics of MindSpore trainings: against the classes of mindspore.train, and against what Model.eval returns."""
+import json
 import re
 import subprocess
 
 import harness
 import minds
+import numpy as np
+import test_ranks
 
 # Its loss is a function, which is not seen; in PyNative mode the operators of its steps are.
 FUNCTION = """
@@ -77,6 +80,43 @@ class Metrics(minds.Case):
                           "step", "continue")
         wanted = re.findall(r"(?m)^found (\S+)$", done.log)
         self.assertEqual([self.numbers(done.stdout, step)["own"] for step in (2, 3)], wanted[1:3], done.stdout)
+
+
+@minds.needed
+class Ranks(test_ranks.Ranks):
+    """Over two ranks under msrun."""
+
+    def samples(self, steps):
+        """Predicted and true classes of both ranks in those steps."""
+        ranks = [json.loads((self.folder / f"seen{rank}").read_text()) for rank in (0, 1)]
+        parts = [(np.array(rank[step][0]).argmax(1), rank[step][1]) for rank in ranks for step in steps]
+        return (np.concatenate([part[side] for part in parts]) for side in (0, 1))
+
+    def f1(self, steps):
+        predicted, labels = self.samples(steps)
+        numbers = [2 * ((predicted == c) & (labels == c)).sum() / ((predicted == c).sum() + (labels == c).sum())
+                   for c in set(predicted) | set(labels)]
+        return sum(numbers) / len(numbers)
+
+    def accuracy(self, step):
+        predicted, labels = self.samples([step])
+        return (predicted == labels).mean()
+
+    def test_all_samples_count(self):
+        """In the history, at a stop and in a condition."""
+        done = self.gradb([self.script("metric_ranks.py"), self.folder / "seen"], "metric accuracy by step ranks",
+                          "metric f1 average=macro ranks", "step 3", "info metrics",
+                          "catch step-end if f1 < 2 && accuracy < 0.6", "continue", "delete 1", "step 2",
+                          "info history accuracy -a", "info history f1 -a", "continue")
+        for name, of in (("accuracy", self.accuracy), ("f1", lambda step: self.f1(range(step + 1)))):
+            rows = re.findall(r"(?m)^ +(\d+) +([\d.]+)$", done.stdout.split(name + ": 6 steps recorded")[1])[:6]
+            self.assertEqual([int(step) for step, _ in rows], list(range(1, 7)), done.stdout)
+            for step, value in rows:
+                self.assertAlmostEqual(float(value), of(int(step) - 1), 5, done.stdout)
+        self.assertIn("accuracy: over 2 of 2 ranks\nf1: over 2 of 2 ranks\n", done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^accuracy +\S+ +13 +2 +3$")
+        wanted = next(step for step in range(4, 7) if self.accuracy(step - 1) < 0.6)
+        self.assertIn("Catchpoint 1 (step-end), at the end of step %d." % wanted, done.stdout)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Metrics of PyTorch trainings: `metric`, `info metrics`. What they should be, the script computes itself."""
+import json
 import re
+import shlex
 import subprocess
 
 import harness
 import torches
+import venvs
 
 # Prints what it has counted in each epoch and in its evaluation, and a digest of weights and random state.
 CLASSIFIER = """
@@ -122,29 +125,64 @@ for step in range(3):
           nn.functional.cross_entropy(out[kept].double(), y).exp()), flush=True)
 """
 
-# Prints what accuracy and R2 are over both ranks, from the data of both.
+# Two ranks with batches of their own; each writes its outputs and labels of each step to a file. KIND: classes, numbers.
+# With "killed", rank 1 is gone in step 5; with "evaluates", rank 0 alone evaluates after the second epoch.
 RANKS = """
-import sys, torch
+import json, os, signal, sys, torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset
 dist.init_process_group("gloo")
+kind, what = sys.argv[1:3]
 rank = dist.get_rank()
 torch.manual_seed(5)
 net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 3))
 torch.manual_seed(rank)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for step in range(4):
-    x, y = torch.randn(10 + 3 * rank, 4), torch.randint(0, 3, (10 + 3 * rank,))
-    out = net(x)
-    optimizer.zero_grad()
-    F.cross_entropy(out, y).backward()
-    optimizer.step()
-    both = [None, None]
-    dist.all_gather_object(both, (out.detach().argmax(1), y))
-    predicted, labels = (torch.cat([part[i] for part in both]) for i in (0, 1))
-    if rank == 0:
-        print("found %.6g" % (predicted == labels).double().mean(), flush=True)
+size = 10 + 3 * rank
+x = torch.randn(3 * size, 4)
+y = torch.randint(0, 3, (3 * size,)) if kind == "classes" else x[:, :3] * 2 + torch.randn(3 * size, 3)
+loss_of = F.cross_entropy if kind == "classes" else F.mse_loss
+seen, step = [], 0
+for epoch in range(3):
+    for a, b in DataLoader(TensorDataset(x, y), batch_size=size):
+        step += 1
+        out = net(a)
+        optimizer.zero_grad()
+        loss = loss_of(out, b)
+        if what == "killed" and rank == 1 and step == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        loss.backward()
+        optimizer.step()
+        seen.append([epoch, out.tolist(), b.tolist()])
+    if what == "evaluates" and epoch == 1:
+        if rank == 0:
+            net.eval()
+            with torch.no_grad():
+                loss_of(net(x), y)
+            net.train()
+        dist.barrier()
+json.dump(seen, open("seen%d.json" % rank, "w"))
 dist.destroy_process_group()
+"""
+
+# scikit-learn's numbers of both: of each step, and of the epoch up to it.
+REFERENCE = """
+import json
+import numpy as np
+from sklearn import metrics
+ranks = [json.load(open("seen%d.json" % rank)) for rank in (0, 1)]
+def all_of(steps):
+    return [np.concatenate([np.array(part[i]) for rank in ranks for part in (rank[step] for step in steps)])
+            for i in (1, 2)]
+def numbers(out, y):
+    if y.ndim == 2:
+        return {"r2": metrics.r2_score(y, out)}
+    shares = np.exp(out) / np.exp(out).sum(1, keepdims=True)
+    return {"accuracy": metrics.accuracy_score(y, out.argmax(1)), "f1": metrics.f1_score(y, out.argmax(1), average="macro"),
+            "auc": metrics.roc_auc_score(y, shares, multi_class="ovr")}
+print(json.dumps([[numbers(*all_of([step])), numbers(*all_of([
+    other for other in range(step + 1) if ranks[0][other][0] == ranks[0][step][0]]))] for step in range(len(ranks[0]))]))
 """
 
 OWN_LOSS = """
@@ -373,14 +411,101 @@ class Own(Metrics):
 
 @torches.both
 class Ranks(Metrics):
-    def test_over_two_ranks(self):
+    """Metrics over two ranks, against scikit-learn on the samples of both."""
+
+    def ranks(self, kind, what, *commands):
         path = self.write("ranks.py", RANKS)
-        done = self.gradb([*torches.ranks(self.python, 2), path], "metric accuracy by step ranks", "step 2",
-                          "info metrics", "step", "info metrics", "continue", "info log -a")
-        found = re.findall(r"(?m)^(?:.*\] )?found (\S+)$", done.stdout + done.stderr)
-        said = re.findall(r"(?m)^\[2 ranks\] accuracy +(\S+) +(\d+) +2 ", done.stdout)
-        self.assertEqual(len(said), 2, done.stdout + done.stderr)
-        self.assertEqual(said, [(number, "23") for number in found[1:3]], done.stdout + done.stderr)
+        done = self.gradb([*torches.ranks(self.python, 2), path, kind, what], *commands, options=["--json"])
+        return harness.records(done, mixed=True), done.stdout + done.stderr
+
+    def reference(self):
+        """Of each step: the numbers of the step, and of the epoch so far."""
+        python = venvs.python("dump")
+        if not python:
+            self.skipTest("no build/dump-venv with scikit-learn: ./dev makes it")
+        done = subprocess.run([python, "-c", REFERENCE], cwd=self.folder, capture_output=True, text=True, check=True,
+                              timeout=harness.DEADLINE)
+        return json.loads(done.stdout)
+
+    @staticmethod
+    def history(records, name):
+        """The steps and values of a metric."""
+        record, = (r for r in records if r["type"] == "history" and r["name"] == name)
+        return [(step["step"], step["value"]) for step in record["history"]]
+
+    def check(self, found, wanted, said):
+        self.assertEqual([step for step, _ in found], list(range(1, 1 + len(wanted))), said)
+        for (step, value), number in zip(found, wanted):
+            self.assertAlmostEqual(value, number, 6, (step, said))
+
+    def test_each_step_and_epoch(self):
+        records, said = self.ranks(
+            "classes", "plain", "metric now = accuracy by step ranks", "metric accuracy ranks", "metric f1 average=macro ranks",
+            "metric auc ranks", "metric confusion ranks", "on epoch-end print accuracy, f1", "step 3", "info metrics",
+            "step 6", "info history now -a", "info history accuracy -a", "info history f1 -a", "info history auc -a",
+            "continue")
+        wanted = self.reference()
+        self.check(self.history(records, "now"), [step["accuracy"] for step, _ in wanted], said)
+        for name in ("accuracy", "f1", "auc"):
+            self.check(self.history(records, name), [epoch[name] for _, epoch in wanted], said)
+        listed, = (r for r in records if r["type"] == "metrics")
+        for metric in listed["metrics"]:
+            over = metric["train"]["ranks"]
+            self.assertEqual((over["ranks"], over["of"], over["step"]), (2, 2, 3), said)
+            self.assertEqual(over["samples"], 23 if metric["name"] == "now" else 69, said)
+            for number in over["numbers"]:
+                name = "accuracy" if metric["name"] == "now" else metric["name"]
+                self.assertAlmostEqual(number["value"], wanted[2][metric["name"] != "now"][name], 6, said)
+        printed = [(number["name"], round(number["value"], 6)) for r in records if r["type"] == "tensors"
+                   for number in r["tensors"]]
+        self.assertEqual(printed[:4], [(name, round(wanted[at][1][name], 6)) for at in (2, 5)
+                                       for name in ("accuracy", "f1")], said)
+
+    def test_regression(self):
+        records, said = self.ranks("numbers", "plain", "metric r2 ranks", "step 9", "info history r2 -a", "continue")
+        self.check(self.history(records, "r2"), [epoch["r2"] for _, epoch in self.reference()], said)
+
+    def test_conditions_fire_at_the_step(self):
+        """Where the number of both says so, not that of rank 0."""
+        records, said = self.ranks("classes", "plain", "metric now = accuracy by step ranks",
+                                   "catch step-end if now > 0.43 && step > 1", "continue", "delete 1",
+                                   "watch now > best(now) - 0.001 && step > 3", "continue", "delete 2", "continue")
+        wanted = [step["accuracy"] for step, _ in self.reference()]
+        stops = [(r["reason"], r["step"]) for r in records if r["type"] == "stopped" and r["reason"] in ("event", "hit")]
+        first = next(step for step in range(2, 10) if wanted[step - 1] > 0.43)
+        later = next(step for step in range(max(4, first + 1), 10) if wanted[step - 1] >= max(wanted[:step]) - 0.001)
+        self.assertEqual(stops, [("event", first), ("hit", later)], (wanted, said))
+
+    def test_a_rank_is_killed(self):
+        records, said = self.ranks("classes", "killed", "metric accuracy ranks", "on step-end if accuracy < 2 print accuracy",
+                                   "continue", "info metrics", "continue")
+        self.assertEqual([r["step"] for r in records if r["type"] == "scalar"], [1, 2, 3, 4], said)
+        for record in records:
+            if record["type"] == "metrics":
+                self.assertEqual(record["metrics"][0]["train"]["ranks"]["step"], 4, said)
+
+    def test_one_rank_evaluates(self):
+        """In a barrier, the other one waits for it."""
+        records, said = self.ranks("classes", "evaluates", "metric accuracy ranks",
+                                   "on eval-end if eval_accuracy > 0 print eval_accuracy", "continue")
+        self.assertEqual([r["name"] for r in records if r["type"] == "scalar"], ["eval_accuracy"], said)
+        self.assertIn("metric eval_accuracy is over 1 of 2 ranks", said)
+        self.assertEqual(len(self.reference()), 9)  # both went to the end
+
+    def test_two_trainings_are_not_added_up(self):
+        """Two jobs of two ranks each, and what each of them counts."""
+        path = self.write("ranks.py", RANKS)
+        jobs = []
+        for name in ("one", "two"):
+            (self.folder / name).mkdir(exist_ok=True)
+            words = [*torches.ranks(self.python, 2), path, "classes", "plain"]
+            jobs.append("(cd %s && TORCHELASTIC_RUN_ID=%s %s)" % (name, name, shlex.join(map(str, words))))
+        done = self.gradb(["/bin/sh", "-c", " & ".join(jobs) + " & wait"], "metric accuracy ranks", "step", "info metrics",
+                          options=["--json"])
+        records, said = harness.records(done, mixed=True), done.stdout + done.stderr
+        listed, = (r for r in records if r["type"] == "metrics")
+        over = listed["metrics"][0]["train"]["ranks"]
+        self.assertEqual((over["ranks"], over["of"], over["samples"]), (2, 2, 23), said)
 
 
 @torches.both

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/metric/over_ranks.h"
 #include "engine/ranks.h"
 #include "engine/session_impl.h"
 #include "engine/watch/numbers.h"
@@ -60,6 +61,9 @@ static size_t tests_of(struct gd_session *session, const struct gd_breakpoint *a
                        ? gd_expr_needs_one(at->guard, gd_numbers_bound, session, ret, MAX_TESTS)
                        : 0;
     for (size_t i = 0; i < count; i++) {
+        if (gd_over_ranks_has(session, ret[i].number)) {
+            return 0; /* no process knows it */
+        }
         if (strcmp(ret[i].number, "step") != 0 && !gd_session_scalar(session, ret[i].number) &&
             !is_of_time(session, &ret[i])) {
             return 0; /* the engine must say that it is unknown */
@@ -330,28 +334,47 @@ static void log_happening(struct gd_session *session, const struct gd_happened *
     gd_event_log_add(&session->events, what->step, gd_happening_name(what->kind), text, GD_NO_NODE);
 }
 
-bool gd_session_on_happening(struct gd_session *session, const struct gd_happened *what,
-                             bool holding)
+/* Which breakpoints fire at the last event. */
+static bool judge_event(struct gd_session *session)
 {
-    struct gd_session_impl *impl = session->impl;
+    struct gd_happened what = session->impl->happened;
 
-    if (session_has_ended(session)) {
-        return false;
-    }
-    session_reach(session, what->step);
-    log_happening(session, what);
-    impl->happened = *what;
-    session->fired_count = 0;
-    for (struct gd_breakpoint *b = session->debugger->breakpoints; holding && b; b = b->next) {
+    for (struct gd_breakpoint *b = session->debugger->breakpoints; b; b = b->next) {
         if (b->event && counts_here(session) && session->fired_count < GD_MAX_FIRED &&
-            fires_at(session, b, what)) {
+            fires_at(session, b, &what)) {
             session->fired[session->fired_count++] = b->number;
         }
     }
-    if (holding && gd_happening_is_of_steps(what->kind)) {
-        push_again(session, what->kind);
+    if (gd_happening_is_of_steps(what.kind)) {
+        push_again(session, what.kind);
     }
     return session->fired_count > 0;
+}
+
+enum gd_event_verdict gd_session_on_happening(struct gd_session *session,
+                                              const struct gd_happened *what, bool holding)
+{
+    if (session_has_ended(session)) {
+        return GD_VERDICT_GO;
+    }
+    session_reach(session, what->step);
+    log_happening(session, what);
+    session->impl->happened = *what;
+    session->fired_count = 0;
+    if (!holding) {
+        return GD_VERDICT_GO;
+    }
+    if (session->target->ops->event_verdict && over_ranks_await(session)) {
+        return GD_VERDICT_LATER;
+    }
+    return judge_event(session) ? GD_VERDICT_STOP : GD_VERDICT_GO;
+}
+
+void happenings_decide(struct gd_session *session)
+{
+    if (session->target) {
+        session->target->ops->event_verdict(session->target, judge_event(session));
+    }
 }
 
 /* ---- the stop ------------------------------------------------------------------------------ */

@@ -57,9 +57,14 @@ int gd_catch_set_guard(struct gd_debugger *debugger, struct gd_breakpoint *at, c
 
 /* Whether any event may stop the session. */
 bool gd_session_awaits_events(const struct gd_session *session);
-/* From the target. True: it must stop there. `holding`: it waits for that. */
-bool gd_session_on_happening(struct gd_session *session, const struct gd_happened *what,
-                             bool holding);
+enum gd_event_verdict {
+    GD_VERDICT_GO,
+    GD_VERDICT_STOP,
+    GD_VERDICT_LATER, /* other ranks must get there first: the target's event_verdict is called */
+};
+/* From the target. `holding`: it waits for the verdict. */
+enum gd_event_verdict gd_session_on_happening(struct gd_session *session,
+                                              const struct gd_happened *what, bool holding);
 /* Resumes what is left of the run that an event interrupted, without events of its own. GD_ESTATE:
  * nothing is left. */
 int gd_session_go_on(struct gd_session *session, struct gd_err *err);

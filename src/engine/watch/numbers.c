@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/graph/similar.h"
+#include "engine/metric/over_ranks.h"
 #include "engine/session_impl.h"
 
 double gd_numbers_elapsed(const struct gd_session *session)
@@ -64,6 +65,9 @@ static bool plain_number(const struct gd_numbers *numbers, const char *name, dou
         return true;
     }
     const struct gd_scalar *scalar = gd_session_scalar(numbers->session, name);
+    if (gd_over_ranks_unknown(numbers->session, name)) {
+        return false;
+    }
     if (!scalar) {
         return own_number(numbers, name, ret);
     }
@@ -107,7 +111,7 @@ bool gd_numbers_get(void *ctx, const char *name, double *ret)
         return known;
     }
     const struct gd_scalar *scalar = gd_session_scalar(numbers->session, function.number);
-    if (!scalar) {
+    if (!scalar || gd_over_ranks_unknown(numbers->session, function.number)) {
         return false;
     }
     const struct gd_past_values *past = &scalar->values;

@@ -2,6 +2,7 @@
 /* What watchpoints do at the events of a session. */
 #include <stdio.h>
 
+#include "engine/metric/over_ranks.h"
 #include "engine/watch/watch_impl.h"
 
 static void delete_spent(struct gd_debugger *debugger)
@@ -39,6 +40,10 @@ static void on_scalar(const struct gd_event *event)
     const struct gd_session *session = event->session;
     const struct gd_scalar *scalar = event->text ? gd_session_scalar(session, event->text) : NULL;
 
+    if (gd_over_ranks_has(session, event->text ? event->text : "") &&
+        !gd_over_ranks_speaks(session)) {
+        return; /* one hit, not one for each rank */
+    }
     if (scalar && session->watching) {
         watching_on_scalar(session->watching, scalar);
     }

@@ -11,6 +11,7 @@
 #include "base/order.h"
 #include "engine/graph/selector.h"
 #include "engine/history/history.h"
+#include "engine/metric/over_ranks.h"
 #include "engine/session_impl.h"
 #include "engine/watch/numbers.h"
 #include "engine/watch/watch_impl.h"
@@ -568,7 +569,9 @@ void watching_on_scalar(struct gd_watching *w, const struct gd_scalar *scalar)
     w->judging++;
     watching_judge_number(&judging, scalar);
     watching_end_judging(w);
-    if (judging.stop && session->target && session->state == GD_RUNNING) {
+    if (judging.stop && gd_over_ranks_has(session, scalar->name)) {
+        over_ranks_on_hit(session);
+    } else if (judging.stop && session->target && session->state == GD_RUNNING) {
         gd_target_interrupt(session->target, NULL);
     }
 }

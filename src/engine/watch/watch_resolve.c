@@ -10,6 +10,7 @@
 
 #include "base/grow.h"
 #include "engine/graph/selector.h"
+#include "engine/metric/over_ranks.h"
 #include "engine/ranks.h"
 #include "engine/watch/expected.h"
 #include "engine/watch/watch_impl.h"
@@ -178,7 +179,8 @@ int watching_mode(const struct gd_watching *w, const struct watch_cover *cover,
             return rc;
         }
     }
-    if (cover->scalar && !(session->target->capabilities & GD_CAN_WATCH_SCALAR)) {
+    if (cover->scalar && (!(session->target->capabilities & GD_CAN_WATCH_SCALAR) ||
+                          gd_over_ranks_has(session, cover->scalar))) {
         *ret = WATCH_MODE_SCALAR;
         return GD_OK;
     }
@@ -235,10 +237,25 @@ static const char *keep_name(struct gd_watching *w, const char *name)
     return copy;
 }
 
+/* An expression over several metrics is judged when the last of them is known: one over ranks. */
+static const char *scalar_name(struct gd_watching *w, const struct gd_watchpoint *watch)
+{
+    const char *names[16];
+    size_t count = watch->expr ? gd_expr_names(watch->expr, names, 16) : 0;
+    for (size_t i = 0; i < count && i < 16; i++) {
+        struct gd_expr_function function;
+        const char *name = gd_expr_function(names[i], &function) ? function.number : names[i];
+        if (gd_over_ranks_has(w->session, name)) {
+            return keep_name(w, name);
+        }
+    }
+    return watch->where;
+}
+
 /* A name that is not a metric but a node means the node: a loss can be either. */
 static int resolve_scalar(struct gd_watching *w, struct watch_cover *cover, struct gd_err *err)
 {
-    const char *name = cover->watch->where;
+    const char *name = scalar_name(w, cover->watch);
     gd_node_id node;
     cover->scalar = NULL;
     if (!gd_session_scalar(w->session, name) &&

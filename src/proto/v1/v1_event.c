@@ -64,20 +64,28 @@ int v1_event_wishes(struct gd_target *base, const struct gd_event_wish *wishes, 
     return rc;
 }
 
+void v1_event_verdict(struct gd_target *base, bool stop)
+{
+    struct v1_target *t = (struct v1_target *)base;
+    Gradb__V1__EventVerdict m = GRADB__V1__EVENT_VERDICT__INIT;
+
+    m.id = t->event_id;
+    m.stop = stop;
+    v1_target_send(t, &m.base, NULL);
+}
+
 void v1_event_happened(struct v1_target *t, const Gradb__V1__Happening *m)
 {
     struct gd_happened what = {.kind = gd_happening_find(m->kind),
                                .step = m->step > 0 ? m->step : 0,
                                .epoch = m->epoch > 0 ? m->epoch : 0,
                                .batch = m->batch > 0 ? m->batch : 0};
-    Gradb__V1__EventVerdict verdict = GRADB__V1__EVENT_VERDICT__INIT;
 
     snprintf(what.text, sizeof(what.text), "%s", m->text);
-    if (what.kind) {
-        verdict.stop = gd_session_on_happening(t->base.session, &what, m->holding);
-    }
-    verdict.id = m->id;
-    if (m->holding) {
-        v1_target_send(t, &verdict.base, NULL);
+    t->event_id = m->id;
+    enum gd_event_verdict verdict =
+        what.kind ? gd_session_on_happening(t->base.session, &what, m->holding) : GD_VERDICT_GO;
+    if (m->holding && verdict != GD_VERDICT_LATER) {
+        v1_event_verdict(&t->base, verdict == GD_VERDICT_STOP);
     }
 }

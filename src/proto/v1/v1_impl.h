@@ -161,6 +161,7 @@ struct v1_target {
     struct v1_plan *plans;
     struct v1_cost_request *cost_requests; /* oldest first */
     size_t cost_request_count;
+    uint64_t event_id;  /* the event whose verdict the training process waits for */
     uint64_t report_id; /* the report whose parts are arriving */
     bool report_stop;
     char report_why[160];
@@ -248,6 +249,7 @@ void v1_words(struct v1_target *target, const v1_from *message);
 
 /* ---- v1_event.c ---------------------------------------------------------------------- */
 
+void v1_event_verdict(struct gd_target *base, bool stop);
 int v1_event_wishes(struct gd_target *base, const struct gd_event_wish *wishes, size_t count,
                     struct gd_err *err);
 void v1_event_happened(struct v1_target *target, const Gradb__V1__Happening *m);

@@ -272,6 +272,7 @@ static const struct gd_target_ops v1_ops = {
     .command = v1_value_command,
     .set_breakpoints = set_breakpoints,
     .set_events = v1_event_wishes,
+    .event_verdict = v1_event_verdict,
     .expect = expect_nodes,
     .fetch = v1_value_fetch,
     .stats = v1_value_stats,
@@ -304,6 +305,7 @@ static unsigned engine_capabilities(const struct v1_target *t)
     can |= v1_target_can(t, CAN(WATCH_SCALAR)) ? GD_CAN_WATCH_SCALAR : 0U;
     can |= v1_target_can(t, CAN(COMMAND)) ? GD_CAN_COMMAND : 0U;
     can |= v1_target_can(t, CAN(METRIC)) ? GD_CAN_METRIC : 0U;
+    can |= v1_target_can(t, CAN(METRIC_COUNTS)) ? GD_CAN_METRIC_RANKS : 0U;
     can |= v1_target_can(t, CAN(STEP_END)) ? GD_CAN_INTERRUPT_AT : 0U;
     can |= v1_target_can(t, CAN(EVENTS)) ? GD_CAN_EVENTS : 0U;
     can |= v1_target_can(t, CAN(GROWS)) ? GD_CAN_GROW : 0U;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/metric/over_ranks.h"
 #include "proto/v1/v1_impl.h"
 
 #define MAX_LINE 4096
@@ -22,6 +23,17 @@ static void on_scalars(struct v1_target *t, const Gradb__V1__Scalars *m)
             gd_session_on_scalar(t->base.session, s->name, s->value, s->step);
         }
     }
+}
+
+static void on_metric_counts(struct v1_target *t, const Gradb__V1__MetricCounts *m)
+{
+    const struct gd_metric_part part = {.definition = m->definition,
+                                        .evaluation = m->evaluation != 0,
+                                        .step = m->step,
+                                        .epoch = m->epoch,
+                                        .counts = m->counts,
+                                        .missing = m->missing};
+    gd_session_on_metric_part(t->base.session, &part);
 }
 
 static void on_log(struct v1_target *t, const Gradb__V1__Log *m)
@@ -97,6 +109,7 @@ void v1_words(struct v1_target *t, const v1_from *m)
 {
     switch (m->msg_case) {
     case GRADB__V1__FROM_TRAINER__MSG_SCALARS: on_scalars(t, m->scalars); break;
+    case GRADB__V1__FROM_TRAINER__MSG_METRIC_COUNTS: on_metric_counts(t, m->metric_counts); break;
     case GRADB__V1__FROM_TRAINER__MSG_LOG: on_log(t, m->log); break;
     case GRADB__V1__FROM_TRAINER__MSG_EVENT: on_event(t, m->event); break;
     case GRADB__V1__FROM_TRAINER__MSG_HAPPENING: v1_event_happened(t, m->happening); break;

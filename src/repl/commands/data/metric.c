@@ -7,6 +7,7 @@
 
 #include "dump/dump_target.h"
 #include "engine/graph/loss_pair.h"
+#include "engine/metric/over_ranks.h"
 #include "repl/commands/data/metric.h"
 #include "repl/commands/status/info.h"
 #include "repl/core/everyone.h"
@@ -113,6 +114,73 @@ int metric_resolve(struct command_call *call, struct gd_metric_spec *spec, bool 
     return rc;
 }
 
+/* ---- over ranks ------------------------------------------------------------------------------ */
+
+/* Counts of different ranks must begin at the same step. */
+static int need_job_stopped(const struct command_call *call, struct gd_err *err)
+{
+    return job_is_stopped(call->session)
+               ? GD_OK
+               : gd_fail(err, GD_ESTATE,
+                         "a metric over ranks begins on all of them: some ranks are not stopped "
+                         "(\"info ranks\")");
+}
+
+/* One process alone needs no `ranks`. */
+static int check_ranks(const struct command_call *call, struct gd_metric_spec *spec,
+                       struct gd_err *err)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(call->session);
+
+    spec->ranks = spec->ranks && ranks;
+    for (size_t i = 0; spec->ranks && i < call->debugger->session_count; i++) {
+        const struct gd_session *session = call->debugger->sessions[i];
+        if (gd_ranks_of(session) == ranks && gd_session_is_live(session) &&
+            !(session->target->capabilities & GD_CAN_METRIC_RANKS)) {
+            return gd_fail(err, GD_EUNSUPPORTED,
+                           "rank %d has an old agent of gradb, which cannot add up ranks",
+                           session->peer.rank);
+        }
+    }
+    return spec->ranks ? need_job_stopped(call, err) : GD_OK;
+}
+
+/* Calls fn for each job. */
+static void each_job(const struct command_call *call, void (*fn)(struct gd_ranks *, const void *),
+                     const void *ctx)
+{
+    for (size_t i = 0; i < call->debugger->session_count; i++) {
+        const struct gd_session *session = call->debugger->sessions[i];
+        struct gd_ranks *ranks = gd_ranks_of(session);
+        if (ranks && gd_session_is_live(session) && gd_over_ranks_speaks(session) &&
+            job_is_stopped(session)) {
+            fn(ranks, ctx);
+        }
+    }
+}
+
+static void define_one(struct gd_ranks *ranks, const void *spec)
+{
+    const struct gd_metric_spec *of = spec;
+
+    if (of->ranks) {
+        gd_over_ranks_define(ranks, spec, NULL);
+    } else {
+        gd_over_ranks_delete(ranks, of->name); /* replaced by one of each rank */
+    }
+}
+
+static void delete_one(struct gd_ranks *ranks, const void *name)
+{
+    gd_over_ranks_delete(ranks, name);
+}
+
+static void clear_one(struct gd_ranks *ranks, const void *ctx)
+{
+    (void)ctx;
+    gd_over_ranks_clear(ranks);
+}
+
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static int find_file(struct gd_metric_spec *spec, struct gd_err *err)
@@ -145,6 +213,7 @@ static int send_request(struct command_call *call, const struct gd_metric_spec *
 static void say_added(struct command_call *call, const struct gd_metric_spec *spec, bool found,
                       const char *reply)
 {
+    const struct gd_ranks *ranks = gd_ranks_of(call->session);
     cJSON *record = out_record(call->out, "metric");
     cJSON *answer = cJSON_Parse(reply);
     struct gd_buf text = GD_BUF_INIT(1 << 14);
@@ -152,10 +221,12 @@ static void say_added(struct command_call *call, const struct gd_metric_spec *sp
     out_set(record, OUT_TEXT("name", spec->name), OUT_TEXT("definition", gd_buf_text(&text)),
             OUT_SOME("outputs", spec->outputs), OUT_SOME("labels", spec->labels),
             OUT_BOOL("found", found), OUT_SOME("note", out_text_of(answer, "note")),
-            OUT_TEXT("cleared", spec->by_step ? "step" : "epoch"));
+            OUT_TEXT("cleared", spec->by_step ? "step" : "epoch"),
+            OUT_IF(spec->ranks, OUT_INT("ranks", ranks ? gd_ranks_live(ranks) : 0)),
+            OUT_IF(spec->ranks, OUT_INT("of", ranks ? gd_ranks_world_size(ranks) : 0)));
     out_say(call->out, record,
             "Metric {name}[: {outputs} against {labels}][{?found} (found at the loss)], by "
-            "{cleared}[; {note}].\n");
+            "{cleared}[, over {ranks} of {of} ranks][; {note}].\n");
     gd_buf_deinit(&text);
     cJSON_Delete(answer);
 }
@@ -170,6 +241,7 @@ static int add_metric(struct command_call *call, struct gd_err *err)
     if (rc == GD_OK && spec.kind == GD_METRIC_FILE) {
         rc = find_file(&spec, err);
     }
+    rc = rc != GD_OK ? rc : check_ranks(call, &spec, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -185,6 +257,7 @@ static int add_metric(struct command_call *call, struct gd_err *err)
         gd_session_keep_history(call->debugger->sessions[i]);
     }
     if (rc == GD_OK) {
+        each_job(call, define_one, &spec);
         say_added(call, &spec, found, reply);
     }
     return rc;
@@ -200,6 +273,7 @@ static int delete_metrics(struct command_call *call, const char *name, struct gd
     snprintf(request, sizeof(request), "delete%s%s", name[0] ? " " : "", name);
     int rc = everyone_command(call, METRIC_COMMAND, request, &reply, err);
     if (rc == GD_OK) {
+        each_job(call, delete_one, name[0] ? name : NULL);
         cJSON *record = out_record(call->out, "metric");
         out_set(record, OUT_SOME("deleted", name), OUT_BOOL("all", !name[0]));
         out_say(call->out, record, "[Metric {deleted} deleted.\n][{?all}All metrics deleted.\n]");
@@ -210,8 +284,11 @@ static int delete_metrics(struct command_call *call, const char *name, struct gd
 static int clear_metrics(struct command_call *call, struct gd_err *err)
 {
     const char *reply = NULL;
-    int rc = everyone_command(call, METRIC_COMMAND, "clear", &reply, err);
+    const struct gd_ranks *ranks = gd_ranks_of(call->session);
+    int rc = ranks && gd_over_ranks_any(ranks) ? need_job_stopped(call, err) : GD_OK;
+    rc = rc != GD_OK ? rc : everyone_command(call, METRIC_COMMAND, "clear", &reply, err);
     if (rc == GD_OK) {
+        each_job(call, clear_one, NULL);
         cJSON *record = out_record(call->out, "metric");
         out_set(record, OUT_BOOL("cleared", true));
         out_say(call->out, record, "Metrics cleared: they count from here.\n");
@@ -276,7 +353,7 @@ const struct command cmd_metric = {
             "  one_hot          the labels are shares of classes\n"
             "  probabilities    the outputs are probabilities, not logits\n"
             "  per=sample       mse, mae: divide by samples, not by elements\n"
-            "  ranks            also over the samples of all ranks\n"
+            "  ranks            over the samples of all ranks of the job\n"
             "\n"
             "In an update, outputs and labels are tensors; abs, sqrt, square, log, exp and\n"
             "argmax work on each element; sum, mean, count, min and max make a number. A\n"

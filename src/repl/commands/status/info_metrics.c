@@ -5,35 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/ranks.h"
+#include "engine/metric/over_ranks.h"
 #include "repl/commands/data/metric.h"
 #include "repl/commands/status/info.h"
 #include "repl/core/repl_impl.h"
 
 #define MATRIX_MOST  20 /* classes of a matrix that are printed */
 #define MOST_NUMBERS 128
-
-/* ---- over ranks ------------------------------------------------------------------------------ */
-
-struct merged {
-    const char *name; /* of the metric */
-    const char *part; /* "train" or "eval" */
-    struct gd_metric *metric;
-    int ranks;
-};
-
-static void merge_part(struct merged *all, const cJSON *list)
-{
-    const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItem(list, "metrics"))
-    {
-        const char *counts = out_text_of(cJSON_GetObjectItem(item, all->part), "counts");
-        if (strcmp(out_text_of(item, "name"), all->name) == 0 && counts[0] != '\0' &&
-            gd_metric_merge(all->metric, counts, NULL) == GD_OK) {
-            all->ranks++;
-        }
-    }
-}
 
 void metric_add_number(cJSON *list, const struct gd_metric_number *number)
 {
@@ -67,61 +45,24 @@ void metric_add_counts(cJSON *to, const struct gd_metric *metric)
     }
 }
 
-/* The replies of the ranks of this job that are stopped; other trainings may be connected, too. */
-static cJSON *ask_ranks(struct command_call *call)
-{
-    struct gd_session *selected = call->session;
-    const struct gd_ranks *ranks = gd_ranks_of(selected);
-    cJSON *replies = cJSON_CreateArray();
-    for (int i = 0; i < (ranks ? gd_ranks_world_size(ranks) : 1); i++) {
-        struct gd_session *session = ranks ? gd_ranks_member(ranks, i) : selected;
-        const char *text = NULL;
-        if (session && gd_session_is_live(session) && session->state == GD_STOPPED) {
-            call->session = session;
-            if (repl_command(call, METRIC_COMMAND, "list", GD_NO_NODE, &text, NULL) == GD_OK) {
-                cJSON_AddItemToArray(replies, cJSON_Parse(text));
-            }
-        }
-    }
-    call->session = selected;
-    return replies;
-}
+/* ---- over ranks ------------------------------------------------------------------------------ */
 
 /* Adds "ranks" to a part of a metric. */
-static void add_ranks(cJSON *item, const char *part, const cJSON *replies)
+static void add_ranks(const struct command_call *call, cJSON *item, const char *part)
 {
-    struct gd_metric_spec spec;
-    struct merged all = {.name = out_text_of(item, "name"), .part = part};
-    cJSON *sums = cJSON_GetObjectItem(item, part);
-    const cJSON *reply;
-    if (!sums || gd_metric_parse(out_text_of(item, "definition"), &spec, NULL) != GD_OK ||
-        gd_metric_create(&spec, &all.metric, NULL) != GD_OK) {
+    const struct gd_ranks *ranks = gd_ranks_of(call->session);
+    struct gd_over_result found;
+    bool evaluation = strcmp(part, "eval") == 0;
+
+    if (!ranks || !gd_over_ranks_result(ranks, out_text_of(item, "name"), evaluation, &found) ||
+        (evaluation && found.step == 0)) {
         return;
     }
-    cJSON_ArrayForEach(reply, replies)
-    {
-        merge_part(&all, reply);
-    }
-    cJSON *ranks = out_object(sums, "ranks");
-    out_set(ranks, OUT_INT("ranks", all.ranks));
-    metric_add_counts(ranks, all.metric);
-    gd_metric_destroy(all.metric);
-}
-
-static void add_all_ranks(struct command_call *call, cJSON *metrics)
-{
-    cJSON *replies = NULL, *item;
-    cJSON_ArrayForEach(item, metrics)
-    {
-        if (cJSON_GetObjectItem(cJSON_GetObjectItem(item, "train"), "counts")) {
-            replies = replies ? replies : ask_ranks(call);
-            add_ranks(item, "train", replies);
-            add_ranks(item, "eval", replies);
-        }
-        cJSON_DeleteItemFromObject(cJSON_GetObjectItem(item, "train"), "counts");
-        cJSON_DeleteItemFromObject(cJSON_GetObjectItem(item, "eval"), "counts");
-    }
-    cJSON_Delete(replies);
+    cJSON *sums = cJSON_GetObjectItem(item, part);
+    cJSON *added = out_object(sums ? sums : out_object(item, part), "ranks");
+    out_set(added, OUT_INT("ranks", found.ranks), OUT_INT("of", found.world),
+            OUT_INT("step", found.step), OUT_SOME("why", found.why));
+    metric_add_counts(added, found.metric);
 }
 
 /* ---- printing -------------------------------------------------------------------------------- */
@@ -154,18 +95,19 @@ static void put_rows(struct command_call *call, struct out_table *table, const c
     } while (number);
 }
 
+/* Over all ranks first, which is what the name means; then what the selected rank has. */
 static void put_part(struct command_call *call, struct out_table *table, const cJSON *item,
                      const char *part, const char *prefix)
 {
     const cJSON *sums = cJSON_GetObjectItem(item, part);
     const cJSON *ranks = cJSON_GetObjectItem(sums, "ranks");
-    if (sums) {
-        put_rows(call, table, item, sums, prefix, sums);
-    }
+    char own[48];
+    snprintf(own, sizeof(own), "[rank %d] %s", call->session->peer.rank, prefix);
     if (ranks) {
-        char name[32];
-        snprintf(name, sizeof(name), "[%.0f ranks] %s", out_number_of(ranks, "ranks"), prefix);
-        put_rows(call, table, item, ranks, name, sums);
+        put_rows(call, table, item, ranks, prefix, ranks);
+    }
+    if (cJSON_GetObjectItem(sums, "numbers")) {
+        put_rows(call, table, item, sums, ranks ? own : prefix, sums);
     }
 }
 
@@ -173,6 +115,7 @@ static void say_left_out(struct command_call *call, const cJSON *item, const cha
                          const char *prefix)
 {
     const cJSON *sums = cJSON_GetObjectItem(item, part);
+    const cJSON *all = cJSON_GetObjectItem(sums, "ranks");
     char name[GD_METRIC_NAME + 8];
     snprintf(name, sizeof(name), "%s%.47s", prefix, out_text_of(item, "name"));
     out_say(call->out, sums,
@@ -181,6 +124,10 @@ static void say_left_out(struct command_call *call, const cJSON *item, const cha
             "class of the outputs has\n][{name}: not counted: {not_kept|sample}: the memory for "
             "scores is full\n][{name}: batches not counted: {refused}: {why}\n]",
             OUT_TEXT("name", name));
+    if (all) {
+        out_say(call->out, all, "{name}: over {ranks} of {of} ranks[; it has no number: {why}]\n",
+                OUT_TEXT("name", name));
+    }
 }
 
 void metric_print_matrix(struct command_call *call, const char *name, const cJSON *sums,
@@ -274,7 +221,12 @@ int info_metrics(struct command_call *call, struct gd_err *err)
     if (!metrics) {
         return gd_fail(err, GD_EPROTO, "the training process sent an unreadable list of metrics");
     }
-    add_all_ranks(call, metrics);
+    cJSON *item;
+    cJSON_ArrayForEach(item, metrics)
+    {
+        add_ranks(call, item, "train");
+        add_ranks(call, item, "eval");
+    }
     cJSON *record = out_record(call->out, "metrics");
     out_set(record, OUT_JSON("metrics", metrics));
     print_metrics(call, metrics);
