@@ -31,6 +31,7 @@ enum command_arg {
     ARG_CONDITION,
     ARG_WATCH,      /* after a condition: its parameters, `on`, a selector */
     ARG_WATCH_EDIT, /* after a watchpoint's number: what `edit` takes */
+    ARG_DPRINTF,    /* the whole line of dprintf */
     ARG_WATCHPOINT, /* a watchpoint's number */
     ARG_HIT,
     ARG_TYPE,

@@ -66,7 +66,7 @@ static void add_panes(struct completion *c)
     }
 }
 
-static void set_start(struct completion *c, size_t start)
+void complete_at(struct completion *c, size_t start)
 {
     c->start = start;
     c->word = c->line + start;
@@ -204,7 +204,20 @@ static void add_slots(struct completion *c)
     }
 }
 
-/* Scope by scope. A word without a slash that starts no scope may be a node's last component. */
+/* Scopes (modules) by their last component. */
+static void add_modules(struct completion *c, const struct gd_graph *graph)
+{
+    struct gd_scope_info info;
+
+    for (gd_scope_id s = 1; s < gd_graph_scope_limit(graph) && c->count < MAX_WORDS; s++) {
+        if (gd_graph_scope(graph, s, &info)) {
+            complete_if(c, info.leaf);
+        }
+    }
+}
+
+/* Scope by scope. A word without a slash that starts no scope may be the last component of a node
+ * or a scope. */
 static void add_nodes(struct completion *c)
 {
     struct gd_graph *graph = graph_of(c);
@@ -220,7 +233,14 @@ static void add_nodes(struct completion *c)
             gd_graph_search_name(graph, text, add_leaf, c);
         }
         free(text);
+        add_modules(c, graph);
     }
+}
+
+void complete_tensors(struct completion *c)
+{
+    add_nodes(c);
+    add_slots(c);
 }
 
 static void add_types(struct completion *c)
@@ -252,14 +272,14 @@ void complete_selectors(struct completion *c)
     while (term > 0 && c->word[term - 1] != ',' && c->word[term - 1] != '|') {
         term--;
     }
-    set_start(c, c->start + term);
+    complete_at(c, c->start + term);
     if (c->len >= 5 && strncmp(c->word, "type:", 5) == 0) {
-        set_start(c, c->start + 5);
+        complete_at(c, c->start + 5);
         add_types(c);
         return;
     }
     if (c->len >= 12 && strncmp(c->word, "activations:", 12) == 0) {
-        set_start(c, c->start + 12);
+        complete_at(c, c->start + 12);
         if (graph_of(c)) {
             gd_graph_search_kind(graph_of(c), GD_NODE_ACTIVATION, add_type_of, c);
         }
@@ -501,7 +521,7 @@ static void complete_argument(struct completion *c, const struct command *comman
 {
     enum command_arg kind = kind_of(command, index);
 
-    set_start(c, at);
+    complete_at(c, at);
     switch (kind) {
     case ARG_NODE:
     case ARG_TENSOR:
@@ -510,8 +530,7 @@ static void complete_argument(struct completion *c, const struct command *comman
             add_choices(c, command);
             break;
         }
-        add_nodes(c);
-        add_slots(c);
+        complete_tensors(c);
         if (kind == ARG_SIDE) {
             add_files(c);
         }
@@ -519,6 +538,7 @@ static void complete_argument(struct completion *c, const struct command *comman
     case ARG_CHOICE: add_choices(c, command); break;
     case ARG_WATCH: complete_watch(c, first); break;
     case ARG_WATCH_EDIT: complete_watch_edit(c, first); break;
+    case ARG_DPRINTF: complete_dprintf(c, first); break;
     case ARG_SETTING:
         add_settings(c, first);
         if (c->start == first && strcmp(command->name, "set") == 0) {
@@ -532,7 +552,7 @@ static void complete_argument(struct completion *c, const struct command *comman
         break;
     }
     if (kind == ARG_CONDITION && command->args[1] == ARG_WATCH) { /* an expression may replace it */
-        complete_figures(c);
+        complete_figures(c, GD_NEED_RANGE);
     } else if (kind == ARG_PANE) {
         complete_list(c, "next prev");
     }
@@ -549,7 +569,7 @@ static void complete_bind(struct completion *c, size_t at)
         size_t len = end - at;
         const char *word = c->line + at;
         if (c->line[end] == '\0') {
-            set_start(c, at);
+            complete_at(c, at);
             if (pane) {
                 add_panes(c);
             } else {
@@ -601,7 +621,7 @@ static void complete_arguments(struct completion *c, const struct command *comma
             continue;
         }
         if (index == 0 && command->sub) {
-            set_start(c, at);
+            complete_at(c, at);
             for (const struct command *s = command->sub; s->name; s++) {
                 complete_if(c, s->name);
             }
@@ -627,7 +647,7 @@ static void complete_line(struct completion *c, size_t from)
         }
     }
     if (c->line[end] == '\0') {
-        set_start(c, at);
+        complete_at(c, at);
         add_commands(c);
         return;
     }
@@ -663,7 +683,7 @@ char **repl_complete(struct repl *repl, const char *line, size_t point, size_t *
     if (!typed) {
         return NULL;
     }
-    set_start(&c, strlen(typed));
+    complete_at(&c, strlen(typed));
     complete_line(&c, 0);
     *start = c.start;
     if (c.count > 1) {

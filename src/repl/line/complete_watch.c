@@ -48,10 +48,10 @@ static void add_scalars(struct completion *c)
     }
 }
 
-void complete_figures(struct completion *c)
+void complete_figures(struct completion *c, unsigned needs)
 {
     for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL; i++) {
-        if ((gd_statistic_needs((enum gd_statistic)i) & GD_NEED_RANGE) == 0) {
+        if ((gd_statistic_needs((enum gd_statistic)i) & needs) == 0) {
             complete_if(c, gd_statistic_name((enum gd_statistic)i));
         }
     }
@@ -77,7 +77,7 @@ void complete_watch(struct completion *c, size_t first)
     struct watch_words words = scan_words(c, first);
 
     if (words.guard) {
-        complete_figures(c);
+        complete_figures(c, GD_NEED_RANGE);
     } else if (words.on) {
         complete_list(c, "except if");
         if (gd_condition_find(words.first, &condition, NULL) == GD_OK &&
@@ -88,13 +88,13 @@ void complete_watch(struct completion *c, size_t first)
         }
     } else if (words.first[0] == '\0') {
         complete_conditions(c);
-        complete_figures(c);
+        complete_figures(c, GD_NEED_RANGE);
     } else {
         complete_list(c, "on if");
         if (gd_condition_find(words.first, &condition, NULL) == GD_OK) {
             add_param_names(c, condition);
         } else {
-            complete_figures(c);
+            complete_figures(c, GD_NEED_RANGE);
         }
     }
 }
@@ -106,7 +106,7 @@ void complete_watch_edit(struct completion *c, size_t first)
         gd_watchpoint_at(c->repl->debugger, (int)strtol(words.first, NULL, 10));
 
     if (words.guard) {
-        complete_figures(c);
+        complete_figures(c, GD_NEED_RANGE);
     } else if (words.on || words.selects) {
         complete_selectors(c);
     } else {
@@ -114,7 +114,7 @@ void complete_watch_edit(struct completion *c, size_t first)
         if (watch && watch->condition) {
             add_param_names(c, watch->condition);
         } else if (watch) {
-            complete_figures(c);
+            complete_figures(c, GD_NEED_RANGE);
         }
     }
 }

@@ -91,6 +91,18 @@ static void test_selectors(void **state)
     completes_to("break weights,grad", 14, "gradients");
 }
 
+static void parts_of_a_dprintf(void **state)
+{
+    completes_to("dprintf wei", 8, "weights");
+    completes_to("dprintf net/fc1/", 8, "net/fc1/MatMul-op1");
+    completes_to("dprintf net/fc1/MatMul-op1,\"a, net/fc", 0, "");
+    completes_to("dprintf a,net/fc1.w", 10, "net/fc1.weight");
+    completes_to("dprintf a, \"x\\\", %s\", mean(net/fc1.b", 27, "net/fc1.bias");
+    completes_to("dprintf a,loo", 10, "loop"); /* a module's own name */
+    completes_to("dprintf a,\"%g\",mea", 15, "mean mean(");
+    completes_to("dprintf a,mean if max > 3 && impr", 29, "improved(");
+}
+
 static void test_settings(void **state)
 {
     completes_to("set print pr", 10, "precision");
@@ -214,6 +226,7 @@ static const struct CMUnitTest tests[] = {
     TEST(names_that_harm_a_terminal),
     TEST(nodes_come_scope_by_scope),
     TEST(test_selectors),
+    TEST(parts_of_a_dprintf),
     TEST(test_settings),
     TEST(words_of_the_usage),
     TEST(panes_and_keys),

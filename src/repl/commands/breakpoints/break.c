@@ -64,6 +64,38 @@ const char *breakpoint_place(struct command_call *call, const struct gd_breakpoi
                           why.text[0] != '\0' ? out_safe(call, why.text) : "no node matches yet");
 }
 
+static void add_event(const struct gd_breakpoint *at, struct gd_buf *out)
+{
+    gd_buf_printf(out, "%s %s", at->command ? "on" : at->temporary ? "tcatch" : "catch", at->where);
+    if (at->every > 1) {
+        gd_buf_printf(out, " every %lld", (long long)at->every);
+    }
+    if (at->guard) {
+        gd_buf_printf(out, " if '%s'", gd_expr_text(at->guard));
+    }
+    gd_buf_printf(out, "%s%s", at->command ? " " : "", at->command ? at->command : "");
+}
+
+void breakpoint_line(const struct gd_breakpoint *at, struct gd_buf *out)
+{
+    if (at->event) {
+        add_event(at, out);
+        return;
+    }
+    gd_buf_puts(out, at->print ? "dprintf " : at->temporary ? "tbreak " : "break ");
+    if (strpbrk(at->where, " \t\"'\\>&()[]#,")) {
+        gd_buf_put_quoted(out, at->where);
+    } else {
+        gd_buf_puts(out, at->where);
+    }
+    if (at->print && at->print[0]) {
+        gd_buf_printf(out, ",%s", at->print);
+    }
+    if (at->guard) {
+        gd_buf_printf(out, " if %s", gd_expr_text(at->guard));
+    }
+}
+
 void breakpoint_record(struct command_call *call, cJSON *object, const struct gd_breakpoint *at)
 {
     struct gd_err why = {.code = GD_OK};

@@ -26,6 +26,8 @@ int stop_numbers_each(struct command_call *call, int first, stop_number_fn fn, v
 
 /* "fc1 (Linear)", "relu*: 3 nodes", "fc1 (pending: no training process yet)"; in the arena. */
 const char *breakpoint_place(struct command_call *call, const struct gd_breakpoint *at);
+/* The command that sets it again. */
+void breakpoint_line(const struct gd_breakpoint *at, struct gd_buf *out);
 void breakpoint_record(struct command_call *call, cJSON *object, const struct gd_breakpoint *at);
 
 /* Where to look after it fired, and what it usually means. */

@@ -60,7 +60,7 @@ const struct command cmd_dprintf = {
     .examples = "dprintf conv1,\"step %d: mean %g, loss %g\\n\",step,mean,loss\n"
                 "dprintf conv1,\"weight and output:\",conv1.weight[0, :2],.\n"
                 "dprintf type:softmax if max > 0.99",
-    .args = {ARG_SELECTOR},
+    .args = {ARG_DPRINTF},
     .flags = CMD_RAW,
     .run = run_dprintf,
 };

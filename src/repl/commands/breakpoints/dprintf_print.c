@@ -171,8 +171,7 @@ static bool find_statistic(struct command_call *call, struct value *value, int *
     value->want = WANT_STATISTIC;
     const char *inside =
         bare ? "." : inspect_printf(call, "%.*s", (int)(len - open - 2), value->text + open + 1);
-    if (gd_statistic_needs(value->statistic) &
-        (GD_NEED_PREVIOUS | GD_NEED_RANGE | GD_NEED_SERIES | GD_NEED_UNITS)) {
+    if (gd_statistic_needs(value->statistic) & GD_NEED_MORE) {
         *rc = gd_fail(&value->err, GD_EUNSUPPORTED, "%s cannot be printed: watch it", name);
     } else {
         *rc = find_tensor(call, value, strcmp(inside, "cur") == 0 ? "." : inside, &value->err);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "engine/watch/watchpoint.h"
+#include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/commands/data/save.h"
 #include "repl/core/repl_impl.h"
 #include "repl/out/newfile.h"
@@ -34,38 +35,10 @@ static void add_details(struct command_call *call, int number, uint64_t ignore, 
     }
 }
 
-static void add_event(const struct gd_breakpoint *at, struct gd_buf *out)
-{
-    gd_buf_printf(out, "%s %s", at->command ? "on" : at->temporary ? "tcatch" : "catch", at->where);
-    if (at->every > 1) {
-        gd_buf_printf(out, " every %lld", (long long)at->every);
-    }
-    if (at->guard) {
-        gd_buf_printf(out, " if '%s'", gd_expr_text(at->guard));
-    }
-    gd_buf_printf(out, "%s%s\n", at->command ? " " : "", at->command ? at->command : "");
-}
-
 static void add_breakpoint(struct command_call *call, const struct gd_breakpoint *at,
                            struct gd_buf *out)
 {
-    if (at->event) {
-        add_event(at, out);
-        add_details(call, at->number, at->ignore, at->enabled, out);
-        return;
-    }
-    gd_buf_puts(out, at->print ? "dprintf " : at->temporary ? "tbreak " : "break ");
-    if (strpbrk(at->where, " \t\"'\\>&()[]#,")) {
-        gd_buf_put_quoted(out, at->where);
-    } else {
-        gd_buf_puts(out, at->where);
-    }
-    if (at->print && at->print[0]) {
-        gd_buf_printf(out, ",%s", at->print);
-    }
-    if (at->guard) {
-        gd_buf_printf(out, " if %s", gd_expr_text(at->guard));
-    }
+    breakpoint_line(at, out);
     gd_buf_putc(out, '\n');
     add_details(call, at->number, at->ignore, at->enabled, out);
 }

@@ -10,13 +10,17 @@
 static void show_breakpoint(struct command_call *call, const struct gd_breakpoint *at, cJSON *list)
 {
     cJSON *object = out_push(list);
+    struct gd_buf line = GD_BUF_INIT(1 << 20);
 
     breakpoint_record(call, object, at);
+    if (at->print) {
+        breakpoint_line(at, &line);
+    }
     out_say(call->out, object,
             "{number:-3}  {kind:-10}  {disp:-4}  {enb:-3}  {place}\n"
-            "[        print {print}\n][        print only if {only}\n]"
+            "[        {line}\n]"
             "[        already hit {hits|time}\n][        ignore next {ignore|hit}\n]",
-            OUT_TEXT("only", at->print && at->guard ? gd_expr_text(at->guard) : ""),
+            OUT_TEXT("line", gd_buf_text(&line)),
             OUT_TEXT("kind", at->print     ? "dprintf"
                              : !at->event  ? "breakpoint"
                              : at->command ? "on"
@@ -25,6 +29,7 @@ static void show_breakpoint(struct command_call *call, const struct gd_breakpoin
             OUT_TEXT("enb", at->enabled ? "y" : "n"),
             OUT_TEXT("place", breakpoint_place(call, at)));
     out_say_each(call->out, cJSON_GetObjectItem(object, "commands"), "        {}\n");
+    gd_buf_deinit(&line);
 }
 
 /* Its record belongs to info watchpoints. */
