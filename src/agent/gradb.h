@@ -67,8 +67,8 @@ extern "C" {
 #define GRADB_MAX_RANK      32
 
 /* The public words. `armed` is not 0 while the debugger wants reports about nodes. `changes` gets a
- * new value whenever gradb_wants may answer differently, so that answers can be cached. Both may
- * change at any time: read them as GRADB_IS_ARMED does. */
+ * new value whenever gradb_wants or gradb_wants_at_end may answer differently, so that answers can
+ * be cached. Both may change at any time: read them as GRADB_IS_ARMED does. */
 typedef struct gradb {
     volatile int armed;
     volatile unsigned changes;

@@ -48,6 +48,8 @@ class Agent:
         self.exits = {}         # of that step, see operators.Looking
         self._looked = None     # of the step that has just ended
         self._recorded = False  # a whole step was watched
+        self._asked = ()        # (Words.changes, nodes) when it was asked last which gradients are wanted
+        self._wants_any = False  # the answer: some are
         self._said_rehearsal = False
         self._said = set()
         self.source = Source(self)
@@ -204,9 +206,14 @@ class Agent:
             return False
         if self.gradient_asked == self.steps.step - 1:
             return True
-        wants, handle = getattr(self.library, "gradb_wants_at_end", None), self.handle
-        return wants is not None and any(wants(handle, node.id) for node in self.graph.by_id.values()
-                                         if node.kind == _lib.GRADIENT and node.get is not None)
+        asked = self.words.changes, len(self.graph.by_id)
+        if asked != self._asked:
+            self._asked = asked
+            wants, handle = getattr(self.library, "gradb_wants_at_end", None), self.handle
+            self._wants_any = wants is not None and any(
+                wants(handle, node.id) for node in self.graph.by_id.values()
+                if node.kind == _lib.GRADIENT and node.get is not None)
+        return self._wants_any
 
     def say(self, text):
         """Shows the user a line at once."""

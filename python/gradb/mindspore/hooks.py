@@ -335,6 +335,8 @@ class Hooks(Wrappers):
 
 def is_own(called):
     """Whether a compiled call is a function of MindSpore's own that computes no loss: an optimizer, amp's unscaling."""
+    if isinstance(called, nn.Cell):
+        return isinstance(called, KINDS)
     function = getattr(called, "fn", None)
     return isinstance(called, KINDS) or (getattr(function, "__module__", None) or "").startswith("mindspore.") \
         and not getattr(function, "__qualname__", "").startswith("_Grad.")

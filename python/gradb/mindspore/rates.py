@@ -64,6 +64,8 @@ def _holders(optimizer):
     if groups:
         return [group.get("lr") for group in groups]
     rate = getattr(optimizer, "learning_rate", None)
+    if isinstance(rate, Parameter):
+        return [rate]
     found = {}
     for item in rate if isinstance(rate, (tuple, list, nn.CellList)) else [rate]:
         found.setdefault(id(item), item)
@@ -112,6 +114,8 @@ def rates_at(optimizer, count=None):
 
 
 def _rate(rate, count):
+    if isinstance(rate, Parameter):
+        return values.number_of(rate)
     if _plain(rate) is not None:
         return values.number_of(_plain(rate))
     if isinstance(rate, nn.Cell):

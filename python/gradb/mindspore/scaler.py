@@ -33,6 +33,8 @@ class _Calls:
 
     def find(self, loss):
         """(what the loss was made of by scale(), or None; whether it is known that it is not scaled)."""
+        if not self.scaled and not self.unscaled:
+            return None, False
         given = next((given for made, given in self.scaled if _is_same(made, loss)), None)
         return given, any(_is_same(known, loss) for known in [given for _, given in self.scaled] + self.unscaled)
 
