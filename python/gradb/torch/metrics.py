@@ -45,7 +45,7 @@ class Metrics(metrics.Metrics, Wrappers):
         self._seen = False  # a loss was called in the training since it was last looked
         self._asked = {}    # name -> the first whole step since it was asked for
         self._form = None   # what the last batch looked like
-        self._batch = None  # its structs
+        self._structs = self._batch = None  # of that
 
     def hook(self):
         """Wraps the losses."""
@@ -60,7 +60,7 @@ class Metrics(metrics.Metrics, Wrappers):
             if getattr(where, name) is wrapper:
                 scripted.forget(wrapper)
         self.remove()
-        self._waiting, self._known, self._form, self._batch = [], None, None, None
+        self._waiting, self._known, self._form = [], None, None
         self._waits = False
         self._asked = {}
         self.agent.happenings.off("step-end", self._step_ends)
@@ -135,16 +135,17 @@ class Metrics(metrics.Metrics, Wrappers):
             given = (outputs.shape, outputs.stride(), outputs.dtype, labels.shape, labels.stride(), labels.dtype, form,
                      ignore)
             if given != self._form:
-                self._batch = metrics.batch_of(values.describe(outputs), values.describe(labels), form, ignore)
+                self._structs = values.describe(outputs), values.describe(labels)
+                self._batch = metrics.batch_of(*self._structs, form, ignore)
                 self._form = given
             if outputs.is_neg() or labels.is_neg():
                 return False
-            made = self._batch
-            made.outputs.contents.data, made.labels.contents.data = outputs.data_ptr(), labels.data_ptr()
+            first, second = self._structs
+            first.data, second.data = outputs.data_ptr(), labels.data_ptr()
         except (RuntimeError, values.NoValue):  # the slow way says why
             self._form = None
             return False
-        if not self.agent.library.gradb_metric_batch(self.agent.handle, None, ctypes.byref(made)):
+        if not self.agent.library.gradb_metric_batch(self.agent.handle, None, ctypes.byref(self._batch)):
             self.stop()
         return True
 
