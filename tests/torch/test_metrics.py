@@ -492,6 +492,22 @@ class Ranks(Metrics):
         self.assertIn("metric eval_accuracy is over 1 of 2 ranks", said)
         self.assertEqual(len(self.reference()), 9)  # both went to the end
 
+    def test_a_dump_of_two_ranks(self):
+        """Equal to what the training reported."""
+        dump = "dump d on net/linear, data/stack_1 --steps 2-4"
+        records, said = self.ranks(
+            "classes", "plain", "step", dump, "rank 1", dump, "rank 0", "metric now = accuracy by step ranks", "step 3",
+            "info history now -a", "open d", "metric now = accuracy of net/linear against data/stack_1 by step ranks",
+            "metric own = accuracy of net/linear against data/stack_1 by step", "rank 1", "print now")
+        live = self.history(records, "now")
+        over, own = (r for r in records if r["type"] == "metric" and "steps" in r)
+        self.assertEqual([(step["step"], step["numbers"][0]["value"]) for step in over["steps"]], live, said)
+        self.assertEqual([step["samples"] for step in over["steps"]], [23, 23, 23], said)
+        self.assertEqual([step["samples"] for step in own["steps"]], [10, 10, 10], said)
+        self.assertEqual((over["ranks"], len(live)), (2, 3), said)
+        shown = [r for r in records if r["type"] == "scalar"]
+        self.assertEqual(shown[-1]["value"], live[0][1], said)
+
     def test_two_trainings_are_not_added_up(self):
         """Two jobs of two ranks each, and what each of them counts."""
         path = self.write("ranks.py", RANKS)
@@ -500,12 +516,15 @@ class Ranks(Metrics):
             (self.folder / name).mkdir(exist_ok=True)
             words = [*torches.ranks(self.python, 2), path, "classes", "plain"]
             jobs.append("(cd %s && TORCHELASTIC_RUN_ID=%s %s)" % (name, name, shlex.join(map(str, words))))
-        done = self.gradb(["/bin/sh", "-c", " & ".join(jobs) + " & wait"], "metric accuracy ranks", "step", "info metrics",
-                          options=["--json"])
-        records, said = harness.records(done, mixed=True), done.stdout + done.stderr
-        listed, = (r for r in records if r["type"] == "metrics")
-        over = listed["metrics"][0]["train"]["ranks"]
-        self.assertEqual((over["ranks"], over["of"], over["samples"]), (2, 2, 23), said)
+        gradb = harness.Gradb("-nx", command=("run", "--", "/bin/sh", "-c", " & ".join(jobs) + " & wait"),
+                              env=torches.environment(), cwd=self.folder)
+        self.addCleanup(gradb.__exit__)
+        for _ in range(4 + 2):
+            gradb.expect("^(Connected: |All 2 ranks are stopped before the first step)")
+        gradb.run("metric accuracy ranks", r"^Metric accuracy, by epoch, over 2 of 2 ranks\.$")
+        gradb.run("step", "^All 2 ranks are stopped at the end of step 1")
+        gradb.run("info metrics", r"^accuracy +\S+ +23 +2 +1$")
+        gradb.expect("^accuracy: over 2 of 2 ranks$")
 
 
 @torches.both

@@ -304,7 +304,7 @@ static bool fires_at(struct gd_session *session, struct gd_breakpoint *at,
     }
     if (at->guard) {
         enum gd_truth truth = gd_numbers_judge(&numbers, at->guard, &error);
-        if (truth == GD_UNKNOWN) {
+        if (truth == GD_UNKNOWN && !session->impl->undecided) {
             tell_unknown(session, at, error);
         }
         if (truth != GD_TRUE) {

@@ -1,40 +1,50 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* `metric` over a dump: all of its steps are computed at once, from the values on disk. */
+/* `metric` over a dump: all of its steps are computed at once, from the values on disk, of the
+ * selected rank or of all. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "dump/dump_target.h"
 #include "dump/io/source.h"
 #include "engine/graph/loss_pair.h"
+#include "engine/ranks.h"
 #include "repl/commands/data/metric.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
 
+struct side { /* a rank */
+    struct gd_session *session;
+    struct gd_catalog *catalog;
+    struct gd_tensor_ref outputs, labels;
+};
+
 struct walk {
     struct command_call *call;
-    struct gd_catalog *catalog;
     struct gd_metric *metric;
-    struct gd_tensor_ref outputs, labels;
+    struct gd_metric *part; /* of a step, over all ranks */
+    struct side *sides;
+    size_t side_count;
     enum gd_metric_form form;
     cJSON *steps;
     uint64_t left_out, refused;
     struct gd_err why; /* of the last refused batch */
 };
 
-static const struct gd_catalog_value *find_value(const struct walk *w,
+static const struct gd_catalog_value *find_value(const struct side *side,
                                                  const struct gd_tensor_ref *ref, int64_t step)
 {
-    const struct gd_graph *graph = w->call->session->graph;
-    const struct gd_catalog_value *value = gd_catalog_find(w->catalog, ref->node, ref->slot, step);
-    value = value ? value : gd_catalog_find_given(w->catalog, graph, ref->node, ref->slot, step);
+    const struct gd_graph *graph = side->session->graph;
+    const struct gd_catalog_value *value =
+        gd_catalog_find(side->catalog, ref->node, ref->slot, step);
+    value = value ? value : gd_catalog_find_given(side->catalog, graph, ref->node, ref->slot, step);
     return value && value->source ? value : NULL;
 }
 
-static struct gd_tensor *read_value(const struct walk *w, const struct gd_tensor_ref *ref,
+static struct gd_tensor *read_value(const struct side *side, const struct gd_tensor_ref *ref,
                                     int64_t step)
 {
-    uint64_t max = w->call->debugger->settings.max_tensor;
-    const struct gd_catalog_value *value = find_value(w, ref, step);
+    uint64_t max = side->session->debugger->settings.max_tensor;
+    const struct gd_catalog_value *value = find_value(side, ref, step);
     struct gd_tensor *tensor = NULL;
     int rc = value ? gd_source_read(value->source, NULL, max > SIZE_MAX ? SIZE_MAX : (size_t)max,
                                     &tensor, NULL)
@@ -53,39 +63,51 @@ static int keep_numbers(struct walk *w, int64_t step, struct gd_err *err)
     cJSON *numbers = out_list(row, "numbers");
     for (size_t i = 0; rc == GD_OK && i < count && i < GD_METRIC_SHOWN; i++) {
         metric_add_number(numbers, &number[i]);
-        rc = gd_catalog_add_scalar(w->catalog, step, number[i].name, number[i].value, err);
+        for (size_t k = 0; rc == GD_OK && k < w->side_count; k++) {
+            rc = gd_catalog_add_scalar(w->sides[k].catalog, step, number[i].name, number[i].value,
+                                       err);
+        }
     }
     return rc;
 }
 
-static int count_step(struct walk *w, int64_t step, struct gd_err *err)
+/* Adds the batch of a rank. GD_ENODATA: it does not have both values. */
+static int count_side(struct walk *w, const struct side *side, int64_t step)
 {
     const struct gd_metric_pair pair = {.form = w->form};
-    struct gd_tensor *outputs = read_value(w, &w->outputs, step);
-    struct gd_tensor *labels = outputs ? read_value(w, &w->labels, step) : NULL;
-    int rc = GD_OK;
-    if (!labels) {
-        w->left_out++;
-    } else {
-        if (gd_metric_spec(w->metric)->by_step) {
-            gd_metric_clear(w->metric);
-        }
-        if (gd_metric_update(w->metric, &pair, outputs, labels, &w->why) != GD_OK) {
-            w->refused++;
-        } else {
-            rc = keep_numbers(w, step, err);
-        }
-    }
+    struct gd_tensor *outputs = read_value(side, &side->outputs, step);
+    struct gd_tensor *labels = outputs ? read_value(side, &side->labels, step) : NULL;
+    int rc = labels ? gd_metric_update(w->part, &pair, outputs, labels, &w->why) : GD_ENODATA;
     gd_tensor_unref(outputs);
     gd_tensor_unref(labels);
     return rc;
+}
+
+/* All ranks, or none of them. */
+static int count_step(struct walk *w, int64_t step, struct gd_err *err)
+{
+    struct gd_buf text = GD_BUF_INIT(SIZE_MAX);
+    int rc = GD_OK;
+    gd_metric_clear(w->part);
+    for (size_t i = 0; rc == GD_OK && i < w->side_count; i++) {
+        rc = count_side(w, &w->sides[i], step);
+    }
+    if (rc == GD_OK && gd_metric_spec(w->metric)->by_step) {
+        gd_metric_clear(w->metric);
+    }
+    rc = rc != GD_OK ? rc : gd_metric_save(w->part, &text, &w->why);
+    rc = rc != GD_OK ? rc : gd_metric_merge(w->metric, gd_buf_text(&text), &w->why);
+    gd_buf_deinit(&text);
+    w->left_out += rc == GD_ENODATA;
+    w->refused += rc != GD_OK && rc != GD_ENODATA;
+    return rc == GD_OK ? keep_numbers(w, step, err) : GD_OK;
 }
 
 static int count_steps(struct walk *w, struct gd_err *err)
 {
     struct repl_work work;
     size_t count;
-    const struct gd_catalog_step *steps = gd_catalog_steps(w->catalog, &count);
+    const struct gd_catalog_step *steps = gd_catalog_steps(gd_catalog_of(w->call->session), &count);
     int rc = GD_OK;
     repl_work_begin_count(&work, w->call, "counting", "steps", count);
     for (size_t i = 0; rc == GD_OK && i < count; i++) {
@@ -93,7 +115,9 @@ static int count_steps(struct walk *w, struct gd_err *err)
         rc = rc == GD_OK && !repl_work_at(&work, i + 1) ? GD_EINTR : rc;
     }
     rc = repl_work_end(&work, rc, err);
-    gd_catalog_sort_scalars(w->catalog);
+    for (size_t i = 0; i < w->side_count; i++) {
+        gd_catalog_sort_scalars(w->sides[i].catalog);
+    }
     return rc;
 }
 
@@ -133,9 +157,11 @@ static void say_result(struct walk *w, bool found)
             OUT_TEXT("outputs", spec->outputs), OUT_SOME("labels", spec->labels),
             OUT_BOOL("found", found), OUT_INT("left_out", w->left_out),
             OUT_INT("refused", w->refused), OUT_IF(w->refused, OUT_TEXT("why", w->why.text)),
-            OUT_JSON("steps", w->steps), OUT_JSON("total", sums));
+            OUT_IF(spec->ranks, OUT_INT("ranks", w->side_count)), OUT_JSON("steps", w->steps),
+            OUT_JSON("total", sums));
     out_say(w->call->out, record,
-            "Metric {name}: {outputs}[ against {labels}][{?found} (found at the loss)].\n");
+            "Metric {name}: {outputs}[ against {labels}][{?found} (found at the loss)][, over "
+            "{ranks} ranks].\n");
     print_steps(w);
     out_say(
         w->call->out, record,
@@ -147,16 +173,48 @@ static void say_result(struct walk *w, bool found)
     gd_buf_deinit(&text);
 }
 
-static int find_refs(struct walk *w, const struct gd_metric_spec *spec, struct gd_err *err)
+static int find_refs(struct walk *w, struct side *side, const struct gd_metric_spec *spec,
+                     struct gd_err *err)
 {
+    struct gd_session *selected = w->call->session;
     struct tensor_arg arg;
+    w->call->session = side->session;
     int rc = arg_tensor(w->call, spec->outputs, &arg, err);
     if (rc == GD_OK) {
-        w->outputs = w->labels = arg.ref;
+        side->outputs = side->labels = arg.ref;
     }
     if (rc == GD_OK && spec->labels[0] != '\0') {
         rc = arg_tensor(w->call, spec->labels, &arg, err);
-        w->labels = arg.ref;
+        side->labels = arg.ref;
+    }
+    w->call->session = selected;
+    return rc;
+}
+
+/* The selected rank, or all of its job. */
+static int find_sides(struct walk *w, struct gd_metric_spec *spec, struct gd_err *err)
+{
+    const struct gd_debugger *debugger = w->call->debugger;
+    const struct gd_ranks *ranks = spec->ranks ? gd_ranks_of(w->call->session) : NULL;
+    int rc = GD_OK;
+    spec->ranks = ranks != NULL;
+    w->sides = gd_arena_alloc(w->call->arena, (debugger->session_count + 1) * sizeof(*w->sides));
+    if (!w->sides) {
+        return gd_fail_nomem(err);
+    }
+    for (size_t i = 0; rc == GD_OK && i < debugger->session_count; i++) {
+        struct gd_session *session = debugger->sessions[i];
+        struct side *side = &w->sides[w->side_count];
+        if (ranks ? gd_ranks_of(session) != ranks : session != w->call->session) {
+            continue;
+        }
+        *side = (struct side){.session = session, .catalog = gd_catalog_of(session)};
+        rc = side->catalog ? find_refs(w, side, spec, err) : GD_OK;
+        w->side_count += side->catalog != NULL;
+    }
+    if (rc == GD_OK && ranks && w->side_count < (size_t)gd_ranks_world_size(ranks)) {
+        rc = gd_fail(err, GD_ENODATA, "the dump has %zu of %d ranks: leave out \"ranks\"",
+                     w->side_count, gd_ranks_world_size(ranks));
     }
     return rc;
 }
@@ -164,7 +222,7 @@ static int find_refs(struct walk *w, const struct gd_metric_spec *spec, struct g
 int metric_of_dump(struct command_call *call, struct gd_metric_spec *spec, bool found,
                    struct gd_err *err)
 {
-    struct walk w = {.call = call, .catalog = gd_catalog_of(call->session)};
+    struct walk w = {.call = call};
     if (spec->kind == GD_METRIC_FILE) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "a metric from a file is run by a training process: gradb runs nothing "
@@ -173,9 +231,11 @@ int metric_of_dump(struct command_call *call, struct gd_metric_spec *spec, bool 
     if (spec->outputs[0] == '\0') {
         return gd_fail(err, GD_EINVAL, "name the node: loss of NODE");
     }
-    int rc = find_refs(&w, spec, err);
+    int rc = find_sides(&w, spec, err);
     rc = rc != GD_OK ? rc : gd_metric_create(spec, &w.metric, err);
+    rc = rc != GD_OK ? rc : gd_metric_create(spec, &w.part, err);
     if (rc != GD_OK) {
+        gd_metric_destroy(w.metric);
         return rc;
     }
     w.steps = cJSON_CreateArray();
@@ -186,11 +246,14 @@ int metric_of_dump(struct command_call *call, struct gd_metric_spec *spec, bool 
         rc = gd_fail(err, GD_ENODATA, "no step of the dump has the values of both");
     }
     if (rc == GD_OK) {
-        gd_dump_recall_scalars(call->session);
+        for (size_t i = 0; i < w.side_count; i++) {
+            gd_dump_recall_scalars(w.sides[i].session);
+        }
         say_result(&w, found);
     } else {
         cJSON_Delete(w.steps);
     }
     gd_metric_destroy(w.metric);
+    gd_metric_destroy(w.part);
     return rc;
 }
