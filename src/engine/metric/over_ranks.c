@@ -158,7 +158,9 @@ void gd_over_ranks_clear(struct gd_ranks *ranks)
     for (struct over_metric *m = ranks->over ? ranks->over->first : NULL; m; m = m->next) {
         for (int i = 0; i < 2; i++) {
             gd_metric_clear(m->of[i].sum);
-            m->of[i].fresh = false;
+            for (struct over_rank *rank = m->of[i].ranks; rank; rank = rank->next) {
+                rank->counted = false;
+            }
         }
     }
 }

@@ -116,14 +116,70 @@ int metric_resolve(struct command_call *call, struct gd_metric_spec *spec, bool 
 
 /* ---- over ranks ------------------------------------------------------------------------------ */
 
+/* Also where rank-locking moves them one by one. */
+static bool ranks_are_stopped(const struct gd_debugger *debugger, const struct gd_ranks *ranks)
+{
+    bool stopped = true;
+    for (size_t i = 0; i < debugger->session_count && stopped; i++) {
+        const struct gd_session *session = debugger->sessions[i];
+        stopped = gd_ranks_of(session) != ranks || !gd_session_is_live(session) ||
+                  session->state == GD_STOPPED;
+    }
+    return stopped;
+}
+
 /* Counts of different ranks must begin at the same step. */
 static int need_job_stopped(const struct command_call *call, struct gd_err *err)
 {
-    return job_is_stopped(call->session)
+    return ranks_are_stopped(call->debugger, gd_ranks_of(call->session))
                ? GD_OK
                : gd_fail(err, GD_ESTATE,
                          "a metric over ranks begins on all of them: some ranks are not stopped "
                          "(\"info ranks\")");
+}
+
+/* Whether the process of call->session has it. */
+static bool has_metric(struct command_call *call, const char *name)
+{
+    const char *text = NULL;
+    const cJSON *item;
+    bool found = false;
+    if (repl_command(call, METRIC_COMMAND, "list", GD_NO_NODE, &text, NULL) != GD_OK) {
+        return false;
+    }
+    cJSON *reply = cJSON_Parse(text);
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(reply, "metrics"))
+    {
+        found = found || strcmp(out_text_of(item, "name"), name) == 0;
+    }
+    cJSON_Delete(reply);
+    return found;
+}
+
+/* A rank that refused would be waited for. */
+static int need_all_ranks(struct command_call *call, const struct gd_metric_spec *spec,
+                          struct gd_err *err)
+{
+    struct gd_session *selected = call->session;
+    const struct gd_ranks *ranks = gd_ranks_of(selected);
+    int without = -1;
+    for (size_t i = 0; spec->ranks && without < 0 && i < call->debugger->session_count; i++) {
+        call->session = call->debugger->sessions[i];
+        if (gd_ranks_of(call->session) == ranks && gd_session_is_live(call->session)) {
+            int rank = call->session->peer.rank;
+            without = has_metric(call, spec->name) ? -1 : rank;
+        }
+    }
+    call->session = selected;
+    if (without < 0) {
+        return GD_OK;
+    }
+    char request[GD_METRIC_NAME + 16];
+    const char *reply = NULL;
+    snprintf(request, sizeof(request), "delete %s", spec->name);
+    repl_command(call, METRIC_COMMAND, request, GD_NO_NODE, &reply, NULL);
+    return gd_fail(err, GD_EUNSUPPORTED,
+                   "rank %d does not compute it, so there is no metric over all ranks", without);
 }
 
 /* One process alone needs no `ranks`. */
@@ -153,7 +209,7 @@ static void each_job(const struct command_call *call, void (*fn)(struct gd_ranks
         const struct gd_session *session = call->debugger->sessions[i];
         struct gd_ranks *ranks = gd_ranks_of(session);
         if (ranks && gd_session_is_live(session) && gd_over_ranks_speaks(session) &&
-            job_is_stopped(session)) {
+            ranks_are_stopped(call->debugger, ranks)) {
             fn(ranks, ctx);
         }
     }
@@ -253,6 +309,8 @@ static int add_metric(struct command_call *call, struct gd_err *err)
         return gd_fail(err, rc, "%s", why.text);
     }
     rc = send_request(call, &spec, found, &reply, err);
+    reply = rc == GD_OK ? gd_arena_strdup(call->arena, reply) : NULL;
+    rc = rc != GD_OK ? rc : need_all_ranks(call, &spec, err);
     for (size_t i = 0; rc == GD_OK && i < call->debugger->session_count; i++) {
         gd_session_keep_history(call->debugger->sessions[i]);
     }

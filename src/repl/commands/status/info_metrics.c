@@ -124,7 +124,7 @@ static void say_left_out(struct command_call *call, const cJSON *item, const cha
             "class of the outputs has\n][{name}: not counted: {not_kept|sample}: the memory for "
             "scores is full\n][{name}: batches not counted: {refused}: {why}\n]",
             OUT_TEXT("name", name));
-    if (all) {
+    if (out_number_of(all, "ranks") > 0 || out_text_of(all, "why")[0] != '\0') {
         out_say(call->out, all, "{name}: over {ranks} of {of} ranks[; it has no number: {why}]\n",
                 OUT_TEXT("name", name));
     }
