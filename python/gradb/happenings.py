@@ -147,8 +147,8 @@ class Happenings:
         """It does so no more; trains: because a part of a training step has begun."""
         if self.evaluates:
             self.evaluates = False
-            if not trains and self.evaluated < self.agent.steps.step:
-                self.agent.steps.is_untouched()
+            if self.evaluated < self.agent.steps.step:
+                self.agent.steps.evaluated(trains)
             try:
                 self.fire("eval-end", self.epoch, step=self.evaluated)
             finally:

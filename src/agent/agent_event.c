@@ -8,6 +8,7 @@
 #include "agent/agent_core.h"
 #include "agent/agent_io.h"
 #include "agent/agent_mark.h"
+#include "agent/agent_metric.h"
 #include "agent/agent_stop.h"
 #include "agent/agent_turn.h"
 #include "agent/agent_words.h"
@@ -312,6 +313,9 @@ static bool is_between(const struct agent *a)
 /* What an evaluation between two steps computes does not belong to the next step. */
 static void mark_evaluation(struct agent *a, size_t kind)
 {
+    if (kind == EVAL_BEGIN || kind == EVAL_END) {
+        agent_metric_evaluation(a, kind == EVAL_BEGIN);
+    }
     if (kind == EVAL_BEGIN) {
         POKE(a->evaluates, PEEK(a->as_of) >= 0 ? PEEK(a->as_of) < PEEK(a->step) : is_between(a));
     } else if (kind == EVAL_END && PEEK(a->evaluates)) {

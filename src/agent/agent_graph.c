@@ -5,6 +5,7 @@
 #include "agent/agent_core.h"
 #include "agent/agent_graph.h"
 #include "agent/agent_mark.h"
+#include "agent/agent_metric.h"
 #include "agent/agent_tensor.h"
 #include "agent/agent_turn.h"
 #include "base/grow.h"
@@ -264,6 +265,7 @@ gradb_node gradb_add_node(gradb *g, const gradb_node_info *info)
     }
     agent_table_lock(a);
     gradb_node id = add_node(a, info);
+    agent_metric_added(a, id);
     pthread_mutex_unlock(&a->lock);
     return id;
 }

@@ -14,6 +14,7 @@
 
 #define TEXT        160
 #define MAX_METRICS 64
+#define EVALUATION  "eval/" /* scope of what the PyTorch agent sees in evaluations */
 #define MAX_REPLY   ((size_t)1 << 20)
 
 /* ---- the set --------------------------------------------------------------------------------- */
@@ -39,6 +40,11 @@ static void free_metric(struct agent_metric *m)
     free(m);
 }
 
+static bool is_side(const struct agent *a, const struct agent_metric_side *side, gradb_node id)
+{
+    return side->node && (side->node == id || side->node == a->nodes[id].twin_of);
+}
+
 /* Which nodes are copied when they have run. */
 static void flag_nodes(struct agent *a)
 {
@@ -47,10 +53,9 @@ static void flag_nodes(struct agent *a)
         a->nodes[id].flags &= (uint16_t)~NODE_METRIC;
     }
     for (const struct agent_metric *m = a->metrics ? a->metrics->first : NULL; m; m = m->next) {
-        for (int i = 0; i < 2; i++) {
-            struct agent_node *node = agent_node_at(a, i ? m->labels.node : m->outputs.node);
-            if (node) {
-                node->flags |= NODE_METRIC;
+        for (uint32_t id = 1; id < a->node_count && m->outputs.node; id++) {
+            if (is_side(a, &m->outputs, id) || is_side(a, &m->labels, id)) {
+                a->nodes[id].flags |= NODE_METRIC;
                 any = true;
             }
         }
@@ -206,12 +211,15 @@ static bool is_of_this_step(const struct agent *a, const struct agent_metric_sid
     return side->copy && side->copy->valid && side->copy->step == PEEK(a->step);
 }
 
-/* Copies what the node's slot has now. The table may move while the source is asked. */
-static bool take_side(struct agent *a, struct agent_metric_side *side)
+/* Copies what the slot of the node, the side's or its twin, has now. The table may move while the
+ * source is asked. */
+static bool take_side(struct agent *a, struct agent_metric_side *side, gradb_node node)
 {
     struct agent_value value;
     char text[TEXT];
-    if (agent_find(a, side->node, side->slot, GRADB__V1__ITERATION__CURRENT, &value, text) != -1) {
+    side->evaluation = PEEK(a->evaluates) || node != side->node;
+    side->at = ++a->metrics->moments;
+    if (agent_find(a, node, side->slot, GRADB__V1__ITERATION__CURRENT, &value, text) != -1) {
         return false;
     }
     value.step = PEEK(a->step);
@@ -227,28 +235,55 @@ static void view_of(const struct agent_copy *copy, struct gd_tensor *ret)
     gd_shape_strides(&ret->shape, gd_dtype_size(ret->dtype), ret->stride);
 }
 
-/* Counts a pair that is complete. */
-static void count_pair(struct agent *a, struct agent_metric *m)
+static void drop_copies(struct agent_metric *m)
 {
-    static const struct gd_metric_pair unknown = {.form = GD_FORM_UNKNOWN};
-    struct gd_tensor outputs, labels;
-    if (!is_of_this_step(a, &m->outputs) || (m->labels.node && !is_of_this_step(a, &m->labels))) {
-        return;
+    if (m->outputs.copy) {
+        m->outputs.copy->valid = false;
     }
-    view_of(m->outputs.copy, &outputs);
-    view_of(m->labels.node ? m->labels.copy : m->outputs.copy, &labels);
-    count_batch(a, m, &m->train, &unknown, &outputs, &labels);
-    m->outputs.copy->valid = false;
     if (m->labels.copy) {
         m->labels.copy->valid = false;
     }
 }
 
-/* Labels that no operator makes are there before the outputs. */
-static bool is_given(const struct agent *a, gradb_node id)
+/* Counts a pair that is complete. */
+static void count_pair(struct agent *a, struct agent_metric *m)
 {
-    const struct agent_node *node = agent_node_at(a, id);
-    return node && (node->phase == 0 || node->kind == GRADB_PARAMETER);
+    static const struct gd_metric_pair unknown = {.form = GD_FORM_UNKNOWN};
+    struct gd_tensor outputs, labels;
+    if (!is_of_this_step(a, &m->outputs) ||
+        (m->labels.node &&
+         (!is_of_this_step(a, &m->labels) || m->labels.evaluation != m->outputs.evaluation))) {
+        return;
+    }
+    view_of(m->outputs.copy, &outputs);
+    view_of(m->labels.node ? m->labels.copy : m->outputs.copy, &labels);
+    if (!m->outputs.evaluation && m->labels.node) {
+        m->first = m->outputs.at < m->labels.at ? FIRST_OUTPUTS : FIRST_LABELS;
+    }
+    count_batch(a, m, m->outputs.evaluation ? &m->eval : &m->train, &unknown, &outputs, &labels);
+    drop_copies(m);
+}
+
+/* Labels that no operator makes are there before the outputs. In an evaluation of several batches
+ * the source would still have those of the previous one. */
+static bool is_given(const struct agent *a, const struct agent_metric *m)
+{
+    const struct agent_node *node = agent_node_at(a, m->labels.node);
+    return node && (node->phase == 0 || node->kind == GRADB_PARAMETER) &&
+           !(m->outputs.evaluation && a->source.locate);
+}
+
+/* An evaluation has many batches in one step: what comes second must not meet the first of another
+ * batch, whose own second was not seen. */
+static void drop_orphan(const struct agent *a, const struct agent_metric *m,
+                        const struct agent_metric_side *side)
+{
+    const struct agent_metric_side *first = m->first == FIRST_OUTPUTS  ? &m->outputs
+                                            : m->first == FIRST_LABELS ? &m->labels
+                                                                       : side;
+    if (side->evaluation && side != first && side->copy && !is_of_this_step(a, first)) {
+        side->copy->valid = false;
+    }
 }
 
 void agent_metric_node(struct agent *a, gradb_node id)
@@ -259,19 +294,20 @@ void agent_metric_node(struct agent *a, gradb_node id)
     }
     agent_pass_begin(a); /* the source may be asked: the set must stay */
     for (struct agent_metric *m = a->metrics->first; m; m = m->next) {
-        struct agent_metric_side *side = m->outputs.node == id  ? &m->outputs
-                                         : m->labels.node == id ? &m->labels
-                                                                : NULL;
+        struct agent_metric_side *side = is_side(a, &m->outputs, id)  ? &m->outputs
+                                         : is_side(a, &m->labels, id) ? &m->labels
+                                                                      : NULL;
         if (!side) {
             continue;
         }
         if (is_of_this_step(a, side)) {
             count_pair(a, m);
         }
-        take_side(a, side);
-        if (side == &m->outputs && m->labels.node && is_given(a, m->labels.node) &&
+        take_side(a, side, id);
+        drop_orphan(a, m, side);
+        if (side == &m->outputs && m->labels.node && is_given(a, m) &&
             !is_of_this_step(a, &m->labels)) {
-            take_side(a, &m->labels);
+            take_side(a, &m->labels, m->labels.node);
         }
     }
     agent_pass_end(a);
@@ -381,6 +417,22 @@ bool gradb_metric_batch(gradb *g, const char *name, const gradb_batch *batch)
     return found;
 }
 
+void agent_metric_evaluation(struct agent *a, bool begins)
+{
+    for (struct agent_metric *m = a->metrics ? a->metrics->first : NULL; m; m = m->next) {
+        if (m->outputs.node) {
+            count_pair(a, m);
+        }
+        if (!begins || !m->labels.evaluation) {
+            drop_copies(m); /* of what begins, only labels may be there */
+        }
+        if (!begins) {
+            m->eval.ended = m->eval.ended || m->eval.due;
+            report_sums(a, m, true);
+        }
+    }
+}
+
 void gradb_metric_evaluated(gradb *g)
 {
     struct agent *a = agent_of(g);
@@ -388,10 +440,7 @@ void gradb_metric_evaluated(gradb *g)
         return;
     }
     pthread_mutex_lock(&a->lock);
-    for (struct agent_metric *m = a->metrics ? a->metrics->first : NULL; m; m = m->next) {
-        m->eval.ended = m->eval.ended || m->eval.due;
-        report_sums(a, m, true);
-    }
+    agent_metric_evaluation(a, false);
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -414,6 +463,55 @@ static bool find_side(const struct agent *a, const char *text, struct agent_metr
     return ret->node != 0;
 }
 
+/* Whether a node of that name exists, other than in evaluations. */
+static bool is_named(const struct agent *a, const char *name)
+{
+    uint32_t id = 1;
+    while (id < a->node_count && strcmp(a->nodes[id].name, name) != 0) {
+        id++;
+    }
+    return id < a->node_count;
+}
+
+/* Whether a node is what that one is in an evaluation: "eval/" and its name. Another place in the
+ * program that evaluates has names with a number, "eval/net/fc_1". */
+static bool is_twin(const struct agent *a, gradb_node id, const char *name)
+{
+    const char *own = id ? a->nodes[id].name : "";
+    size_t len = strlen(own), prefix = strlen(EVALUATION);
+    if (!id || strncmp(name, EVALUATION, prefix) != 0 || strncmp(name + prefix, own, len) != 0) {
+        return false;
+    }
+    const char *rest = name + prefix + len;
+    bool numbered = rest[0] == '_' && rest[1] && strspn(rest + 1, "0123456789") == strlen(rest + 1);
+    return !*rest || (numbered && !is_named(a, name + prefix));
+}
+
+/* Makes it the twin of a side of the metric, if it is one. */
+static bool take_twin(const struct agent *a, const struct agent_metric *m, gradb_node id)
+{
+    gradb_node side = is_twin(a, m->outputs.node, a->nodes[id].name)  ? m->outputs.node
+                      : is_twin(a, m->labels.node, a->nodes[id].name) ? m->labels.node
+                                                                      : 0;
+    if (side) {
+        a->nodes[id].twin_of = side;
+    }
+    return side != 0;
+}
+
+void agent_metric_added(struct agent *a, gradb_node id)
+{
+    bool found = false;
+    for (struct agent_metric *m = id && a->metric_nodes ? a->metrics->first : NULL; m;
+         m = m->next) {
+        found = take_twin(a, m, id) || found;
+    }
+    if (found) {
+        a->nodes[id].flags |= NODE_METRIC;
+        agent_mark_nodes(a, id);
+    }
+}
+
 static int find_sides(const struct agent *a, struct agent_metric *m, char text[TEXT])
 {
     const char *missing = !find_side(a, m->spec.outputs, &m->outputs) ? m->spec.outputs
@@ -423,6 +521,9 @@ static int find_sides(const struct agent *a, struct agent_metric *m, char text[T
     if (missing) {
         snprintf(text, TEXT, "there is no node '%.100s'", missing);
         return CODE(NOT_FOUND);
+    }
+    for (uint32_t id = 1; id < a->node_count; id++) {
+        take_twin(a, m, id);
     }
     return -1;
 }

@@ -20,6 +20,8 @@ struct agent_metric_side { /* outputs or labels of a metric on nodes */
     gradb_node node;       /* 0: the program gives the batches */
     uint32_t slot;
     struct agent_copy *copy;
+    bool evaluation; /* the copy is of one */
+    uint64_t at;     /* moment of the copy: grows */
 };
 
 struct agent_metric_sums { /* of training steps, or of an evaluation */
@@ -40,12 +42,15 @@ struct agent_metric {
     char *definition; /* over ranks: its text; else NULL */
     struct agent_metric_sums train, eval;
     struct agent_metric_side outputs, labels;
+    /* Which side ran first in the training: in an evaluation, too. 0: unknown */
+    enum { FIRST_UNKNOWN, FIRST_OUTPUTS, FIRST_LABELS } first;
     bool told; /* an error was shown to the user */
 };
 
 struct agent_metrics {
     struct agent_metric *first;
     struct gd_metric_samples *samples; /* of the batch that the program gives */
+    uint64_t moments;                  /* copies of values so far */
     int64_t epoch;                     /* of the last batch; INT64_MIN: unknown */
     bool told;                         /* the program says when epochs begin */
     double loss;                       /* of this step, counted at its end */
@@ -77,6 +82,10 @@ void agent_metric_list(const struct agent *a, struct gd_buf *out);
 void agent_metric_clear(struct agent *a); /* forgets all metrics */
 /* On the training thread: the node has run. */
 void agent_metric_node(struct agent *a, gradb_node node);
+/* The node is new. */
+void agent_metric_added(struct agent *a, gradb_node node);
+/* An evaluation begins, or ends, which reports its numbers. */
+void agent_metric_evaluation(struct agent *a, bool begins);
 void agent_metric_step_end(struct agent *a);
 /* step: that it belongs to. */
 void agent_metric_scalar(struct agent *a, const char *name, double value, int64_t step);

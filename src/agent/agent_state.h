@@ -117,6 +117,7 @@ struct agent_node {
     uint8_t kind, phase;
     uint16_t flags;
     int64_t first_step; /* the earliest step in which it can have run */
+    gradb_node twin_of; /* with NODE_METRIC, the node that it is in an evaluation; 0: none */
     uint64_t told;      /* moment at which exact plans last examined it; 0: never */
 };
 

@@ -66,6 +66,16 @@ class Metrics(minds.Case):
             else:
                 self.assertIn("step 1 called no loss cell in Python", done.stdout)
 
+    def test_named_nodes_are_counted_in_evaluations(self):
+        for mode in ("pynative", "graph"):
+            done = self.gradb([self.script("evaluated.py"), mode], "tbreak type:BiasAdd", "continue", "step",
+                              "metric accuracy of net/2/BiasAdd against SparseSoftmaxCrossEntropyWithLogits.input1",
+                              "step 3", "step 3", "info nodes eval/*", "continue")
+            wanted = re.findall(r"(?m)^eval_accuracy (\S+)$", done.log)
+            for step, expected in zip((4, 7), wanted):
+                self.assertEqual(self.numbers(done.stdout, step)["eval_accuracy"], expected, (mode, step))
+            self.assertNotIn("BiasAdd_1", done.stdout)  # each batch runs the same nodes
+
     def test_a_loss_cell_of_a_loop(self):
         path = self.write(FUNCTION.replace("LOSS", "nn.CrossEntropyLoss()(out, y)"))
         done = self.gradb([path], "metric accuracy by step", "step", "step", "step", "continue")

@@ -298,6 +298,16 @@ class Found(Metrics):
                     "end of step %d.\n" % step)[1].split("\n", 1)[0])
             self.assertRegex(said, r"accuracy: not counted: \d+ labels to be ignored")
 
+    def test_named_nodes_are_counted_in_evaluations(self):
+        said = self.said([self.write("train.py", CLASSIFIER), "module"], "watch nan > 0 on all", "step", "delete 1",
+                         "metric named = accuracy of net/3/linear against data/stack_1 ignore=-100", "metric accuracy",
+                         "step 4", "step 4", "info nodes eval/net/*", "continue", "info log -a")
+        script = re.findall(r"(?m)^epoch (\S+) eval (\S+)$", said)
+        for epoch, step in enumerate((5, 9)):
+            self.assertEqual(self.numbers(said, step)["eval_named"], script[epoch][1], said)
+            self.assertEqual(self.numbers(said, step)["named"], self.numbers(said, step)["accuracy"], said)
+        self.assertNotIn("linear_1", said)  # each batch runs the same nodes
+
     def test_metrics_and_catchpoints_given_before_the_training_is_started(self):
         path = self.write("train.py", CLASSIFIER)
         done = self.gradb([self.python, path, "module"], "step 4",

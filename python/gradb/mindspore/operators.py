@@ -19,6 +19,7 @@ from mindspore import Parameter, Tensor, nn
 from .. import _lib
 from . import cells, hooks, rehearsal, stack, values
 from .guard import guarded
+from .outside import EVALUATION
 
 MODE = getattr(mindspore, "MsDispatchMode", None)
 _HELD_BYTES = 1 << 30   # of outputs; more are forgotten, the oldest first
@@ -42,7 +43,8 @@ class Looking:
         self._site = None      # where the outermost such cell was called, see stack.site
         self.called_at = 0     # where the outermost call of all was made
         self._phase = _lib.FORWARD
-        self._counts = {}      # (scope, operator, site) -> how many ran in this step
+        self._counts = {}      # (scope, operator, site) -> how many ran in this step, or in this call of an evaluation
+        self._called = set()   # ids of what was called in this pass of an evaluation
         self._returned = {}    # address -> gradient that a backward pass has returned
         self._made = {}        # address -> {operator: (Node, slot)}, the latest last; views share an address
         self._parameters = None  # address -> (Node, 0), once it is needed
@@ -77,6 +79,10 @@ class Looking:
 
     def begin(self, called):
         """An outermost call begins. From here on operators are dispatched to us, unless calls are compiled."""
+        if self.agent.happenings.evaluates:
+            if id(called) in self._called:
+                self.new_pass()
+            self._called.add(id(called))
         self._path = self._scope_of(called) or ""
         self.called_at = stack.site(2)
         self._site = self.called_at if self._path else None
@@ -85,6 +91,12 @@ class Looking:
             self._pushed = True
             self._push()
             self._unqueue()
+
+    def new_pass(self):
+        """An evaluation goes on to another batch, or is over: what runs from here on are the same nodes once more."""
+        self._counts, self._called = {}, set()
+        self._made.clear()
+        self.agent.outside.new_pass()
 
     def left(self):
         """An outermost call has returned."""
@@ -334,6 +346,8 @@ class Looking:
         """The name of the next such operator in its scope. site: 0 where the user's code does not call it."""
         if site is None:
             site = self._site if self._site is not None else stack.site(2)
+        if self.agent.happenings.evaluates:
+            scope = (EVALUATION + "/" + scope).rstrip("/")
         key = scope, operator, site
         ordinal = self._counts[key] = self._counts.get(key, -1) + 1
         return self.agent.graph.name_of(scope, operator, site, ordinal)

@@ -6,6 +6,7 @@ from .. import _lib
 from . import stack, values
 
 INPUT, VALUE = "Input", "Value"  # the types of these nodes
+EVALUATION = "eval"  # scope of what runs in evaluation
 
 
 def is_outside(maker):
@@ -28,19 +29,27 @@ class Outside:
             node = self._at[place] = self._unused(tensor, address, place)
         return node
 
+    def new_pass(self):
+        """What is read from here on are the same nodes once more."""
+        for node in (*self._at.values(), *(node for nodes in self._named.values() for node in nodes)):
+            if node is not None:
+                node.step = 0
+
     def _unused(self, tensor, address, place):
         name = stack.name_at(address)
         if name is None and tensor.size > 1:
             reader, number = place
             return self._agent.graph.add("%s.input%s" % (reader, number or ""), _lib.OTHER, VALUE, phase=_lib.FORWARD,
                                          outputs=(values.shape_of(tensor),))
-        name = name or "tensor"
+        name = "input/" + (name or "tensor")
+        if self._agent.happenings.evaluates:
+            name = EVALUATION + "/" + name
         nodes = self._named.setdefault(name, [])
         for node in nodes:
             if node.step != self._agent.steps.step:
                 return node
         graph = self._agent.graph
-        node = graph.add(graph.unused_name("input/" + name), _lib.PARAMETER, INPUT,
+        node = graph.add(graph.unused_name(name), _lib.PARAMETER, INPUT,
                          outputs=(values.shape_of(tensor),))
         if node is not None:
             graph.changes_anytime(node)

@@ -83,9 +83,11 @@ class Steps:
         """The last step of which something has been computed, the step of all values; 0: none."""
         return self.step - self.is_between()
 
-    def is_untouched(self):
+    def evaluated(self, _trains):
         """What has run since the step began was an evaluation."""
         self.phase = _lib.NO_PHASE
+        if self.agent.looking:
+            self.agent.looking.new_pass()
 
     def enter(self, phase):
         """The training enters another phase; it may stop here."""

@@ -15,6 +15,7 @@ class Evaluation:
     def __init__(self, agent):
         self.agent = agent
         self._module = None  # the last one that was called to be trained: a weak reference
+        self._called = set()  # ids of the modules that were called in this pass of the evaluation
         self._known = None   # the members.Known of the evaluation that runs, if a backward pass could follow
 
     @guarded
@@ -32,6 +33,17 @@ class Evaluation:
             self._known = known if begins else None
             agent.happenings.evaluation_begins(agent.steps.passed_before() if begins else agent.steps.passed())
             agent.heed_next_pass()
+            self._called.clear()
+            self._passes(module)
+        elif agent.happenings.evaluates:
+            self._passes(module)
+
+    def _passes(self, module):
+        """A module that is called again begins a pass with another batch: it runs the same nodes."""
+        if not self._called or id(module) in self._called:
+            self._called.clear()
+            self.agent.reporter.new_pass()
+        self._called.add(id(module))
 
     def pass_begins(self):
         """A backward pass begins: the evaluation, if there was one, was the forward pass of a training step."""

@@ -104,6 +104,7 @@ class Graph(native.base("Graph")):
         self._writers = {}   # id(base) -> origin of the last write in place, of this step
         self._signatures = {}  # set of the nodes of a step -> the step
         self._last = None    # (set of nodes, number) of the step that was watched last
+        self._passes = 1     # counted down from -2, of evaluations
         self.novel = -1      # the last step with a new operator, whose outputs others may read
         self.grown = False   # nodes were added since the last publishing
         self.makers = {}     # type of a grad_fn -> forward nodes whose results have one
@@ -128,6 +129,11 @@ class Graph(native.base("Graph")):
         return not (self.ran or self._before or self._origins or self._writers)
 
     # ---- names ----
+
+    def new_pass(self):
+        """In an evaluation: what runs from here on are the same nodes once more."""
+        self._passes += 1
+        self.step = -self._passes
 
     def next_of(self, scope, operator, site=0):
         """The node of the next such operator that this site runs in this step (0: any site); a latent one when there is

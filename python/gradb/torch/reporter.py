@@ -43,7 +43,7 @@ class Reporter(native.base("Reporter")):
         self._pending = []     # (node, tensors) of nodes that have run and wait to be reported, in order
         self._whole = False    # this step is watched from its beginning
         self.followed = 0
-        self._input_nodes = {}  # variable -> nodes of tensors from outside
+        self._input_nodes = {}  # name -> nodes of tensors from outside
         self._told_opaque = False
         self.loss = None
         self._loss_step = 0    # the step of that pass
@@ -297,16 +297,28 @@ class Reporter(native.base("Reporter")):
         return self._input_node(tensor)
 
     def _input_node(self, tensor):
-        name = variables.name_of(tensor) or "tensor"
+        name = "input/" + (variables.name_of(tensor) or "tensor")
+        evaluates = self.agent.happenings.evaluates
+        if evaluates:
+            name = EVALUATION + "/" + name
         nodes = self._input_nodes.setdefault(name, [])
         for node in nodes:
             if node.step != self.agent.steps.step:
                 return node
-        node = self.graph.add(self.parameters.unused_name("input/" + name), _lib.PARAMETER, operator="Input",
+        node = self.graph.add(self.parameters.unused_name(name), _lib.PARAMETER, operator="Input",
                               outputs=(values.shape_of(tensor),), attrs=values.notes((tensor,)))
         if node is not None:
+            node.aside = evaluates
             nodes.append(node)
         return node
+
+    def new_pass(self):
+        """An evaluation goes on to another batch."""
+        self.graph.new_pass()
+        for name, nodes in self._input_nodes.items():
+            if name.startswith(EVALUATION + "/"):
+                for node in nodes:
+                    node.step = 0
 
     def _input_ran(self, node, tensor):
         """A tensor from outside is used: reported once per step."""

@@ -76,10 +76,12 @@ class Steps(native.base("Steps")):
         """The same before the running forward pass began."""
         return self._passed
 
-    def is_untouched(self):
-        """What has run since the step began was an evaluation."""
-        self.forward = False
-        self.phase = _lib.NO_PHASE
+    def evaluated(self, trains):
+        """What has run since the step began was an evaluation; trains: except that a part of it has begun."""
+        self.agent.reporter.graph.step = self.step
+        if not trains:
+            self.forward = False
+            self.phase = _lib.NO_PHASE
 
     # ---- which optimizer ----
 
