@@ -23,14 +23,31 @@ static const char *const kinds[] = {"begin",      "epoch-begin", "epoch-end",
 #define EVAL_END   6
 #define STEP       "step"
 #define ELAPSED    "elapsed"
-#define MOST       1024 /* wishes, and numbers of all of them */
+#define MOST       1024        /* wishes, and numbers of all of them */
+#define MOST_TERMS 64          /* of a calculation */
+#define MOST_PAST  (1UL << 17) /* values that all of them keep */
+
+typedef Gradb__V1__NumberTerm__Code term_code;
+#define TERM(name) GRADB__V1__NUMBER_TERM__CODE__##name
+
+struct agent_term { /* of a calculation */
+    term_code code;
+    double number; /* the constant, or the mean */
+    char name[64];
+    double *past; /* a ring, `newest` in front; of LEAST and MOST: the best, and that of before */
+    size_t need, count, newest;
+    int64_t step; /* of the last report */
+    bool late;
+};
 
 struct agent_number { /* a test of a wish */
     char name[64];
     Gradb__V1__Comparison op;
     double value, last;
-    bool known;  /* `last` is */
-    bool is_nan; /* instead of op and value */
+    bool known;              /* `last` is; of a calculation: the past of all its terms */
+    bool is_nan;             /* instead of op and value */
+    struct agent_term *term; /* instead of all */
+    size_t term_count;
 };
 
 struct agent_wish {
@@ -43,6 +60,7 @@ struct agent_events {
     struct agent_wish *wish;
     struct agent_number *number;
     size_t wish_count, number_count;
+    size_t past_count;  /* values that terms keep */
     atomic_uint wanted; /* bit i: kind i */
     bool any_step;      /* some wish for steps must be checked in each */
     double since;       /* when they came */
@@ -60,9 +78,188 @@ static size_t find_kind(const char *name)
     return i;
 }
 
+/* ---- calculations -------------------------------------------------------------------------- */
+
+static bool is_best(const struct agent_term *term)
+{
+    return term->code == TERM(LEAST) || term->code == TERM(MOST);
+}
+
+static double past_value(const struct agent_term *term, size_t back)
+{
+    return back < term->count ? term->past[(term->newest + back) % term->need] : NAN;
+}
+
+static void compute_mean(struct agent_term *term)
+{
+    double sum = 0;
+    for (size_t i = 0; i < term->need; i++) {
+        sum += past_value(term, i);
+    }
+    term->number = sum / (double)term->need;
+}
+
+/* A step that is reported again replaces its value. */
+static void add_to_past(struct agent_term *term, double value, int64_t step, bool late)
+{
+    bool again = term->count > 0 && term->step == step;
+    term->late = late && (!again || term->late);
+    term->step = step;
+    if (is_best(term)) {
+        double before = term->past[again ? 1 : 0];
+        bool better =
+            isfinite(value) &&
+            (isnan(before) || (term->code == TERM(LEAST) ? value < before : value > before));
+        term->past[1] = before;
+        term->past[0] = better ? value : before;
+        return;
+    }
+    if (!again) {
+        term->newest = (term->newest + term->need - 1) % term->need;
+        term->count += term->count < term->need;
+    }
+    term->past[term->newest] = value;
+    if (term->code == TERM(MEAN)) {
+        compute_mean(term);
+    }
+}
+
+/* False: there is no memory for its past. */
+static bool take_past(struct agent_events *events, struct agent_term *term,
+                      const Gradb__V1__NumberTerm *m)
+{
+    term->need = term->code == TERM(MEAN) ? m->count : term->code == TERM(METRIC) ? 1 : 2;
+    if (term->need == 0 || events->past_count + term->need > MOST_PAST ||
+        !(term->past = calloc(term->need, sizeof(*term->past)))) {
+        return false;
+    }
+    events->past_count += term->need;
+    term->count = m->n_past < term->need ? m->n_past : term->need;
+    if (term->count > 0) {
+        memcpy(term->past, m->past, term->count * sizeof(*term->past));
+    }
+    term->step = m->step;
+    term->late = m->late;
+    if (term->code == TERM(MEAN)) {
+        compute_mean(term);
+    }
+    return !is_best(term) || term->count == 2;
+}
+
+/* Whether each operator has its operands, and one result is left. */
+static bool is_calculable(const Gradb__V1__NumberTest *m)
+{
+    size_t depth = 0;
+    for (size_t i = 0; i < m->n_terms; i++) {
+        term_code code = m->terms[i]->code;
+        size_t operands = code < TERM(NEGATE) ? 0 : code < TERM(ADD) ? 1 : 2;
+        if (code < 0 || code > TERM(NE) || depth < operands) {
+            return false;
+        }
+        depth = depth - operands + 1;
+    }
+    return depth == 1 && m->n_terms <= MOST_TERMS;
+}
+
+/* `known` is set where the past is complete. Otherwise the calculation counts as true. */
+static void take_terms(struct agent_events *events, struct agent_number *number,
+                       const Gradb__V1__NumberTest *m, bool complete)
+{
+    number->term = is_calculable(m) ? calloc(m->n_terms, sizeof(*number->term)) : NULL;
+    number->term_count = m->n_terms;
+    number->known = complete && number->term;
+    for (size_t i = 0; number->term && i < m->n_terms; i++) {
+        struct agent_term *term = &number->term[i];
+        term->code = m->terms[i]->code;
+        term->number = m->terms[i]->number;
+        strncpy(term->name, m->terms[i]->name, sizeof(term->name) - 1);
+        bool of_metric = term->code >= TERM(METRIC) && term->code < TERM(NEGATE);
+        if (of_metric && !take_past(events, term, m->terms[i])) {
+            number->known = false;
+        }
+    }
+}
+
+static double operand_value(const struct agent_term *term, int64_t step)
+{
+    bool is_new = term->step + term->late >= step;
+    switch (term->code) {
+    case TERM(STEP): return (double)step;
+    case TERM(METRIC):
+    case TERM(LEAST):
+    case TERM(MOST): return past_value(term, 0);
+    case TERM(PREVIOUS): return past_value(term, is_new ? 1 : 0);
+    default: return term->number;
+    }
+}
+
+static double compare_values(term_code code, double a, double b)
+{
+    if (isnan(a) || isnan(b)) {
+        return NAN;
+    }
+    switch (code) {
+    case TERM(GT): return a > b;
+    case TERM(GE): return a >= b;
+    case TERM(LT): return a < b;
+    case TERM(LE): return a <= b;
+    case TERM(EQ): return !(a < b || a > b);
+    default: return a < b || a > b;
+    }
+}
+
+static double apply_code(term_code code, double a, double b)
+{
+    switch (code) {
+    case TERM(NEGATE): return -a;
+    case TERM(ABS): return fabs(a);
+    case TERM(SQRT): return sqrt(a);
+    case TERM(LOG): return log(a);
+    case TERM(LOG10): return log10(a);
+    case TERM(EXP): return exp(a);
+    case TERM(ADD): return a + b;
+    case TERM(SUBTRACT): return a - b;
+    case TERM(MULTIPLY): return a * b;
+    case TERM(DIVIDE): return a / b;
+    case TERM(MIN): return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
+    case TERM(MAX): return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
+    default: return compare_values(code, a, b);
+    }
+}
+
+/* As gradb evaluates it: what is undefined is not true. */
+static bool test_terms(const struct agent_number *number, int64_t step)
+{
+    double stack[MOST_TERMS];
+    size_t depth = 0;
+    for (size_t i = 0; number->known && i < number->term_count; i++) {
+        const struct agent_term *term = &number->term[i];
+        if (term->code < TERM(NEGATE)) {
+            stack[depth++] = operand_value(term, step);
+        } else if (term->code < TERM(ADD)) {
+            stack[depth - 1] = apply_code(term->code, stack[depth - 1], 0);
+        } else {
+            depth--;
+            stack[depth - 1] = apply_code(term->code, stack[depth - 1], stack[depth]);
+        }
+    }
+    return !number->known || (!isnan(stack[0]) && (stack[0] < 0 || stack[0] > 0));
+}
+
+static void free_numbers(struct agent_number *number, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; number[i].term && k < number[i].term_count; k++) {
+            free(number[i].term[k].past);
+        }
+        free(number[i].term);
+    }
+    free(number);
+}
+
 /* ---- wishes -------------------------------------------------------------------------------- */
 
-static void add_numbers(struct agent_events *events, const Gradb__V1__EventWish *m)
+static void add_numbers(struct agent_events *events, const Gradb__V1__EventWish *m, bool complete)
 {
     for (size_t i = 0; i < m->n_hold_if; i++) {
         struct agent_number *number = &events->number[events->number_count++];
@@ -70,6 +267,9 @@ static void add_numbers(struct agent_events *events, const Gradb__V1__EventWish 
                                         .value = m->hold_if[i]->value,
                                         .is_nan = m->hold_if[i]->is_nan};
         strncpy(number->name, m->hold_if[i]->number, sizeof(number->name) - 1);
+        if (m->hold_if[i]->n_terms > 0) {
+            take_terms(events, number, m->hold_if[i], complete);
+        }
     }
 }
 
@@ -87,7 +287,8 @@ static void keep_values(struct agent_events *to, const struct agent_number *from
 {
     for (size_t i = 0; i < to->number_count; i++) {
         for (size_t j = 0; j < count; j++) {
-            if (from[j].known && strcmp(to->number[i].name, from[j].name) == 0) {
+            if (from[j].known && !from[j].term_count && !to->number[i].term_count &&
+                strcmp(to->number[i].name, from[j].name) == 0) {
                 to->number[i].last = from[j].last;
                 to->number[i].known = true;
             }
@@ -95,7 +296,8 @@ static void keep_values(struct agent_events *to, const struct agent_number *from
     }
 }
 
-static bool take_wishes(struct agent_events *events, const Gradb__V1__EventWishes *m)
+/* complete: the debugger has got all scalars. */
+static bool take_wishes(struct agent_events *events, const Gradb__V1__EventWishes *m, bool complete)
 {
     size_t numbers = count_numbers(m);
     unsigned wanted = 0;
@@ -117,7 +319,7 @@ static bool take_wishes(struct agent_events *events, const Gradb__V1__EventWishe
                                 .every = m->wishes[i]->every ? m->wishes[i]->every : 1,
                                 .first = events->number_count,
                                 .count = m->wishes[i]->n_hold_if};
-        add_numbers(events, m->wishes[i]);
+        add_numbers(events, m->wishes[i], complete);
         wanted |= 1U << kind;
     }
     POKE(events->wanted, wanted);
@@ -150,6 +352,9 @@ static bool test_report(const struct agent_number *number)
 static bool test_number(const struct agent_events *events, const struct agent_number *number,
                         int64_t step)
 {
+    if (number->term_count) {
+        return test_terms(number, step);
+    }
     if (strcmp(number->name, STEP) == 0) { /* an earlier one is of another training */
         return step < events->since_step || test_value(number, (double)step);
     }
@@ -157,9 +362,11 @@ static bool test_number(const struct agent_events *events, const struct agent_nu
                                               : test_report(number);
 }
 
+/* What a calculation gives may change without a report. */
 static bool of_reports(const struct agent_number *number)
 {
-    return strcmp(number->name, STEP) != 0 && strcmp(number->name, ELAPSED) != 0;
+    return !number->term_count && strcmp(number->name, STEP) != 0 &&
+           strcmp(number->name, ELAPSED) != 0;
 }
 
 /* Whether some number that is reported satisfies its test. */
@@ -215,9 +422,9 @@ void agent_event_wishes(struct agent *a, const Gradb__V1__EventWishes *m)
     size_t count = events->number_count;
     events->wish = NULL;
     events->number = NULL;
-    events->wish_count = events->number_count = 0;
+    events->wish_count = events->number_count = events->past_count = 0;
     POKE(events->wanted, 0U);
-    if (m && !take_wishes(events, m)) {
+    if (m && !take_wishes(events, m, m->scalars == a->scalars_told)) {
         events->wish_count = events->number_count = 0;
         agent_set_error(a, "out of memory for the events that the debugger waits for");
     }
@@ -226,7 +433,7 @@ void agent_event_wishes(struct agent *a, const Gradb__V1__EventWishes *m)
     events->since_step = PEEK(a->step);
     weigh_wishes(a);
     free(wish);
-    free(number);
+    free_numbers(number, count);
     if (!m && events->awaited) { /* the debugger is gone */
         events->awaited = 0;
         pthread_cond_broadcast(&a->go);
@@ -249,12 +456,17 @@ bool agent_event_of_steps(const struct agent *a)
     return a->events && a->events->any_step;
 }
 
-void agent_event_scalar(struct agent *a, const char *name, double value)
+void agent_event_scalar(struct agent *a, const struct agent_scalar *scalar)
 {
     for (size_t i = 0; a->events && i < a->events->number_count; i++) {
         struct agent_number *number = &a->events->number[i];
-        if (strncmp(number->name, name, sizeof(number->name) - 1) == 0) {
-            number->last = value;
+        for (size_t k = 0; number->known && k < number->term_count; k++) {
+            if (number->term[k].past && strcmp(number->term[k].name, scalar->name) == 0) {
+                add_to_past(&number->term[k], scalar->value, scalar->step, scalar->late);
+            }
+        }
+        if (!number->term_count && strcmp(number->name, scalar->name) == 0) {
+            number->last = scalar->value;
             number->known = true;
             weigh_reports(a);
         }
@@ -265,7 +477,7 @@ void agent_event_free(struct agent *a)
 {
     if (a->events) {
         free(a->events->wish);
-        free(a->events->number);
+        free_numbers(a->events->number, a->events->number_count);
         free(a->events);
         a->events = NULL;
     }

@@ -13,7 +13,7 @@ void agent_event_verdict(struct agent *a, const Gradb__V1__EventVerdict *verdict
 bool agent_event_of_steps(const struct agent *a);
 void agent_event_free(struct agent *a);
 /* The newest value of a number. */
-void agent_event_scalar(struct agent *a, const char *name, double value);
+void agent_event_scalar(struct agent *a, const struct agent_scalar *scalar);
 /* A step begins or ends. The caller has the turn. True: the thread was stopped. */
 bool agent_event_step(struct agent *a, bool begins, int64_t step);
 

@@ -342,6 +342,7 @@ struct agent {
     /* Outgoing messages */
     struct agent_scalar *scalars;
     size_t scalar_count;
+    uint64_t scalars_told; /* since the debugger connected, with those that wait */
     struct agent_times *times;
     size_t times_count;
     double compiled; /* of the step whose times come next */

@@ -37,7 +37,9 @@ int64_t agent_number_step(const struct agent *a)
 
 void agent_scalar(struct agent *a, const char *name, double value, int64_t step)
 {
+    size_t before = a->scalar_count;
     make_room(a->scalars, &a->scalar_count, AGENT_MAX_SCALARS, sizeof(*a->scalars));
+    a->scalars_told += 1 - (before - a->scalar_count);
     struct agent_scalar *s = &a->scalars[a->scalar_count++];
     size_t len = strnlen(name, sizeof(s->name) - 1);
     memcpy(s->name, name, len);
@@ -49,7 +51,7 @@ void agent_scalar(struct agent *a, const char *name, double value, int64_t step)
     if (a->scalar_items) {
         agent_watch_scalar(a, name, value, step);
     }
-    agent_event_scalar(a, name, value);
+    agent_event_scalar(a, s);
 }
 
 void gradb_scalar(gradb *g, const char *name, double value)
@@ -152,6 +154,7 @@ void agent_words_drop(struct agent *a)
         free(a->log[i]);
     }
     a->log_count = a->scalar_count = a->times_count = 0;
+    a->scalars_told = 0;
     a->log_dropped = 0;
 }
 

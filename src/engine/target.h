@@ -143,8 +143,9 @@ enum gd_capability {
     GD_CAN_METRIC = 1 << 24,       /* the command "metric" */
     GD_CAN_METRIC_RANKS = 1 << 25, /* gd_session_on_metric_part */
     GD_CAN_CAPTURE = 1 << 20,
-    GD_CAN_EVENTS = 1 << 21, /* set_events */
-    GD_CAN_GOTO = 1 << 16,   /* it is a record: BACK, GOTO; ranks do not wait for each other */
+    GD_CAN_EVENTS = 1 << 21,      /* set_events */
+    GD_CAN_EVENT_TERMS = 1 << 27, /* tests with terms */
+    GD_CAN_GOTO = 1 << 16,        /* it is a record: BACK, GOTO; ranks do not wait for each other */
 };
 
 /* An event of the training at which the target waits for gd_session_on_happening. */

@@ -135,6 +135,11 @@ def stalled(scores, count):
     return len(scores) > count and len(scores) - 1 - last >= count
 
 
+def least(scores):
+    """The least finite one."""
+    return min([score for score in scores if math.isfinite(score)], default=math.nan)
+
+
 CONDITIONS = (
     ("if stall(score, 3, min)", lambda step, scores: stalled(scores, 3)),
     ("every 4 if stall(score, 5, min)", lambda step, scores: step % 4 == 0 and stalled(scores, 5)),
@@ -148,6 +153,17 @@ CONDITIONS = (
     ("if mean(score, 3) < 1.5", lambda step, scores: len(scores) > 2 and sum(scores[-3:]) / 3 < 1.5),
     ("if step > 20 && !isnan(score)", lambda step, scores: step > 20 and not math.isnan(scores[-1])),
     ("if elapsed > 100000 || step == 7", lambda step, scores: step == 7),
+    ("if score > 1.5 * prev(score)", lambda step, scores: step > 1 and scores[-1] > 1.5 * scores[-2]),
+    ("if abs(score - prev(score)) <= 1 && step != 9",
+     lambda step, scores: step > 1 and abs(scores[-1] - scores[-2]) <= 1 and step != 9),
+    ("if prev(score) < 1", lambda step, scores: step > 1 and scores[-2] < 1),
+    ("if mean(score, 2) < mean(score, 5)",
+     lambda step, scores: step > 4 and sum(scores[:-3:-1]) / 2 < sum(scores[:-6:-1]) / 5),
+    ("every 3 if score >= 2 * best(score, min) || mean(score, 4) > step / 10",
+     lambda step, scores: step % 3 == 0 and (scores[-1] >= 2 * least(scores) or step > 3
+                                             and sum(scores[:-5:-1]) / 4 > step / 10)),
+    ("if max(score, prev(score)) < 2 - mean(score, 1) / 4", lambda step, scores: step > 1 and not math.isnan(
+        scores[-2]) and max(scores[-1], scores[-2]) < 2 - scores[-1] / 4),
 )
 HAPPENED = [("begin", ""), ("epoch-begin", "epoch 1"), ("epoch-end", "epoch 1"), ("eval-begin", "epoch 1"),
             ("eval-end", "epoch 1"), ("checkpoint", "state.pt"), ("epoch-begin", "epoch 2"), ("epoch-end", "epoch 2"),

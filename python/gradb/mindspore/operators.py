@@ -93,7 +93,7 @@ class Looking:
             self._unqueue()
 
     def new_pass(self):
-        """An evaluation goes on to another batch, or is over: what runs from here on are the same nodes once more."""
+        """An evaluation continues with another batch, or is over: what runs from here on are the same nodes again."""
         self._counts, self._called = {}, set()
         self._made.clear()
         self.agent.outside.new_pass()

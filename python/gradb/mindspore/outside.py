@@ -30,7 +30,7 @@ class Outside:
         return node
 
     def new_pass(self):
-        """What is read from here on are the same nodes once more."""
+        """What is read from here on are the same nodes again."""
         for node in (*self._at.values(), *(node for nodes in self._named.values() for node in nodes)):
             if node is not None:
                 node.step = 0

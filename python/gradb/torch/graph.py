@@ -131,7 +131,7 @@ class Graph(native.base("Graph")):
     # ---- names ----
 
     def new_pass(self):
-        """In an evaluation: what runs from here on are the same nodes once more."""
+        """In an evaluation: what runs from here on are the same nodes again."""
         self._passes += 1
         self.step = -self._passes
 

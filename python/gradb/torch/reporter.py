@@ -313,7 +313,7 @@ class Reporter(native.base("Reporter")):
         return node
 
     def new_pass(self):
-        """An evaluation goes on to another batch."""
+        """An evaluation continues with another batch."""
         self.graph.new_pass()
         for name, nodes in self._input_nodes.items():
             if name.startswith(EVALUATION + "/"):

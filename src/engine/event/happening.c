@@ -53,6 +53,23 @@ static bool is_of_time(const struct gd_session *session, struct gd_test_of *test
     return test->op == GD_CMP_GT || test->op == GD_CMP_GE;
 }
 
+/* The target knows all its numbers. No process knows one that is of all ranks. */
+static bool can_test(const struct gd_session *session, struct gd_test_of *test)
+{
+    if (test->term_count == 0) {
+        return !gd_over_ranks_has(session, test->number) &&
+               (strcmp(test->number, "step") == 0 || gd_session_scalar(session, test->number) ||
+                is_of_time(session, test));
+    }
+    for (size_t i = 0; i < test->term_count; i++) {
+        const char *name = test->term[i].name;
+        if (name[0] && (gd_over_ranks_has(session, name) || !gd_session_scalar(session, name))) {
+            return false;
+        }
+    }
+    return session->target->capabilities & GD_CAN_EVENT_TERMS;
+}
+
 /* Tests of the guard, if the target knows all their numbers. */
 static size_t tests_of(struct gd_session *session, const struct gd_breakpoint *at,
                        struct gd_test_of *ret)
@@ -61,11 +78,7 @@ static size_t tests_of(struct gd_session *session, const struct gd_breakpoint *a
                        ? gd_expr_needs_one(at->guard, gd_numbers_bound, session, ret, MAX_TESTS)
                        : 0;
     for (size_t i = 0; i < count; i++) {
-        if (gd_over_ranks_has(session, ret[i].number)) {
-            return 0; /* no process knows it */
-        }
-        if (strcmp(ret[i].number, "step") != 0 && !gd_session_scalar(session, ret[i].number) &&
-            !is_of_time(session, &ret[i])) {
+        if (!can_test(session, &ret[i])) {
             return 0; /* the engine must say that it is unknown */
         }
     }

@@ -96,15 +96,37 @@ struct gd_comparison_of {
     enum gd_comparison op;
     double value;
 };
-/* Tests of metrics with numbers, one of which holds whenever the expression is true; "step" and
+/* Tests of metrics, one of which holds whenever the expression is true; "step" and
  * "elapsed" count as metrics. Fills in up to max and returns the count; 0: there are none, or too
  * many. bound: what "FUNCTION op value" needs, by the reports so far. */
+/* A calculation with metrics, in reverse Polish notation. */
+enum gd_term_code {
+    GD_TERM_NUMBER,
+    GD_TERM_STEP,
+    GD_TERM_METRIC,
+    GD_TERM_PREVIOUS,
+    GD_TERM_MEAN,
+    GD_TERM_LEAST,
+    GD_TERM_MOST,
+    GD_TERM_NEGATE, /* then abs, sqrt, log, log10, exp; +, -, *, /, min, max */
+    GD_TERM_MAX = GD_TERM_NEGATE + 11,
+    GD_TERM_COMPARE, /* and an enum gd_comparison */
+};
+struct gd_term {
+    int code;
+    double number;
+    char name[GD_EXPR_NUMBER]; /* the metric */
+    int64_t count;
+};
+#define GD_MAX_TERMS 16
 struct gd_test_of {
     const char *number;
     enum gd_comparison op;
     double value;
     bool is_nan; /* instead: the number is NaN */
     bool moves;  /* later reports change what is needed */
+    size_t term_count;
+    struct gd_term term[GD_MAX_TERMS]; /* instead: the result is not 0 */
 };
 typedef bool (*gd_bound_fn)(void *ctx, const struct gd_expr_function *function,
                             enum gd_comparison op, double value, struct gd_test_of *ret);

@@ -158,12 +158,82 @@ static bool add_test(struct needs *needs, const struct op *operand, enum gd_comp
     return true;
 }
 
-/* Adds the tests, one of which holds when the part that ends before `end` is true. */
-static bool add_needs(struct needs *needs, size_t end)
+static bool take_function(const struct gd_expr_function *function, struct gd_term *ret)
+{
+    static const enum gd_term_code codes[GD_FN_KINDS] = {
+        [GD_FN_PREVIOUS] = GD_TERM_PREVIOUS, [GD_FN_MEAN] = GD_TERM_MEAN};
+
+    ret->code = function->kind != GD_FN_BEST ? (int)codes[function->kind]
+                : function->least            ? GD_TERM_LEAST
+                                             : GD_TERM_MOST;
+    ret->count = function->count;
+    snprintf(ret->name, sizeof(ret->name), "%s", function->number);
+    return ret->code && function->count >= 0 && function->count <= GD_MAX_PAST;
+}
+
+static bool take_term(const struct op *op, struct gd_term *ret)
+{
+    struct gd_expr_function function;
+
+    *ret = (struct gd_term){.code = GD_TERM_NUMBER};
+    switch (op->code) {
+    case OP_NUMBER: ret->number = op->number; return true;
+    case OP_STEP: ret->code = GD_TERM_STEP; return true;
+    case OP_NAMED:
+        if (gd_expr_function(op->name, &function)) {
+            return take_function(&function, ret);
+        }
+        ret->code = GD_TERM_METRIC;
+        snprintf(ret->name, sizeof(ret->name), "%s", op->name);
+        return strlen(op->name) < sizeof(ret->name);
+    case OP_COMPARE: ret->code = GD_TERM_COMPARE + (int)op->compare; return true;
+    case OP_ABS:
+    case OP_SQRT:
+    case OP_LOG:
+    case OP_LOG10:
+    case OP_EXP: ret->code = GD_TERM_NEGATE + 1 + (int)(op->code - OP_ABS); return true;
+    case OP_NEGATE: ret->code = GD_TERM_NEGATE; return true;
+    default:
+        ret->code = GD_TERM_MAX - (int)(OP_MAX - op->code);
+        return op->code >= OP_ADD && op->code <= OP_MAX;
+    }
+}
+
+/* Adds the comparison that ends before `end` as a calculation. */
+static bool add_calculation(struct needs *needs, size_t end)
+{
+    size_t start = start_of(needs->expr, end);
+    struct gd_test_of *test = &needs->test[needs->count];
+
+    if (needs->count == needs->max || end - start > GD_MAX_TERMS) {
+        return false;
+    }
+    *test = (struct gd_test_of){.number = "", .moves = true, .term_count = end - start};
+    for (size_t i = start; i < end; i++) {
+        bool inner = needs->expr->op[i].code == OP_COMPARE && i + 1 < end;
+        if (inner || !take_term(&needs->expr->op[i], &test->term[i - start])) {
+            return false;
+        }
+    }
+    needs->count++;
+    return true;
+}
+
+/* A comparison of a metric, or a function of one, with a number. */
+static bool add_comparison(struct needs *needs, const struct op *op)
 {
     static const enum gd_comparison turned[] = {
         [GD_CMP_GT] = GD_CMP_LT, [GD_CMP_GE] = GD_CMP_LE, [GD_CMP_LT] = GD_CMP_GT,
         [GD_CMP_LE] = GD_CMP_GE, [GD_CMP_EQ] = GD_CMP_EQ, [GD_CMP_NE] = GD_CMP_NE};
+
+    return op[-1].code == OP_NUMBER   ? add_test(needs, op - 2, op->compare, op[-1].number)
+           : op[-2].code == OP_NUMBER ? add_test(needs, op - 1, turned[op->compare], op[-2].number)
+                                      : false;
+}
+
+/* Adds the tests, one of which holds when the part that ends before `end` is true. */
+static bool add_needs(struct needs *needs, size_t end)
+{
     const struct op *op = &needs->expr->op[end - 1];
     size_t before = needs->count;
 
@@ -171,10 +241,7 @@ static bool add_needs(struct needs *needs, size_t end)
         return add_test(needs, op, GD_CMP_NE, 0);
     }
     if (op->code == OP_COMPARE && end >= 3) {
-        return op[-1].code == OP_NUMBER
-                   ? add_test(needs, op - 2, op->compare, op[-1].number)
-                   : op[-2].code == OP_NUMBER &&
-                         add_test(needs, op - 1, turned[op->compare], op[-2].number);
+        return add_comparison(needs, op) || add_calculation(needs, end);
     }
     if (op->code != OP_AND && op->code != OP_OR) {
         return false;

@@ -36,6 +36,11 @@ static double *value_at(const struct gd_past_values *past, size_t back)
     return &past->value[(past->first + past->count - 1 - back) % past->count];
 }
 
+double gd_past_value(const struct gd_past_values *past, size_t back)
+{
+    return *value_at(past, back);
+}
+
 void gd_past_values_add(struct gd_past_values *past, double value, int64_t step)
 {
     bool again = past->reports > 0 && step == past->step;

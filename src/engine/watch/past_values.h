@@ -28,6 +28,8 @@ struct gd_past_values {
 void gd_past_values_add(struct gd_past_values *past, double value, int64_t step);
 /* The mean of the last `count` ones. false: there are fewer. */
 bool gd_past_values_mean(const struct gd_past_values *past, int64_t count, double *ret);
+/* The value that is `back` before the last one; back < count. */
+double gd_past_value(const struct gd_past_values *past, size_t back);
 void gd_past_values_free(struct gd_past_values *past);
 
 #endif

@@ -135,6 +135,7 @@ struct v1_target {
     uint64_t capabilities; /* bit i: Capability i */
     char agent[64];
     uint32_t local_rank;
+    uint64_t scalars; /* how many came */
     /* the graph */
     gd_node_id *gd_of_wire; /* by wire number - 1 */
     uint32_t *wire_of_gd;   /* by gd_node_id; 0 none */

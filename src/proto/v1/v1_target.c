@@ -308,6 +308,7 @@ static unsigned engine_capabilities(const struct v1_target *t)
     can |= v1_target_can(t, CAN(METRIC_COUNTS)) ? GD_CAN_METRIC_RANKS : 0U;
     can |= v1_target_can(t, CAN(STEP_END)) ? GD_CAN_INTERRUPT_AT : 0U;
     can |= v1_target_can(t, CAN(EVENTS)) ? GD_CAN_EVENTS : 0U;
+    can |= v1_target_can(t, CAN(EVENT_TERMS)) ? GD_CAN_EVENT_TERMS : 0U;
     can |= v1_target_can(t, CAN(GROWS)) ? GD_CAN_GROW : 0U;
     can |= v1_target_can(t, CAN(DIGEST)) ? GD_CAN_DIGEST : 0U;
     can |= v1_target_can(t, CAN(CAPTURE)) || v1_target_can(t, CAN(CAPTURE_STEPS)) ? GD_CAN_CAPTURE

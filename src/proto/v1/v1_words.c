@@ -17,6 +17,7 @@ static void on_scalars(struct v1_target *t, const Gradb__V1__Scalars *m)
 {
     for (size_t i = 0; i < m->n_values; i++) {
         const Gradb__V1__Scalar *s = m->values[i];
+        t->scalars++;
         if (s->name[0] && s->late) {
             gd_session_on_late_scalar(t->base.session, s->name, s->value, s->step);
         } else if (s->name[0]) {

@@ -482,8 +482,14 @@ static void test_needs_one(void **state)
         {"stall(loss, 3) && (a < 1 || b < 2) && c > 3", "a 2 1;b 2 2;"},
         {"loss > 5 || stall(loss, 3)", ""},
         {"!(loss > 5)", ""},
-        {"loss > prev(loss)", ""},
-        {"prev(loss) > 3", ""},
+        {"loss > prev(loss)", "2loss,0 3loss,0 19,0 ;"},
+        {"prev(loss) > 3", "3loss,0 0,0 19,0 ;"},
+        {"mean(x, 20) < 0.5 || a > 1", "4x,20 0,0 21,0 ;a 0 1;"},
+        {"abs(a - 2) <= best(a, min) / -b", "2a,0 0,0 14,0 8,0 5a,0 2b,0 7,0 16,0 22,0 ;"},
+        {"max(a, step) != best(b, max)", "2a,0 1,0 18,0 6b,0 24,0 ;"},
+        {"(a > b) + 1 > c", ""},
+        {"a > stall(b, 3)", ""},
+        {"a+a+a+a+a+a+a+a > b", ""}, /* more than 16 terms */
         {"loss", "loss 5 0;"},
         {"stall(loss, 4)", "step 1 4;"},
         {"loss > 5 || isnan(a)", "loss 0 5;a nan;"},
@@ -497,7 +503,14 @@ static void test_needs_one(void **state)
         size_t count = gd_expr_needs_one(expr, stub_bound, NULL, tests, 8);
         for (size_t k = 0; k < count; k++) {
             size_t used = strlen(text);
-            if (tests[k].is_nan) {
+            for (size_t t = 0; t < tests[k].term_count; t++) {
+                const struct gd_term *term = &tests[k].term[t];
+                used += (size_t)snprintf(text + used, sizeof(text) - used, "%d%s,%d ", term->code,
+                                         term->name, (int)term->count);
+            }
+            if (tests[k].term_count > 0) {
+                snprintf(text + used, sizeof(text) - used, ";");
+            } else if (tests[k].is_nan) {
                 snprintf(text + used, sizeof(text) - used, "%s nan;", tests[k].number);
             } else {
                 snprintf(text + used, sizeof(text) - used, "%s %d %g;", tests[k].number,
