@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Traces: what is read of one can be analysed, its operators do not take longer than their calls,
- * and its catalog is consistent. */
+ * its catalog is consistent, and it can be exported: alone, and with one that was taken at another
+ * time. */
 #include "dump/trace/trace_nest.h"
+#include "dump/trace/trace_writer.h"
 #include "fuzz_disk.h"
 
 static void check_spans(const struct trace_run *run)
@@ -19,6 +21,27 @@ static void check_spans(const struct trace_run *run)
     }
 }
 
+static void export_both(struct gd_catalog *catalog)
+{
+    static struct gd_session session, other;
+    struct gd_timeline_span span = {.start = 7, .duration = 5, .step = 1, .kind = GD_ON_STEP};
+    struct trace_written written;
+    struct gd_session *const both[] = {&session, &other};
+    FILE *out = fopen("/dev/null", "w");
+
+    session.graph = other.graph = gd_catalog_graph(catalog);
+    session.timeline = gd_catalog_give_timeline(catalog);
+    other.timeline = gd_timeline_create();
+    FUZZ_CHECK(out && other.timeline);
+    gd_timeline_add(other.timeline, &span);
+    for (size_t count = 1; session.timeline && count <= 2; count++) {
+        FUZZ_CHECK(trace_write(out, false, both, count, NULL, NULL, &written, NULL) == GD_OK);
+    }
+    fclose(out);
+    gd_timeline_destroy(session.timeline);
+    gd_timeline_destroy(other.timeline);
+}
+
 static void analyse_run(struct trace_run *run)
 {
     struct gd_err err = {.text = ""};
@@ -34,6 +57,9 @@ static void analyse_run(struct trace_run *run)
     FUZZ_CHECK(gd_dump_catalog(dump, 0, "fuzz", &catalog, NULL) == GD_OK);
     FUZZ_CHECK(trace_fill(run, catalog, &err) == GD_OK || err.text[0]);
     FUZZ_CHECK(gd_dump_finish(dump, &err) == GD_OK || err.text[0]);
+    if (gd_dump_count(dump) > 0) { /* not left out, because it is empty */
+        export_both(gd_dump_at(dump, 0));
+    }
     gd_dump_destroy(dump);
 }
 

@@ -223,7 +223,8 @@ static int take_kernel(struct profile *profile, const struct profile_row *row, v
 
     (void)ctx;
     if (!*name || !trace_time_parse(profile_cell(row, "Start Time(us)"), &span.start) ||
-        !trace_time_parse(profile_cell(row, "Duration(us)"), &span.duration) || span.duration < 0) {
+        !trace_time_parse(profile_cell(row, "Duration(us)"), &span.duration) ||
+        !trace_is_possible(span.start, span.duration)) {
         spans->bad_times++;
         return GD_OK;
     }

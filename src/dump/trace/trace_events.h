@@ -12,6 +12,11 @@
 #define TRACE_MAX_NAME 1024 /* bytes; longer text is cut */
 #define TRACE_MAX_ARGS 4096
 #define TRACE_MAX_TIME (INT64_C(1) << 62)
+/* Differences of possible times fit into int64_t. */
+static inline bool trace_is_possible(int64_t start, int64_t duration)
+{
+    return start > -TRACE_MAX_TIME / 4 && duration >= 0 && start <= TRACE_MAX_TIME - duration;
+}
 
 struct trace_event { /* text is never NULL; "" or 0: not given */
     char phase;      /* 'X': start and duration; 'B', 'E', 'M', 'C', 's', 'f', 'i', ... */

@@ -539,7 +539,7 @@ static void put_spans(const struct fill *fill, struct gd_timeline *timeline, int
         }
         if (node != GD_NO_NODE) {
             gd_timeline_add(timeline, &(struct gd_timeline_span){
-                                          .start = span->start + shift,
+                                          .start = gd_time_add(span->start, shift),
                                           .duration = span->duration,
                                           .step = step < run->steps ? run->step[step].number : -1,
                                           .what = node,
@@ -560,29 +560,31 @@ static int add_timeline(struct fill *fill, struct gd_err *err)
         return rc;
     }
     timeline->base = timeline->count ? timeline->base : run->spans.base;
-    shift = run->spans.base && timeline->base ? run->spans.base - timeline->base : 0;
+    shift = run->spans.base && timeline->base ? gd_time_sub(run->spans.base, timeline->base) : 0;
     timeline->is_measured = true;
     for (size_t i = 0; i < run->steps && run->steps_by != TRACE_BY_WHOLE; i++) {
         const struct trace_step *step = &run->step[i];
-        gd_timeline_add(timeline, &(struct gd_timeline_span){.start = step->start + shift,
-                                                             .duration = step->end - step->start,
-                                                             .step = step->number,
-                                                             .kind = GD_ON_STEP});
+        gd_timeline_add(timeline,
+                        &(struct gd_timeline_span){.start = gd_time_add(step->start, shift),
+                                                   .duration = step->end - step->start,
+                                                   .step = step->number,
+                                                   .kind = GD_ON_STEP});
     }
     for (size_t i = 0; i < run->phases; i++) {
         const struct trace_phase *phase = &run->phase[i];
-        gd_timeline_add(timeline, &(struct gd_timeline_span){.start = phase->start + shift,
-                                                             .duration = phase->end - phase->start,
-                                                             .step = -1,
-                                                             .what = phase->part,
-                                                             .kind = GD_ON_PART});
+        gd_timeline_add(timeline,
+                        &(struct gd_timeline_span){.start = gd_time_add(phase->start, shift),
+                                                   .duration = phase->end - phase->start,
+                                                   .step = -1,
+                                                   .what = phase->part,
+                                                   .kind = GD_ON_PART});
     }
     put_spans(fill, timeline, shift);
     for (size_t i = 0; i < run->spans.counters; i++) {
         const struct trace_counter *counter = &run->spans.counter[i];
         gd_timeline_add(timeline,
                         &(struct gd_timeline_span){
-                            .start = counter->at + shift,
+                            .start = gd_time_add(counter->at, shift),
                             .value = counter->value,
                             .step = -1,
                             .what = gd_timeline_metric(timeline, text_of(fill, counter->name)),
@@ -610,7 +612,7 @@ static int add_facts(struct fill *fill, struct gd_err *err)
                  : gd_catalog_add_fact(fill->catalog, "steps of the trace", by[run->steps_by], err);
 
     snprintf(text, sizeof(text), "%zu events, %.6g s", run->spans.count,
-             (double)(run->end - run->start) / 1e9);
+             (double)gd_time_sub(run->end, run->start) / 1e9);
     rc = rc != GD_OK || run->spans.count == 0
              ? rc
              : gd_catalog_add_fact(fill->catalog, "trace", text, err);

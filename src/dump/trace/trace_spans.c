@@ -300,7 +300,7 @@ static int add_event(struct trace_spans *spans, const struct trace_event *event,
     if (!is_wanted(kind, event)) {
         return GD_OK;
     }
-    if (event->bad_time || !event->has_start || event->duration < 0 ||
+    if (event->bad_time || !event->has_start || !trace_is_possible(event->start, event->duration) ||
         (event->phase == 'X' && !event->has_duration)) {
         spans->bad_times++;
         return GD_OK;
@@ -331,7 +331,8 @@ static int end_event(struct trace_spans *spans, const struct trace_event *event,
     for (size_t i = spans->open_count; rc == GD_OK && i-- > 0;) {
         struct trace_span *span = &spans->span[spans->open[i]];
 
-        if (span->lane == lane && event->has_start && event->start >= span->start) {
+        if (span->lane == lane && event->has_start && event->start >= span->start &&
+            trace_is_possible(event->start, 0)) {
             span->duration = event->start - span->start;
             span->flags &= (uint8_t)~TRACE_BEGUN;
             memmove(&spans->open[i], &spans->open[i + 1],
@@ -458,7 +459,7 @@ int trace_spans_read(struct trace_spans *spans, struct gd_disk *disk,
     }
     rc = trace_events_read(&stream, &reader, &events, err);
     if (rc == GD_EPROTO && trace_stream_is_cut(&stream, err) && events > 0) {
-        *cut = gd_disk_size(disk);
+        *cut = trace_stream_is_open_list(&stream) ? 0 : gd_disk_size(disk);
         rc = GD_OK;
     } else if (stream.err.code != GD_OK) {
         rc = gd_fail(err, stream.err.code, "%s", stream.err.text);

@@ -24,18 +24,33 @@ static size_t read_file(struct trace_stream *stream, void *ret, size_t size)
     return size;
 }
 
+/* Has packed bytes ready; after a member, zeros are padding, as for gzip. False: none are left. */
+static bool have_packed(struct trace_stream *stream)
+{
+    z_stream *z = &stream->inflater;
+
+    do {
+        if (z->avail_in == 0) {
+            z->next_in = stream->packed;
+            z->avail_in = (uInt)read_file(stream, stream->packed, PACKED);
+        }
+        while (stream->at_end && z->avail_in > 0 && *z->next_in == 0) {
+            z->next_in++;
+            z->avail_in--;
+        }
+    } while (z->avail_in == 0 && stream->at < gd_disk_size(stream->disk) &&
+             stream->err.code == GD_OK);
+    return z->avail_in > 0;
+}
+
 /* One piece of a gzip file, which may consist of several members. False: nothing more comes. */
 static bool inflate_piece(struct trace_stream *stream)
 {
     z_stream *z = &stream->inflater;
     int rc;
 
-    if (z->avail_in == 0) {
-        z->next_in = stream->packed;
-        z->avail_in = (uInt)read_file(stream, stream->packed, PACKED);
-        if (z->avail_in == 0) {
-            return false;
-        }
+    if (!have_packed(stream)) {
+        return false;
     }
     rc = stream->at_end ? inflateReset(z) : Z_OK;
     stream->at_end = false;
@@ -122,4 +137,11 @@ bool trace_stream_is_cut(const struct trace_stream *stream, struct gd_err *err)
         return false;
     }
     return stream->json.is_over && stream->json.at >= stream->json.size;
+}
+
+bool trace_stream_is_open_list(const struct trace_stream *stream)
+{
+    const struct gd_json *json = &stream->json;
+
+    return json->depth == 1 && !json->in_object[0] && (!stream->packed || stream->at_end);
 }

@@ -33,5 +33,7 @@ void trace_stream_close(struct trace_stream *stream);
 /* The reading failed with `err`: whether the file simply ends too early. Otherwise *err is what is
  * wrong with the file, if the JSON is not. */
 bool trace_stream_is_cut(const struct trace_stream *stream, struct gd_err *err);
+/* Only the last bracket of a list that is the whole file is missing: writers may omit it. */
+bool trace_stream_is_open_list(const struct trace_stream *stream);
 
 #endif

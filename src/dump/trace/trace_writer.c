@@ -215,7 +215,7 @@ static void put_operator(struct writing *out, const struct gd_session *session,
     on = gd_node_attr(&info, "runs on");
     text = begin_event(out, "X", on && strcmp(on, "host") != 0 ? "kernel" : "cpu_op", info.type,
                        TRACK + 1U + span->lane);
-    put_time(text, "ts", span->start + out->shift);
+    put_time(text, "ts", gd_time_add(span->start, out->shift));
     put_time(text, "dur", span->duration);
     gd_buf_puts(text, ",\"args\":{");
     put_member(text, &any, "node", info.name);
@@ -247,7 +247,7 @@ static void put_span(struct writing *out, const struct gd_session *session,
         snprintf(name, sizeof(name), "ProfilerStep#%lld", (long long)span->step);
         text = begin_event(out, "X", "user_annotation",
                            span->kind == GD_ON_STEP ? name : gd_time_name(span->what), TRACK);
-        put_time(text, "ts", span->start + out->shift);
+        put_time(text, "ts", gd_time_add(span->start, out->shift));
         put_time(text, "dur", span->duration);
         gd_buf_putc(text, '}');
         out->done.steps += span->kind == GD_ON_STEP;
@@ -255,7 +255,7 @@ static void put_span(struct writing *out, const struct gd_session *session,
     case GD_ON_METRIC:
         if (span->what < session->timeline->metrics && isfinite(span->value)) {
             text = begin_event(out, "C", NULL, session->timeline->metric[span->what], TRACK);
-            put_time(text, "ts", span->start + out->shift);
+            put_time(text, "ts", gd_time_add(span->start, out->shift));
             gd_buf_printf(text, ",\"args\":{\"value\":%.17g}}", span->value);
             out->done.metrics++;
         }
@@ -304,7 +304,7 @@ static int64_t first_time(struct gd_session *const *sessions, size_t count)
         const struct gd_timeline *timeline = sessions[i]->timeline;
 
         for (size_t k = 0; timeline && k < timeline->count; k++) {
-            int64_t at = timeline->base + timeline->span[k].start;
+            int64_t at = gd_time_add(timeline->base, timeline->span[k].start);
             first = !any || at < first ? at : first;
             any = true;
         }
@@ -346,7 +346,7 @@ int trace_write(FILE *file, bool packed, struct gd_session *const *sessions, siz
     put_head(&out, sessions, count, first);
     for (size_t i = 0; rc == GD_OK && i < count; i++) {
         if (sessions[i]->timeline) {
-            out.shift = sessions[i]->timeline->base - first;
+            out.shift = gd_time_sub(sessions[i]->timeline->base, first);
             rc = put_session(&out, sessions[i], go_on, ctx, err);
         }
     }

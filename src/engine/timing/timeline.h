@@ -43,6 +43,18 @@ struct gd_timeline {
     int64_t end; /* of the last step */
 };
 
+/* Times of any size; what does not fit becomes the largest or smallest number. */
+static inline int64_t gd_time_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return !__builtin_add_overflow(a, b, &sum) ? sum : a < 0 ? INT64_MIN : INT64_MAX;
+}
+static inline int64_t gd_time_sub(int64_t a, int64_t b)
+{
+    int64_t difference;
+    return !__builtin_sub_overflow(a, b, &difference) ? difference : a < 0 ? INT64_MIN : INT64_MAX;
+}
+
 /* NULL: out of memory. */
 struct gd_timeline *gd_timeline_create(void);
 void gd_timeline_destroy(struct gd_timeline *timeline); /* NULL is fine */

@@ -56,6 +56,27 @@ class Bad(unittest.TestCase):
         self.refused(whole[:60], "the JSON ends unexpectedly")
         self.refused(b"", "empty", name="empty.trace.json")
 
+    def test_a_list_needs_no_last_bracket(self):
+        """Chrome's format lets writers omit it; a list that ends inside an event is truncated."""
+        text = json.dumps([event(f"aten::op{i}", 10 * i, 5) for i in range(50)])[:-1]
+        for ending in ("", ",", ",\n"):
+            for name, data in (("a.trace.json", (text + ending).encode()),
+                               ("a.trace.json.gz", gzip.compress((text + ending).encode()))):
+                told = self.open(data, "info timing", name=name)
+                self.assertNotIn("SUSPICIOUS", told)
+                self.assertIn("aten::op49", told + self.open(data, "info timing operators -a", name=name))
+        self.assertIn("truncated at byte %d;" % (len(text) - 1), self.open(text[:-1].encode(), name="a.trace.json"))
+        self.assertIn("truncated", self.open('{"traceEvents": ' + text, name="a.trace.json"))
+        packed = gzip.compress(text.encode())  # the end of its data is missing, although the events are there
+        self.assertIn("truncated", self.open(packed[:-8], name="a.trace.json.gz"))
+
+    def test_zeros_after_a_gzip_file(self):
+        """gzip itself ignores them, between members, too."""
+        text = json.dumps([event(f"aten::op{i}", 10 * i, 5) for i in range(50)]).encode()
+        packed = gzip.compress(text[:200]) + bytes(300_000) + gzip.compress(text[200:]) + bytes(512)
+        self.assertNotIn("SUSPICIOUS", self.open(packed, "info timing", name="a.trace.json.gz"))
+        self.refused(gzip.compress(text)[:40] + bytes(600), "damaged gzip", name="a.trace.json.gz")
+
     def test_more_rows_than_are_shown(self):
         events = {"traceEvents": [event(f"aten::op{i}", 10 * i, 5) for i in range(30)]}
         for command, shown in (("info timing", 5), ("info timing types", 20), ("info timing operators", 20)):
