@@ -266,12 +266,31 @@ static void put_span(struct writing *out, const struct gd_session *session,
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
+static int put_spans(struct writing *out, const struct gd_session *session,
+                     const struct gd_timeline_span *span, size_t count,
+                     bool (*go_on)(void *ctx, uint64_t done), void *ctx, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (size_t i = 0; rc == GD_OK && i < count; i++) {
+        put_span(out, session, &span[i]);
+        if (out->text.len >= PIECE) {
+            rc = flush_text(out, false, err);
+        }
+        if (rc == GD_OK && go_on && out->events % EVERY == 0 && !go_on(ctx, out->events)) {
+            rc = gd_fail(err, GD_EINTR, "interrupted");
+        }
+    }
+    return rc;
+}
+
 static int put_session(struct writing *out, const struct gd_session *session,
                        bool (*go_on)(void *ctx, uint64_t done), void *ctx, struct gd_err *err)
 {
     const struct gd_timeline *timeline = session->timeline;
+    GD_CLEANUP(gd_cleanup_free) struct gd_timeline_span *copy = NULL;
+    size_t count = timeline->count;
     char name[400];
-    int rc = GD_OK;
 
     out->process = session->peer.rank;
     snprintf(name, sizeof(name), "%.250s rank %d", session->peer.program, session->peer.rank);
@@ -282,16 +301,15 @@ static int put_session(struct writing *out, const struct gd_session *session,
     }
     out->done.dropped += timeline->dropped;
     out->done.laid |= !timeline->is_measured;
-    for (size_t i = 0; rc == GD_OK && i < timeline->count; i++) {
-        put_span(out, session, &timeline->span[i]);
-        if (out->text.len >= PIECE) {
-            rc = flush_text(out, false, err);
-        }
-        if (rc == GD_OK && go_on && out->events % EVERY == 0 && !go_on(ctx, out->events)) {
-            rc = gd_fail(err, GD_EINTR, "interrupted");
-        }
+    if (timeline->is_measured || count == 0) {
+        return put_spans(out, session, timeline->span, count, go_on, ctx, err);
     }
-    return rc;
+    copy = malloc(count * sizeof(*copy)); /* the training may run, and add others meanwhile */
+    if (!copy) {
+        return gd_fail_nomem(err);
+    }
+    memcpy(copy, timeline->span, count * sizeof(*copy));
+    return put_spans(out, session, copy, count, go_on, ctx, err);
 }
 
 /* Small times: a double of microseconds since 1970 has no nanoseconds. */

@@ -17,7 +17,8 @@ struct trace_written {
     bool laid;                          /* starts of operators were not measured */
 };
 
-/* Sessions without a timeline are left out. With `packed`, as gzip. GD_EIO; GD_EINTR: go_on, called
+/* What the timelines contain now; go_on may let trainings run, which add to them. Sessions without
+ * a timeline are left out. With `packed`, as gzip. GD_EIO; GD_EINTR: go_on, called
  * with the number of events, returned false. */
 int trace_write(FILE *file, bool packed, struct gd_session *const *sessions, size_t count,
                 bool (*go_on)(void *ctx, uint64_t done), void *ctx, struct trace_written *ret,
