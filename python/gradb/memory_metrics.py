@@ -5,7 +5,7 @@
     memory_allocated  what the device's allocator has handed out; on the CPU, what malloc has
     memory_peak       the most that the device's allocator had handed out; on the CPU, the largest resident size
 
-    agent memory-metrics [on | off]     reports them at the end of each step, for expressions and the history"""
+    set memory-metrics on     reports them at the end of each step, for expressions and the history"""
 import ctypes
 import resource
 

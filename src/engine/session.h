@@ -180,8 +180,8 @@ struct gd_session {
     struct gd_step_times step_times; /* of the last step that reported them */
     struct gd_time_report *times;    /* of all that did; NULL: none. gd_session_times */
     struct gd_timeline *timeline;    /* when that was; NULL: unknown */
-    bool timing_sent;                /* settings.timing, as the process knows it */
-    struct gd_hit *hits; /* all hits of the session so far, oldest first; at most max-hits */
+    uint8_t settings_sent; /* bits of launch/measuring.c: what the process was asked for */
+    struct gd_hit *hits;   /* all hits of the session so far, oldest first; at most max-hits */
     size_t hit_count;
     size_t hits_dropped;
     struct gd_event_log events; /* of gd_session_on_event */

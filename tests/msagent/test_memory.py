@@ -83,7 +83,7 @@ class Memory(minds.Case):
                 self.assertEqual(answer["memory"]["kinds"]["optimizer"]["bytes"] // (FLOAT * 64 * 256), 2)
 
     def test_metrics(self):
-        done = self.gradb([self.script("oom.py"), "none", "16,16,16,16"], "agent memory-metrics on",
+        done = self.gradb([self.script("oom.py"), "none", "16,16,16,16"], "set memory-metrics on",
                           "watch memory_rss > 1e6 && memory_allocated > 1e3 && memory_peak >= memory_rss", "step", "delete",
                           "continue")
         self.assertIn("Watchpoint 1, at the end of step 1.", done.stdout, done.stderr)
@@ -95,6 +95,13 @@ class Memory(minds.Case):
         done = self.gradb([script, "none", "16,16,16,16"], "catch oom", "step", "info memory", "step", "info memory",
                           "catch oom off", "continue")
         self.assertEqual(minds.digests(done.log), bare)
+
+    def test_a_caught_one_is_not_kept(self):
+        """Each of two attempts in one step stops the run, and afterwards nothing of it is referenced."""
+        kept = self.folder / "kept"
+        done = self.gradb([self.script("caught.py"), str(kept)], "catch oom", "continue", "continue", "continue")
+        self.assertEqual(done.stdout.count("Exception, step 2"), 2, done.stdout + done.stderr)
+        self.assertEqual(kept.read_text().splitlines(), ["6 [False, False]", "5 [False, False]"])
 
     def test_bad_input(self):
         done = self.gradb([self.script("oom.py"), "none", "16,16"], "set on-error continue", "agent oom maybe",

@@ -201,17 +201,17 @@ class Memory(torches.Folder):
         self.assertRegex(report["peak"]["name"], r"aten")
 
     def test_metrics(self):
-        done = self.gradb([self.python, self.write("train.py", COUNTED)], "step", "agent memory-metrics on",
+        done = self.gradb([self.python, self.write("train.py", COUNTED)], "step", "set memory-metrics on",
                           "watch memory_rss > 1e6 && memory_allocated > 1e3 && memory_peak >= memory_rss", "continue",
-                          "agent memory-metrics off", "delete", "step 2", "info history memory_rss")
+                          "set memory-metrics off", "delete", "step 2", "info history memory_rss")
         self.assertIn("Watchpoint 1, at the end of step 2.", done.stdout)
         self.assertIn("memory_rss: 1 step recorded", done.stdout)
 
     def test_bad_input(self):
         done = self.gradb([self.python, self.write("train.py", COUNTED)], "set on-error continue", "catch oom sideways",
-                          "agent oom maybe", "agent memory-report later", "agent memory-metrics 3", "info memory now", "tcatch oom")
+                          "agent oom maybe", "agent memory-report later", "agent memory-metrics on", "info memory now", "tcatch oom")
         for text in ('catch oom: expected "off"', "oom takes 'on' or 'off', not 'maybe'", "memory-report takes 'end'",
-                     "memory-metrics takes 'on' or 'off', not '3'",
+                     "use `set memory-metrics on` or `set memory-metrics off`",
                      "info memory: takes no argument but -a", 'there is no event "oom"'):
             self.assertEqual(done.stderr.count(text) + done.stdout.count(text), 1, text + done.stderr)
 
@@ -293,6 +293,14 @@ class OutOfMemory(torches.Folder):
         for part in ("out of memory in forward: ", "Asked:  ", "Held:   ", "What holds most", "Fits:   a batch of about "):
             self.assertIn(part, text)
         self.assertIn("caught", self.printed())
+
+    def test_a_caught_one_is_not_kept(self):
+        """Each of two attempts in one step stops the run, and afterwards nothing of it is referenced."""
+        kept = self.folder / "kept"
+        done = self.gradb([self.python, torches.SCRIPTS / "caught.py", kept], "catch oom", "continue", "continue",
+                          "continue")
+        self.assertEqual(done.stdout.count("Exception, step 2"), 2, done.stdout + done.stderr)
+        self.assertEqual(kept.read_text().splitlines(), ["6 [False, False]", "5 [False, False]"])
 
     def test_uncaught(self):
         answer = self.why("uncaught-forward")

@@ -504,7 +504,7 @@ class Unseen(torches.Folder):
 class Same(torches.Folder):
     """A training that uses much of PyTorch computes the same whatever the debugger asks, and however it ends."""
     ASKED = (("continue",),
-             ("catch oom", "metric accuracy", "metric mse", "agent memory-metrics on", "on step-end every 3 echo .",
+             ("catch oom", "metric accuracy", "metric mse", "set memory-metrics on", "on step-end every 3 echo .",
               "on eval-begin echo e", "step 2", "info memory", "dprintf /.*/,\"%s\\n\",loss", "step 2", "delete",
               "info memory", "checkpoint kept", "set lr = lr", "continue"),
              ("catch oom", "metric accuracy", "agent aten on", "step 3", "info timing", "detach"))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`info timing` and its advice on scripts that waste time in one way each; what is measured, and that it changes nothing."""
 import os
+import re
 import signal
 import subprocess
 
@@ -83,6 +84,71 @@ class Buckets(Timings):
 
 
 @torches.both
+class Collectives(Timings):
+    """Those that the program calls itself: counted, with the time that its thread spends in them."""
+    def reduced(self, how, *commands, steps=24):
+        """(what the ranks print at the end, the records of `info timing` and of `info timing operators`)."""
+        done = harness.run_gradb("-nx", "--batch", "--json", "--listen", "127.0.0.1:0",
+                                 *harness.typed(*commands, "continue", "info timing", "info timing operators"), "run", "--",
+                                 *torches.ranks(self.python, 2, 3 * harness.DEADLINE),
+                                 torches.SCRIPTS / "collectives.py", how, steps, env=torches.environment(), cwd=self.folder,
+                                 timeout=4 * harness.DEADLINE)
+        lines = sorted(re.findall(r"rank \d weights .*methods of \w+", done.stdout + done.stderr))
+        return lines, harness.records(done, "timing"), done.stdout + done.stderr
+
+    def plainly(self, how, steps=24):
+        """What the ranks print without gradb."""
+        done = subprocess.run([*map(str, torches.ranks(self.python, 2, 3 * harness.DEADLINE)),
+                               str(torches.SCRIPTS / "collectives.py"), how, str(steps)], capture_output=True, text=True,
+                              env=torches.environment(), cwd=self.folder, timeout=4 * harness.DEADLINE, check=True)
+        return sorted(line for line in done.stdout.splitlines() if " weights " in line)
+
+    def line_of(self, code):
+        return 1 + (torches.SCRIPTS / "collectives.py").read_text().split("\n").index(code)
+
+    def test_calls_that_wait_at_once(self):
+        _, (record, operators), text = self.reduced("each", "set timing on")
+        found = record["program_communication"]
+        self.assertEqual((found["calls"], found["bytes"], found["launched"]), (48, 24 * (16 * 16 + 16) * 4, False), text)
+        self.assertNotIn("begun", found)
+        self.assertLess(0, found["seconds"])
+        self.assertLess(found["seconds"], found["step_seconds"])
+        row, = operators["collectives"]
+        self.assertEqual((row["kind"], row["place"], row["calls"]),
+                         ("all_reduce", "collectives.py:%d" % self.line_of("        dist.all_reduce(parameter.grad)"), 48))
+        self.assertGreaterEqual(row["steps"], 8)
+        advice = {advice["rule"]: advice for advice in record["advice"]}
+        if found["seconds"] > 0.11 * found["step_seconds"]:
+            self.assertIn("48 calls of all_reduce, of 544 B each", advice["small-collectives"]["text"])
+        self.assertNotIn("blocking-collectives", advice)
+
+    def test_calls_that_are_waited_for_later(self):
+        _, (record, operators), text = self.reduced("ahead", "set timing on")
+        found = record["program_communication"]
+        self.assertEqual((found["calls"], found["begun"]), (48, 48), text)
+        self.assertGreater(found["ahead"], 0)
+        self.assertEqual([(row["kind"], row["begun"]) for row in operators["collectives"]],
+                         [("all_reduce", 48 * operators["collectives"][0]["steps"])])
+
+    def test_one_large_call(self):
+        lines, (record, _), text = self.reduced("whole", "set timing on")
+        found = record["program_communication"]
+        self.assertEqual((found["calls"], found["bytes"]), (1, 4 * (1024 * 1024 + 1024) * 4), text)
+        advice = {advice["rule"]: advice for advice in record["advice"]}
+        if found["seconds"] > 0.11 * found["step_seconds"]:
+            self.assertIn("async_op=True", advice["blocking-collectives"]["text"])
+        self.assertEqual([line.rpartition(", ")[0] for line in lines],
+                         [line.rpartition(", ")[0] for line in self.plainly("whole")])
+
+    def test_off_replaces_nothing(self):
+        """Neither without `set timing`, nor after it was switched off."""
+        plain = self.plainly("each")
+        lines, (record, *_), text = self.reduced("each", "set timing on", "step 12", "set timing off")
+        self.assertEqual(lines, plain, text)
+        self.assertIn("program_communication", record)
+
+
+@torches.both
 class Measuring(Timings):
     def test_operators_add_up(self):
         _, (record, modules) = self.timed(*torches.warm(self.python), SCRIPT, "none", "60",
@@ -112,12 +178,16 @@ class Measuring(Timings):
     def test_set_before_the_run_it_reaches_all_ranks(self):
         program = [*torches.ranks(self.python, 2, 3 * harness.DEADLINE), torches.SCRIPTS / "bucket.py", "12", "25"]
         done = harness.run_gradb("-nx", "--batch", "--json", "--listen", "127.0.0.1:0",
-                                 *harness.typed("set timing on", "run -- " + " ".join(map(str, program)), "step 8",
-                                                "info events", "info timing", "session 2", "info timing", "continue"),
+                                 *harness.typed("set timing on", "set memory-metrics on",
+                                                "run -- " + " ".join(map(str, program)), "step 8", "info events",
+                                                "info timing", "info scalars", "session 2", "info timing",
+                                                "info scalars", "continue"),
                                  env=torches.environment(), cwd=self.folder, timeout=4 * harness.DEADLINE)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual([record["measured_steps"] for record in harness.records(done, "timing")
                           if "measured_steps" in record], [2, 2])
+        self.assertEqual([[row["name"] for row in record["scalars"]].count("memory_rss")
+                          for record in harness.records(done, "scalars")], [1, 1], done.stdout)
         self.assertNotIn("warning: set timing", done.stdout + done.stderr)
         self.assertNotIn("graph-changed", done.stdout)  # x and target live through all steps
 

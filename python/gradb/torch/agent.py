@@ -157,6 +157,7 @@ class Agent(native.base("Agent")):
         self.observe_allocations(False)
         self.dead = True
         self.metrics.stop()
+        self.timing.collectives.end()
         self.regions.remove()
         self.events.loader.remove()
         self.saving.remove()
@@ -235,7 +236,7 @@ class Agent(native.base("Agent")):
         quiet = (self.source.kept.is_empty() and self.reporter.graph.is_quiet() and not self.regions.closed
                  and not self.happenings.each_step and not self.happenings.is_to_end)
         recording = torch.cuda.is_current_stream_capturing if torch.cuda.is_initialized() else None
-        most = self.timing.sampling.most_idle(_IDLE) if connected else _IDLE
+        most = self.timing.collectives.most_idle(self.timing.sampling.most_idle(_IDLE)) if connected else _IDLE
         self.native.idle(most if quiet else 0, connected, recording)
         if quiet and self._may_hand_over():
             self.native.hand_over(True)

@@ -10,7 +10,7 @@ from torch.utils.data import IterableDataset
 
 from .. import clock, native
 from ..clock import BACKWARD, DATA, FORWARD, GAP, OPTIMIZER  # noqa: F401: for others
-from . import commands, reducer, stack
+from . import collectives, commands, reducer, stack
 from .guard import guarded
 
 _NOTE = ("On CUDA the operators of a measured step are waited for, one by one; the parts of other steps are the times "
@@ -29,6 +29,7 @@ class Timing(clock.Reports, native.base("Clock", clock.Clock)):
         self._ready = []        # (tensor, seconds) of leaves, in the order in which they were ready
         self._batches = [0, 0]  # that were asked for; of those, how many were not ready
         self._loader = None     # {...} of the last DataLoader
+        self.collectives = collectives.Collectives(agent, self)
 
     def data_begins(self):
         """A DataLoader is asked for a batch."""
@@ -39,6 +40,8 @@ class Timing(clock.Reports, native.base("Clock", clock.Clock)):
         """Decides whether the step is measured."""
         if not connected:
             self.sampling.want(False)  # a debugger that connects later says what it wants
+        if self.collectives.step_begins(self.sampling.wanted):
+            self._tell_facts()
         self.on = connected and self.sampling.begins(self.agent.steps.step, self.now())
         self.waits = self.on and torch.cuda.is_initialized()
 
@@ -46,6 +49,8 @@ class Timing(clock.Reports, native.base("Clock", clock.Clock)):
         """The step is over: reports its times where `told`, and begins the next step's."""
         self.turn(GAP)
         measured, self.on = self.on, False
+        if measured:
+            self.collectives.measured_step_ended()
         operators = self.take_operators() if measured else ()
         if told:
             self.tell_times(operators)
@@ -71,6 +76,9 @@ class Timing(clock.Reports, native.base("Clock", clock.Clock)):
             facts["note"] = _NOTE
         if self._loader is not None:
             facts["loader"] = {**self._loader, "requests": self._batches[0], "empty": self._batches[1]}
+        counted = self.collectives.facts()
+        if counted:
+            facts["collectives"] = counted
         found = reducer.facts(self._ready)
         if found:
             facts["reducer"] = found

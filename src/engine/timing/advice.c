@@ -292,16 +292,30 @@ static const struct gd_advice_rule rules[] = {
     {"one-bucket",
      "the tail after the last gradient is 10 % of a step, and a split hides 20 % of it",
      "performance optimization guide"},
+    {"small-collectives", "8 calls of less than 64 KiB at one line take 10 % of a step",
+     "performance tuning guide"},
+    {"blocking-collectives",
+     "a line that sends 1 MiB or more and waits at once takes 10 % of a step",
+     "performance tuning guide"},
     {"graph-mode", "the operators of PyNative mode fill less than half of a step, 200 us each",
      "debugging and tuning guide"},
     {"sinking", "the host takes 10 % of the steps' time of a device", "debugging and tuning guide"},
     {"compiles", "3 compilations after step 2", "debugging and tuning guide"},
     {NULL, NULL, NULL},
 };
-static bool (*const tests[])(const struct advice_input *, struct gd_advice *) = {
-    advice_on_loader,  advice_on_jitter,  advice_on_waits,     advice_on_shapes,
-    advice_on_dtypes,  advice_on_casts,   advice_on_reduction, advice_on_launches,
-    advice_on_sinking, advice_on_compiles};
+static bool (*const tests[])(const struct advice_input *,
+                             struct gd_advice *) = {advice_on_loader,
+                                                    advice_on_jitter,
+                                                    advice_on_waits,
+                                                    advice_on_shapes,
+                                                    advice_on_dtypes,
+                                                    advice_on_casts,
+                                                    advice_on_reduction,
+                                                    advice_on_small_collectives,
+                                                    advice_on_blocking_collectives,
+                                                    advice_on_launches,
+                                                    advice_on_sinking,
+                                                    advice_on_compiles};
 _Static_assert(sizeof(tests) / sizeof(tests[0]) + 1 == sizeof(rules) / sizeof(rules[0]),
                "one test for each rule");
 

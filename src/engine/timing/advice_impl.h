@@ -29,5 +29,7 @@ bool advice_on_dtypes(const struct advice_input *in, struct gd_advice *ret);
 bool advice_on_casts(const struct advice_input *in, struct gd_advice *ret);
 /* advice_reduce.c */
 bool advice_on_reduction(const struct advice_input *in, struct gd_advice *ret);
+bool advice_on_small_collectives(const struct advice_input *in, struct gd_advice *ret);
+bool advice_on_blocking_collectives(const struct advice_input *in, struct gd_advice *ret);
 
 #endif

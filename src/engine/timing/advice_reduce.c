@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Advice about the reduction of gradients. */
+/* Advice about the reduction of gradients, and other collectives. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +11,11 @@
 #define LARGE      0.6  /* of all bytes, in one bucket */
 #define HIDDEN     0.8  /* a predicted tail above this share of the measured one is not worth it */
 #define MIB        1048576.0
+#define SHARE      0.10    /* of a step, in collectives that the program calls */
+#define FEWEST     8       /* steps in which they were counted */
+#define MANY       8       /* calls per step at one line */
+#define SMALL      65536   /* bytes of each of them */
+#define LARGE_SUM  1048576 /* bytes per step: below, waiting is for the slowest rank */
 
 /* The limit, a power of two of MiB, whose buckets leave the shortest tail. */
 static double find_limit(const struct gd_time_facts *facts, double rate, double *tail, int *buckets)
@@ -123,4 +128,77 @@ bool advice_on_reduction(const struct advice_input *in, struct gd_advice *ret)
         advice_time(tail.median, now), 100 * tail.median / in->median, facts->bucket_count,
         facts->bucket_count == 1 ? "" : "s", gd_format_bytes((uint64_t)largest, room, sizeof(room)),
         facts->bucket_count == 1 ? "s" : "", how, why);
+}
+
+/* ---- collectives that the program calls itself ----------------------------------------------- */
+
+/* Of a step; where the calls only begin the work, their time says nothing about it. */
+static double seconds_of(const struct gd_time_collective *call)
+{
+    return call->on_device > 0 ? 0 : call->seconds / (double)call->steps;
+}
+
+static double share_of(const struct gd_time_collective *call)
+{
+    return call->on_device > 0 ? 0 : call->seconds / call->elapsed;
+}
+
+static bool is_small(const struct gd_time_collective *call)
+{
+    return call->calls >= MANY * (uint64_t)call->steps && call->bytes > 0 &&
+           call->bytes / call->calls < SMALL;
+}
+
+/* The line that takes the most of those that are small, or of the others. */
+static const struct gd_time_collective *find_call(const struct advice_input *in, bool small)
+{
+    const struct gd_time_facts *facts = &in->report->facts;
+    const struct gd_time_collective *most = NULL;
+    for (int i = 0; i < facts->collective_count; i++) {
+        const struct gd_time_collective *call = &facts->collective[i];
+        bool right = call->bytes > 0 && is_small(call) == small;
+        if (right && (!most || seconds_of(call) > seconds_of(most))) {
+            most = call;
+        }
+    }
+    return most && most->steps >= FEWEST && share_of(most) >= SHARE ? most : NULL;
+}
+
+bool advice_on_small_collectives(const struct advice_input *in, struct gd_advice *ret)
+{
+    const struct gd_time_collective *call = find_call(in, true);
+    char all[32], each[32], size[40];
+    if (!call) {
+        return false;
+    }
+    double seconds = seconds_of(call), calls = (double)call->calls / (double)call->steps;
+    return advice_say(ret, share_of(call), call->place,
+                      "%s of a step (%.0f %%) pass in %.4g calls of %s, of %s each on average: %s "
+                      "each, with waiting for the slowest rank: join their tensors in one (a flat "
+                      "tensor that is split again afterwards)",
+                      advice_time(seconds, all), 100 * share_of(call), calls, call->kind,
+                      gd_format_bytes(call->bytes / call->calls, size, sizeof(size)),
+                      advice_time(seconds / calls, each));
+}
+
+bool advice_on_blocking_collectives(const struct advice_input *in, struct gd_advice *ret)
+{
+    const struct gd_time_collective *call = find_call(in, false);
+    char all[32], size[40];
+    if (!call || call->begun > 0 || call->bytes / (uint64_t)call->steps < LARGE_SUM) {
+        return false; /* where it is begun earlier, what is left is known to be waiting */
+    }
+    double seconds = seconds_of(call), calls = (double)call->calls / (double)call->steps;
+    return advice_say(
+        ret, share_of(call), call->place,
+        "%s of a step (%.0f %%) pass in %s (%.4g %s, %s), with waiting for the slowest rank, and "
+        "this thread computes nothing meanwhile: begin each part with async_op=True as soon as its "
+        "gradients are ready, and wait for all before the optimizer's step; "
+        "DistributedDataParallel does that (%s)",
+        advice_time(seconds, all), 100 * share_of(call), call->kind, calls,
+        calls == 1 ? "call" : "calls",
+        gd_format_bytes(call->bytes / (uint64_t)call->steps, size, sizeof(size)),
+        in->is_cpu ? "how much that hides is not predicted: on a CPU, reducing takes the "
+                     "processors that the backward pass needs"
+                   : "how much that hides is not predicted");
 }

@@ -157,6 +157,32 @@ static void read_reducer(const cJSON *from, struct gd_time_facts *facts)
     read_gradients(cJSON_GetObjectItemCaseSensitive(from, "gradients"), facts);
 }
 
+static void read_collectives(const cJSON *list, struct gd_time_facts *facts)
+{
+    const cJSON *item;
+    facts->collective_count = 0;
+    cJSON_ArrayForEach(item, list)
+    {
+        if (facts->collective_count == GD_TIME_CALLS) {
+            return;
+        }
+        struct gd_time_collective found = {.steps = 0};
+        read_text(item, "kind", found.kind, sizeof(found.kind));
+        read_text(item, "place", found.place, sizeof(found.place));
+        read_count(item, "steps", &found.steps);
+        read_size(item, "calls", &found.calls);
+        read_size(item, "bytes", &found.bytes);
+        read_real(item, "seconds", &found.seconds);
+        read_real(item, "elapsed", &found.elapsed);
+        read_size(item, "begun", &found.begun);
+        read_real(item, "ahead", &found.ahead);
+        read_flag(item, "device", &found.on_device);
+        if (found.kind[0] && found.steps > 0 && found.calls > 0 && found.elapsed > 0) {
+            facts->collective[facts->collective_count++] = found;
+        }
+    }
+}
+
 static void read_step(const cJSON *from, struct gd_time_report *report)
 {
     int64_t step = 0;
@@ -194,6 +220,10 @@ static void read_members(struct gd_time_report *report, const cJSON *root)
     }
     if (cJSON_IsArray(waits)) {
         read_waits(waits, facts);
+    }
+    const cJSON *collectives = cJSON_GetObjectItemCaseSensitive(root, "collectives");
+    if (cJSON_IsArray(collectives)) {
+        read_collectives(collectives, facts);
     }
     if (cJSON_IsArray(compilations)) {
         read_compilations(compilations, facts);

@@ -27,6 +27,7 @@
 #define GD_TIME_BUCKETS   256
 #define GD_TIME_GRADIENTS 2048
 #define GD_TIME_COMPILES  32
+#define GD_TIME_CALLS     64 /* kinds and places of collectives */
 
 /* ---- what is pushed -------------------------------------------------------------------------- */
 
@@ -124,6 +125,19 @@ struct gd_time_compile {
     double seconds;
 };
 
+/* Collectives that the program calls at a line, added up over `steps`. */
+struct gd_time_collective {
+    char kind[40]; /* "all_reduce" */
+    char place[160];
+    int64_t steps;
+    double elapsed; /* seconds of those */
+    uint64_t calls, bytes;
+    double seconds; /* in the calls, and waiting for them */
+    uint64_t begun; /* asynchronous ones that were waited for */
+    double ahead;   /* seconds between their calls and that */
+    int on_device;  /* where the calls only begin the work */
+};
+
 struct gd_time_facts {
     char framework[32];
     char device[48];                       /* "cpu", "cuda:0" */
@@ -148,6 +162,8 @@ struct gd_time_facts {
     double communication,
         hidden; /* seconds of one step, from the first bucket's reduction to the end
                    of the last one, and of that beside the backward pass; -1 */
+    struct gd_time_collective collective[GD_TIME_CALLS];
+    int collective_count;
     uint64_t bucket[GD_TIME_BUCKETS];
     int bucket_count;
     struct gd_time_gradient *gradient; /* owned */

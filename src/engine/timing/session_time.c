@@ -121,6 +121,23 @@ static bool begins_with(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* MindSpore's, with and without the prefix of its mint.distributed. */
+static bool is_collective(const char *type)
+{
+    static const char *const types[] = {
+        "AllReduce", "AllGather",  "ReduceScatter", "Broadcast",        "AlltoAll",
+        "AlltoAllV", "AllGatherV", "Reduce",        "CollectiveGather", "CollectiveScatter",
+        "Send",      "Receive",    "Barrier",       "ReduceScatterV"};
+    bool prefixed = begins_with(type, "DistComm");
+    type += prefixed ? strlen("DistComm") : 0;
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (strcmp(type, types[i]) == 0) {
+            return true;
+        }
+    }
+    return prefixed;
+}
+
 void gd_session_on_op_time(struct gd_session *session, int64_t step, const struct gd_op_time *op)
 {
     struct gd_graph *graph = session->graph;
@@ -135,15 +152,16 @@ void gd_session_on_op_time(struct gd_session *session, int64_t step, const struc
     if (session_make_timeline(session)) {
         gd_timeline_on_op(session->timeline, op);
     }
-    struct gd_time_record record = {.type = info.type,
-                                    .name = info.name,
-                                    .phase = begins_with(info.name, BACKWARD) ? GD_TIME_IN_BACKWARD
-                                             : begins_with(info.name, OPTIMIZER)
-                                                 ? GD_TIME_IN_OPTIMIZER
-                                                 : GD_TIME_IN_FORWARD,
-                                    .step = step,
-                                    .calls = op->calls,
-                                    .seconds = op->seconds};
+    struct gd_time_record record = {
+        .type = info.type,
+        .name = info.name,
+        .phase = begins_with(info.name, BACKWARD)    ? GD_TIME_IN_BACKWARD
+                 : begins_with(info.name, OPTIMIZER) ? GD_TIME_IN_OPTIMIZER
+                                                     : GD_TIME_IN_FORWARD,
+        .lane = is_collective(info.type) ? GD_LANE_COMMUNICATION : GD_LANE_HOST,
+        .step = step,
+        .calls = op->calls,
+        .seconds = op->seconds};
     gd_node_id forward = forward_of(graph, &info);
     bool is_product = forward != GD_NO_NODE && gd_graph_node(graph, forward, &own);
     add_shapes(graph, is_product ? forward : op->node, is_product ? &own : &info, &record);

@@ -151,8 +151,11 @@ void repl_training_failed(struct repl *repl); /* ignored when gradb ended it */
  * them. */
 void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask);
 
-/* ---- launch/measuring.c: sends `set timing` to stopped processes that do not know it yet ---- */
-void repl_send_timing(struct repl *repl);
+/* ---- settings that training processes carry out (launch/measuring.c) ---- */
+/* Sends `set timing` and the others to stopped processes that do not know them yet. */
+void repl_send_settings(struct repl *repl);
+/* Whether a command of training processes is sent by the setting of that name only. */
+bool repl_is_passed_setting(const char *name);
 
 /* ---- ranks that start equal (ranks_equal.c) ---- */
 /* At the first stop of a job of several ranks: says whether their parameters are equal, as far as

@@ -83,6 +83,9 @@ const struct setting settings_table[] = {
     {"on-hangup", NULL, CHOICE(on_hangup, "hold continue detach"),
      "When the terminal is closed: stop the training and keep the session (hold), resume it and "
      "keep the session (continue), or detach and exit (detach)"},
+    {"memory-metrics", NULL, FLAG(memory_metrics),
+     "Report the metrics memory_rss, memory_allocated and memory_peak after each step; all "
+     "processes, also those that connect later"},
     {"on-loss", NULL, CHOICE(on_loss, "continue hold"),
      "When gradb disappears, the training process continues, or waits for gradb at the next stop"},
     {"pagination", NULL, FLAG(pagination), "Pause long output after each screenful"},

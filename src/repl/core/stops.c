@@ -137,7 +137,7 @@ static bool follow_up(struct repl *repl, bool waited)
         return false;
     }
     repl->busy.depth++;
-    repl_send_timing(repl);
+    repl_send_settings(repl);
     deferred_run(repl);
     bool passes = ons_run(repl, session) || (session->state == GD_STOPPED && repl->dump &&
                                              repl->dump->at_stop(repl, session));

@@ -1,12 +1,46 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* `set timing`: asks the training processes to measure operators, or no longer. */
+/* Settings that training processes carry out by a command of their own: `set timing`, `set
+ * memory-metrics`. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "repl/core/await.h"
 #include "repl/core/repl_impl.h"
 
-#define COMMAND  "timing"
 #define PATIENCE 5.0 /* seconds for the answer */
+
+struct passed {
+    const char *name; /* of the setting, and of the command; its argument is on or off */
+    bool (*wanted)(const struct gd_settings *settings);
+    const char *lacks; /* of a program without commands: what it cannot do */
+};
+
+static bool wants_timing(const struct gd_settings *settings)
+{
+    return settings->timing;
+}
+
+static bool wants_memory(const struct gd_settings *settings)
+{
+    return settings->memory_metrics;
+}
+
+static const struct passed passed[] = {
+    {"timing", wants_timing,
+     "has no command that measures operators; what a C program reports by gradb_timing is shown"},
+    {"memory-metrics", wants_memory, "has no command that reports the metrics of memory"},
+};
+#define PASSED (sizeof(passed) / sizeof(passed[0]))
+
+bool repl_is_passed_setting(const char *name)
+{
+    for (size_t i = 0; i < PASSED; i++) {
+        if (strcmp(passed[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 struct asked {
     struct await await;
@@ -24,7 +58,8 @@ static void on_reply(void *ctx, const char *text, const struct gd_err *err)
 }
 
 /* Asks one process and waits. */
-static void ask_process(struct repl *repl, struct gd_session *session, bool wanted)
+static void ask_process(struct repl *repl, struct gd_session *session, const struct passed *what,
+                        bool wanted)
 {
     int number = session->number;
     struct asked *asked = calloc(1, sizeof(*asked));
@@ -33,7 +68,7 @@ static void ask_process(struct repl *repl, struct gd_session *session, bool want
     if (!asked) {
         return;
     }
-    int rc = gd_target_command(session->target, COMMAND, wanted ? "on" : "off", GD_NO_NODE,
+    int rc = gd_target_command(session->target, what->name, wanted ? "on" : "off", GD_NO_NODE,
                                on_reply, asked, &err);
     if (rc != GD_OK) {
         snprintf(asked->why, sizeof(asked->why), "%.299s", err.text);
@@ -43,36 +78,40 @@ static void ask_process(struct repl *repl, struct gd_session *session, bool want
     if (asked->why[0] && wanted) {
         struct gd_arena arena;
         gd_arena_init(&arena, 1 << 16);
-        repl_printf(repl, true, "warning: set timing: training process %d: %s\n", number,
+        repl_printf(repl, true, "warning: set %s: training process %d: %s\n", what->name, number,
                     repl_safe(repl, &arena, asked->why));
         gd_arena_deinit(&arena);
     }
     free(asked);
 }
 
-static void tell_process(struct repl *repl, struct gd_session *session, bool wanted)
+static void tell_process(struct repl *repl, struct gd_session *session, size_t number, bool wanted)
 {
-    session->timing_sent = wanted;
+    const struct passed *what = &passed[number];
+
+    session->settings_sent = (uint8_t)(wanted ? session->settings_sent | 1u << number
+                                              : session->settings_sent & ~(1u << number));
     if (session->target->capabilities & GD_CAN_COMMAND) {
-        ask_process(repl, session, wanted);
+        ask_process(repl, session, what, wanted);
     } else if (wanted) {
-        repl_printf(repl, true,
-                    "warning: set timing: training process %d has no command that measures "
-                    "operators; what a C program reports by gradb_timing is shown\n",
-                    session->number);
+        repl_printf(repl, true, "warning: set %s: training process %d %s\n", what->name,
+                    session->number, what->lacks);
     }
 }
 
-void repl_send_timing(struct repl *repl)
+void repl_send_settings(struct repl *repl)
 {
     struct gd_debugger *debugger = repl->debugger;
-    bool wanted = debugger->settings.timing;
 
-    for (size_t i = 0; i < debugger->session_count; i++) { /* a wait may remove sessions */
-        struct gd_session *session = debugger->sessions[i];
-        if (session->state == GD_STOPPED && session->target && gd_session_is_live(session) &&
-            session->timing_sent != wanted) {
-            tell_process(repl, session, wanted);
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        for (size_t k = 0; k < PASSED && i < debugger->session_count; k++) {
+            struct gd_session *session = debugger->sessions[i]; /* a wait may remove sessions */
+            bool wanted = passed[k].wanted(&debugger->settings);
+
+            if (session->state == GD_STOPPED && session->target && gd_session_is_live(session) &&
+                (session->settings_sent >> k & 1) != wanted) {
+                tell_process(repl, session, k, wanted);
+            }
         }
     }
 }

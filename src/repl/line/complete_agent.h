@@ -7,8 +7,7 @@
 
 #include "repl/core/command.h"
 
-#define AGENT_LIST   "commands" /* its command that lists the others */
-#define AGENT_TIMING "timing"   /* is sent by `set timing` only */
+#define AGENT_LIST "commands" /* its command that lists the others */
 
 /* What the program of a session offers, blank-separated. "" while it is not known: then the program
  * is asked, and a later call knows. */

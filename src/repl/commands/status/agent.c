@@ -127,7 +127,7 @@ static int run_list(struct command_call *call, struct gd_err *err)
     const cJSON *item;
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(reply, "commands"))
     {
-        if (strcmp(out_text_of(item, "name"), AGENT_TIMING) == 0) {
+        if (repl_is_passed_setting(out_text_of(item, "name"))) {
             continue;
         }
         out_put(table, OUT_TEXT("name", out_text_of(item, "name")),
@@ -148,8 +148,9 @@ static int run_agent(struct command_call *call, struct gd_err *err)
     if (call->argc == 0) {
         return run_list(call, err);
     }
-    if (strcmp(call->argv[0], AGENT_TIMING) == 0) {
-        return gd_fail(err, GD_EUSAGE, "use `set timing on` or `set timing off`");
+    if (repl_is_passed_setting(call->argv[0])) {
+        return gd_fail(err, GD_EUSAGE, "use `set %s on` or `set %s off`", call->argv[0],
+                       call->argv[0]);
     }
     const char *args = call->line + strcspn(call->line, " \t");
     args += strspn(args, " \t");

@@ -253,20 +253,6 @@ static void show_slowest(struct command_call *call, cJSON *record,
     out_printf(call->out, report->slowest_count > 0 ? "\n" : "");
 }
 
-static void show_communication(struct command_call *call, cJSON *record,
-                               const struct gd_time_facts *facts)
-{
-    double exposed = facts->communication - facts->hidden;
-    if (facts->communication > 0 && facts->hidden >= 0 && exposed >= 0) {
-        out_set(record, OUT_REAL("communication", facts->communication),
-                OUT_REAL("exposed", exposed));
-        out_say(call->out, record,
-                "Communication: {communication:time} in one step, {exposed:time} of it after the "
-                "backward pass[ (measured by {kind})]\n",
-                OUT_TEXT("kind", facts->reducer));
-    }
-}
-
 /* Where the parts are not the times of the work: what a measured step computes in each pass. */
 static void show_passes(struct command_call *call, cJSON *record,
                         const struct gd_time_report *report)
@@ -338,7 +324,7 @@ static void show_summary(struct command_call *call, cJSON *record,
     show_first(call, record, report, &spread);
     show_compilations(call, record, &report->facts);
     show_spread(call, record, report, &spread);
-    show_communication(call, record, &report->facts);
+    timing_show_communication(call, record, report);
     show_slowest(call, record, report);
     show_cost(call, record, report);
     out_say(call->out, record, "[{note}\n]");

@@ -20,6 +20,12 @@ int timing_show_types(struct command_call *call, cJSON *record, const struct gd_
 void timing_show_advice(struct command_call *call, cJSON *record,
                         const struct gd_time_report *report, bool all);
 
+/* info_timing_collectives.c: a line for what DDP measured, and one for what the program calls. */
+void timing_show_communication(struct command_call *call, cJSON *record,
+                               const struct gd_time_report *report);
+/* A table of the collectives that the program calls, where there are some. */
+void timing_show_collectives(struct command_call *call, const struct gd_time_report *report);
+
 void timing_fill_step(cJSON *object, const struct gd_time_step *step);
 /* "?" when it is unknown */
 const char *timing_seconds(struct command_call *call, double seconds);

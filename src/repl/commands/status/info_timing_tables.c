@@ -152,6 +152,9 @@ static int show_table(struct command_call *call, size_t number, const struct gd_
     if (rc == GD_OK && listing.by != GD_BY_MODULE) {
         say_balance(call, record, &listing);
     }
+    if (rc == GD_OK && listing.by == GD_BY_OPERATOR) {
+        timing_show_collectives(call, report);
+    }
     return rc;
 }
 

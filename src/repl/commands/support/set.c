@@ -42,8 +42,8 @@ static int apply_setting(struct command_call *call, const struct gd_settings *be
         now->stop_on_hit != before->stop_on_hit || now->history_bytes != before->history_bytes) {
         gd_watchpoints_apply(call->debugger);
     }
-    if (now->timing != before->timing) {
-        repl_send_timing(call->repl);
+    if (now->timing != before->timing || now->memory_metrics != before->memory_metrics) {
+        repl_send_settings(call->repl);
         say_when(call);
     }
     if (strcmp(now->dump_config, before->dump_config) != 0) {
