@@ -78,12 +78,16 @@ extern const struct gd_dump_format gd_ms_sync_format, gd_ms_bin_format, gd_cann_
     gd_tf_ascend_format, gd_overflow_format, gd_ptdbg_format, gd_msprobe_format, gd_api_info_format,
     gd_grad_probe_format, gd_monitor_format, gd_atb_table_format, gd_results_format, gd_rdr_format,
     gd_ms_ir_format, gd_glog_format, gd_loss_log_format, gd_memory_snapshot_format,
-    gd_profile_format, gd_rank_profile_format, gd_trace_format, gd_tensor_files_format;
+    gd_memory_timeline_format, gd_profile_format, gd_rank_profile_format, gd_trace_format,
+    gd_tensor_files_format;
 
 /* Whether a directory is read as gd_profile_format, with the trace in it; as
  * gd_rank_profile_format. */
 bool gd_is_profile_place(const struct gd_listing *listing, uint32_t entry);
 bool gd_is_rank_profile_place(const struct gd_listing *listing, uint32_t entry);
+
+/* Whether a file is read as gd_memory_timeline_format, not as a trace. */
+bool gd_is_memory_timeline(const struct gd_listing *listing, uint32_t entry);
 
 /* In detection order; ends with NULL. */
 extern const struct gd_dump_format *const gd_dump_formats[];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The profiler's directory of one rank. The first byte of the input says which file the rest is;
- * beside it are a table of types and one of steps that are correct.
+ * The profiler's directory of one rank, and PyTorch's files about memory. The first byte of the
+ * input says which file the rest is; beside it are a table of types and one of steps that are
+ * correct.
  */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +26,8 @@ static const char *const names[] = {
     "memory_record.csv",
     "npu_module_mem.csv",
     "memory_usage_summary_0.json",
+    "timeline.json", /* of torch.profiler */
+    "page.html",     /* of torch.cuda._memory_viz */
 };
 #define NAMES (sizeof(names) / sizeof(names[0]))
 

@@ -53,6 +53,19 @@ int gd_fail_profile(const char *path, struct gd_err *err)
                    path);
 }
 
+/* What torch.profiler's export_memory_timeline draws, and the flame graphs of _memory_viz. */
+static bool is_picture(struct gd_disk *disk)
+{
+    char start[513] = "";
+    size_t size = gd_disk_size(disk) < 512 ? (size_t)gd_disk_size(disk) : 512;
+
+    if (gd_disk_read(disk, 0, start, size, NULL) != GD_OK) {
+        return false;
+    }
+    return strstr(start, "Memory Timeline HTML") ||
+           (strstr(start, "<svg") && strstr(start, "flame"));
+}
+
 static int no_format(struct gd_disk *disk, const char *name, struct gd_err *err)
 {
     char all[256];
@@ -69,6 +82,12 @@ static int no_format(struct gd_disk *disk, const char *name, struct gd_err *err)
     }
     if (gd_disk_size(disk) == 0) {
         return gd_fail(err, GD_EPROTO, "%.300s is empty: the writer was interrupted",
+                       gd_disk_path(disk));
+    }
+    if (is_picture(disk)) {
+        return gd_fail(err, GD_EPROTO,
+                       "%.300s is a picture of memory, without its numbers: open the snapshot "
+                       "(.pickle), or the .json that export_memory_timeline writes",
                        gd_disk_path(disk));
     }
     if (gd_is_profile(gd_base_name(gd_disk_path(disk)), false)) {

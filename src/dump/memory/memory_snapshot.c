@@ -10,7 +10,7 @@
 #include "dump/io/file_name.h"
 #include "dump/memory/snapshot.h"
 
-static const char *const extensions[] = {".pickle", ".pkl", ".pt"};
+static const char *const extensions[] = {".pickle", ".pkl", ".pt", ".html"};
 
 /* In a directory only files with these endings are examined. */
 static const char *extension_of(const char *name)
@@ -39,7 +39,8 @@ bool gd_snapshot_is_entry(const struct gd_listing *listing, uint32_t index)
         return false;
     }
     size = gd_disk_size(disk) < sizeof(start) ? (size_t)gd_disk_size(disk) : sizeof(start);
-    return gd_disk_read(disk, 0, start, size, NULL) == GD_OK && gd_snapshot_is(start, size);
+    return gd_disk_read(disk, 0, start, size, NULL) == GD_OK &&
+           (gd_snapshot_is(start, size) || gd_snapshot_in_page(start, size) > 0);
 }
 
 /* Whether a tensor file belongs to a dump found before: there may be very many. */
@@ -64,10 +65,11 @@ static int find_snapshots(const struct gd_dump_format *format, const struct gd_l
     int rc = GD_OK;
 
     for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
-        struct gd_finding finding = {.format = format,
-                                     .root = i,
-                                     .files = 1,
-                                     .rule = "a pickle that begins with \"segments\""};
+        struct gd_finding finding = {
+            .format = format,
+            .root = i,
+            .files = 1,
+            .rule = "a pickle that begins with \"segments\", or a page with one"};
 
         if (!in_dump(listing, findings, i) && gd_snapshot_is_entry(listing, i)) {
             rc = gd_findings_add(findings, &finding, err);
@@ -112,6 +114,27 @@ static int catalog_for(struct gd_dump *dump, int rank, const char *path, struct 
                                                       : rc;
 }
 
+/* The pickle in a page takes the place of the page. */
+static int unpack_page(struct gd_disk **disk, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
+                       struct gd_err *err)
+{
+    unsigned char start[GD_ARCHIVE_START];
+    size_t size = gd_disk_size(*disk) < sizeof(start) ? (size_t)gd_disk_size(*disk) : sizeof(start);
+    struct gd_disk *inside;
+    uint64_t at;
+    int rc = gd_disk_read(*disk, 0, start, size, err);
+
+    if (rc != GD_OK || (at = gd_snapshot_in_page(start, size)) == 0) {
+        return rc;
+    }
+    rc = gd_snapshot_unpack_page(*disk, at, go_on, ctx, &inside, err);
+    if (rc == GD_OK) {
+        gd_disk_unref(*disk);
+        *disk = inside;
+    }
+    return rc;
+}
+
 static int read_snapshot(const struct gd_listing *listing, const struct gd_finding *finding,
                          struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
                          struct gd_err *err)
@@ -124,6 +147,7 @@ static int read_snapshot(const struct gd_listing *listing, const struct gd_findi
     int rc = gd_listing_path(listing, finding->root, path, sizeof(path), err);
 
     rc = rc != GD_OK ? rc : gd_disk_open(AT_FDCWD, path, true, &disk, err);
+    rc = rc != GD_OK ? rc : unpack_page(&disk, go_on, ctx, err);
     rc = rc != GD_OK ? rc : gd_snapshot_read(disk, go_on, ctx, &snapshot, err);
     if (rc != GD_OK) {
         return rc;

@@ -21,7 +21,15 @@ struct gd_snapshot;
 /* Whether a file begins as a snapshot does; start: its first bytes, 4096 are enough. */
 bool gd_snapshot_is(const unsigned char *start, size_t size);
 
-/* The same for a file of a listing, whose name must be one that a snapshot may have. */
+/* Where the base64 of a snapshot begins in a page of torch.cuda._memory_viz; 0: it is none. */
+uint64_t gd_snapshot_in_page(const unsigned char *start, size_t size);
+/* The snapshot of that page, as a file of its own. GD_EPROTO, GD_EIO, GD_EINTR, GD_ENOMEM. */
+int gd_snapshot_unpack_page(struct gd_disk *page, uint64_t at,
+                            bool (*go_on)(void *ctx, uint64_t done), void *ctx,
+                            struct gd_disk **ret, struct gd_err *err);
+
+/* Whether a file of a listing is a snapshot or a page with one, whose name must be one that a
+ * snapshot may have. */
 bool gd_snapshot_is_entry(const struct gd_listing *listing, uint32_t index);
 
 /* go_on (may be NULL) is called now and then with the bytes read. GD_EPROTO: broken or refused:

@@ -42,6 +42,9 @@ static bool wants_file(const struct gd_listing *listing, uint32_t entry)
     if (!gd_ends_with(name, ".json") && !gd_ends_with(name, ".json.gz") && parent != GD_NO_ENTRY) {
         return false;
     }
+    if (gd_is_memory_timeline(listing, entry)) {
+        return false;
+    }
     gd_listing_peek(listing, entry, start, sizeof(start));
     return gd_ends_with(name, ".json.gz") || looks_like_trace(start);
 }

@@ -70,6 +70,9 @@ const struct setting settings_table[] = {
     {"max-sessions", NULL, SETTING_COUNT, AT(max_sessions), 1, 65536, NULL, "",
      "Most training processes at once"},
     {"max-tensor", NULL, SIZE(max_tensor, 1, 1024 * GIB), "Largest tensor that is fetched"},
+    {"memory-metrics", NULL, FLAG(memory_metrics),
+     "Report the metrics memory_rss, memory_allocated and memory_peak after each step; all "
+     "processes, also those that connect later"},
     {"mouse", NULL, FLAG(mouse),
      "Use the mouse in the panes: a click moves the focus, the wheel scrolls; the terminal then "
      "selects no text"},
@@ -83,9 +86,6 @@ const struct setting settings_table[] = {
     {"on-hangup", NULL, CHOICE(on_hangup, "hold continue detach"),
      "When the terminal is closed: stop the training and keep the session (hold), resume it and "
      "keep the session (continue), or detach and exit (detach)"},
-    {"memory-metrics", NULL, FLAG(memory_metrics),
-     "Report the metrics memory_rss, memory_allocated and memory_peak after each step; all "
-     "processes, also those that connect later"},
     {"on-loss", NULL, CHOICE(on_loss, "continue hold"),
      "When gradb disappears, the training process continues, or waits for gradb at the next stop"},
     {"pagination", NULL, FLAG(pagination), "Pause long output after each screenful"},

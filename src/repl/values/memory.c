@@ -115,7 +115,10 @@ void memory_record(cJSON *record, const struct gd_memory *report)
 static void show_kinds(struct command_call *call, const struct gd_memory *report, int64_t all)
 {
     out_printf(call->out, "%12s %7s %9s  %s\n", "Bytes", "Share",
-               report->unit[0] == 'b' ? "Blocks" : "Tensors", "Kind");
+               report->unit[0] == 'b'   ? "Blocks"
+               : report->unit[0] == 't' ? "Tensors"
+                                        : "Count",
+               "Kind");
     for (enum gd_memory_kind kind = 0; kind < GD_MEMORY_KINDS; kind++) {
         const struct gd_memory_total *total = &report->kind[kind];
         if (total->bytes > 0 || total->count > 0) {
