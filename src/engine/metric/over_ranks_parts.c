@@ -272,14 +272,14 @@ static void show_number(struct gd_ranks *ranks, struct over_metric *metric, bool
     int64_t step = series->key.step;
     size_t count = gd_metric_numbers(series->sum, number, GD_METRIC_SHOWN);
 
-    if (!series->fresh || (evaluation ? step < series->shown : step <= series->shown)) {
-        return;
-    }
-    series->shown = step;
     if (series->why[0]) {
         tell_why(ranks, metric, evaluation);
         return;
     }
+    if (!series->fresh || (evaluation ? step < series->shown : step <= series->shown)) {
+        return;
+    }
+    series->shown = step;
     series->told[0] = '\0';
     tell_count(ranks, metric, evaluation);
     for (size_t i = 0; i < count && i < GD_METRIC_SHOWN; i++) {

@@ -201,6 +201,11 @@ static int check_ranks(const struct command_call *call, struct gd_metric_spec *s
     return spec->ranks ? need_job_stopped(call, err) : GD_OK;
 }
 
+struct definition {
+    const struct gd_debugger *debugger;
+    const struct gd_metric_spec *spec;
+};
+
 /* Calls fn for each job. */
 static void each_job(const struct command_call *call, void (*fn)(struct gd_ranks *, const void *),
                      const void *ctx)
@@ -208,21 +213,20 @@ static void each_job(const struct command_call *call, void (*fn)(struct gd_ranks
     for (size_t i = 0; i < call->debugger->session_count; i++) {
         const struct gd_session *session = call->debugger->sessions[i];
         struct gd_ranks *ranks = gd_ranks_of(session);
-        if (ranks && gd_session_is_live(session) && gd_over_ranks_speaks(session) &&
-            ranks_are_stopped(call->debugger, ranks)) {
+        if (ranks && gd_session_is_live(session) && gd_over_ranks_speaks(session)) {
             fn(ranks, ctx);
         }
     }
 }
 
-static void define_one(struct gd_ranks *ranks, const void *spec)
+static void define_one(struct gd_ranks *ranks, const void *ctx)
 {
-    const struct gd_metric_spec *of = spec;
+    const struct definition *of = ctx;
 
-    if (of->ranks) {
-        gd_over_ranks_define(ranks, spec, NULL);
+    if (of->spec->ranks && ranks_are_stopped(of->debugger, ranks)) {
+        gd_over_ranks_define(ranks, of->spec, NULL);
     } else {
-        gd_over_ranks_delete(ranks, of->name); /* replaced by one of each rank */
+        gd_over_ranks_delete(ranks, of->spec->name); /* replaced by one of each rank */
     }
 }
 
@@ -315,7 +319,7 @@ static int add_metric(struct command_call *call, struct gd_err *err)
         gd_session_keep_history(call->debugger->sessions[i]);
     }
     if (rc == GD_OK) {
-        each_job(call, define_one, &spec);
+        each_job(call, define_one, &(struct definition){call->debugger, &spec});
         say_added(call, &spec, found, reply);
     }
     return rc;
