@@ -159,6 +159,20 @@ class Topics(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""), topic)
             self.assertGreater(len(done.stdout.splitlines()), 1, topic)
 
+    def test_no_line_is_wider_than_a_terminal(self):
+        def names(command, parent=""):
+            yield parent + command["name"]
+            for sub in command.get("sub") or []:
+                yield from names(sub, parent + command["name"] + " ")
+        every = [name for command in commands() for name in names(command)]
+        self.assertGreater(len(every), 150)
+        done = harness.run_gradb("-q", "-nx", "--batch", *harness.typed(
+            *(line for name in every for line in (f"echo @{name}\\n", f"help {name}"))))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        parts = dict(part.split("\n", 1) for part in done.stdout.split("\n@"))
+        self.assertGreaterEqual(len(parts), len(every) - 1)
+        self.assertEqual({name: line for name, text in parts.items() for line in text.splitlines() if len(line) > 80}, {})
+
     def test_settings_have_a_help_of_their_own(self):
         text = harness.run_gradb("-q", "-nx", "--batch", "-ex", "help set rank-locking").stdout
         self.assertRegex(text, r"^set rank-locking VALUE\n(?s:.*)off \| step \| on")

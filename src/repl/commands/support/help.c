@@ -5,6 +5,7 @@
 #include "repl/commands/support/support.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/settings_table.h"
+#include "repl/values/inspect.h"
 
 static const char *const groups[][2] = {
     {"running", "Running and stopping the training"},
@@ -32,17 +33,105 @@ static void help_record(struct command_call *call, const struct command *command
     }
 }
 
-static void print_sub_table(struct command_call *call, const struct command *command)
-{
-    int width = 0;
+/* ---- lines of at most WIDTH columns ---------------------------------------------------------- */
 
-    for (const struct command *s = command->sub; s->name; s++) {
-        int len = (int)strlen(s->usage);
-        width = len > width ? len : width;
+#define WIDTH 80
+#define LEFT  34 /* of a row's first column, at most */
+
+/* Words, where `column` columns are used; further lines begin at `indent`. Ends the line. */
+static void put_words(struct command_call *call, const char *text, size_t len, size_t column,
+                      int indent)
+{
+    size_t at = 0;
+
+    while (at < len) {
+        size_t room = column < WIDTH ? WIDTH - column : 0, end = len - at;
+        if (end > room) {
+            end = room;
+            while (end > 0 && text[at + end] != ' ' && text[at + end] != '\n') {
+                end--;
+            }
+            end = end > 0 || column > (size_t)indent ? end : strcspn(text + at, " \n");
+        }
+        for (size_t i = 0; i < end && at + i < len; i++) {
+            out_printf(call->out, "%c", text[at + i] == '\n' ? ' ' : text[at + i]);
+        }
+        at += end;
+        while (at < len && (text[at] == ' ' || text[at] == '\n')) {
+            at++;
+        }
+        out_printf(call->out, at < len ? "\n%*s" : "", indent, "");
+        column = (size_t)indent;
     }
     out_printf(call->out, "\n");
+}
+
+/* Where the second column of an indented line begins; 0: it has one column. */
+static size_t second_column(const char *line, size_t len)
+{
+    for (size_t at = strspn(line, " "); at + 2 < len; at++) {
+        if (line[at] == ' ' && line[at + 1] == ' ') {
+            at += strspn(line + at, " ");
+            return at < len ? at : 0;
+        }
+    }
+    return 0;
+}
+
+/* The lines of a paragraph, and whether one of them is too long. */
+static size_t measure_paragraph(const char *text, bool *long_line)
+{
+    size_t len = 0;
+
+    *long_line = false;
+    while (text[len] != '\0' && text[len] != ' ' && text[len] != '\n') {
+        size_t line = strcspn(text + len, "\n");
+        *long_line = *long_line || line > WIDTH;
+        len += line + (text[len + line] == '\n');
+    }
+    return len;
+}
+
+/* Only what is too long is broken again: a paragraph, or an indented line at its second column. */
+static void print_text(struct command_call *call, const char *text)
+{
+    while (*text != '\0') {
+        bool long_line;
+        size_t len = measure_paragraph(text, &long_line);
+        if (len > 0 && long_line) {
+            put_words(call, text, len - (text[len - 1] == '\n'), 0, 0);
+        } else if (len > 0) {
+            out_printf(call->out, "%.*s%s", (int)len, text, text[len - 1] == '\n' ? "" : "\n");
+        } else {
+            size_t line = strcspn(text, "\n");
+            size_t indent = second_column(text, line);
+            indent = indent > 0 && indent < 40 ? indent : strspn(text, " ") + 4;
+            put_words(call, text, line, 0, (int)indent);
+            len = line + (text[line] == '\n');
+        }
+        text += len;
+    }
+}
+
+static void print_sub_table(struct command_call *call, const struct command *command)
+{
+    size_t width = 0;
+
     for (const struct command *s = command->sub; s->name; s++) {
-        out_printf(call->out, "  %-*s  %s\n", width, s->usage, s->summary);
+        size_t len = strlen(s->usage);
+        width = len > width ? len : width;
+    }
+    width = width < LEFT ? width : LEFT;
+    out_printf(call->out, "\n");
+    for (const struct command *s = command->sub; s->name; s++) {
+        size_t len = strlen(s->usage);
+        out_printf(call->out, "  ");
+        if (len > width) {
+            put_words(call, s->usage, len, 2, 6);
+        }
+        out_printf(call->out, "%*s", len > width ? (int)width + 4 : 0, "");
+        out_printf(call->out, len > width ? "" : "%-*s  ", (int)width, s->usage);
+        put_words(call, s->summary, strlen(s->summary), width + 4, (int)width + 4);
     }
 }
 
@@ -51,12 +140,14 @@ static void help_command(struct command_call *call, const struct command *comman
     const char *text = help_text(call, command);
 
     help_record(call, command, text);
-    out_printf(call->out, "%s\n%s.\n", command->usage, command->summary);
+    put_words(call, command->usage, strlen(command->usage), 0, 4);
+    print_text(call, inspect_printf(call, "%s.", command->summary));
     if (command->aliases && command->aliases[0] != '\0') {
         out_printf(call->out, "Short forms: %s\n", command->aliases);
     }
     if (text[0] != '\0') {
-        out_printf(call->out, "\n%s\n", text);
+        out_printf(call->out, "\n");
+        print_text(call, text);
     }
     if (command->sub) {
         print_sub_table(call, command);
