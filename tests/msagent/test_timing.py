@@ -3,17 +3,21 @@
 changes nothing."""
 import json
 import signal
+import sys
 
 import harness
 import minds
 import test_ranks
 
+sys.path.insert(0, str(harness.SOURCE / "tests" / "dump" / "trace"))
+import perfetto  # noqa: E402
+
 
 class Timings(minds.Case):
-    def timed(self, *arguments, before=("set timing on",)):
+    def timed(self, *arguments, before=("set timing on",), after=()):
         """The record of `info timing` after a run of tuning.py to its end, and what the script printed."""
         done = harness.run_gradb("-nx", "--batch", "--json", *harness.typed(*before, "continue", "info timing",
-                                                                            "info log -a"),
+                                                                            *after, "info log -a"),
                                  "run", "--", *self.words([self.script("tuning.py"), *arguments]),
                                  env=self.environment(), cwd=self.folder, timeout=4 * harness.DEADLINE)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
@@ -34,7 +38,34 @@ class Timings(minds.Case):
 
 
 @minds.needed
+class Exported(Timings):
+    """`export trace` of a live training, read by gradb again and by Perfetto's trace processor."""
+    def test_both_modes(self):
+        for mode in ("pynative", "graph"):
+            with self.subTest(mode=mode):
+                path = self.folder / f"{mode}.json.gz"
+                record, _ = self.timed(mode, "none", "12", after=(f"export trace {path}",))
+                done = harness.run_gradb("-nx", "--batch", "--json", *harness.typed(f"open {path}", "info timing"))
+                read, = harness.records(done, "timing")
+                self.assertEqual(read["steps_timed"], record["steps_timed"])
+                self.assertEqual(list(read["median"]), list(record["median"]))
+                for part, seconds in record["mean"].items():
+                    self.assertAlmostEqual(read["mean"][part], seconds, delta=1e-5, msg=part)
+                steps, operators, errors = perfetto.query(
+                    path, "select count(*) from slice where name like 'ProfilerStep#%'",
+                    "select count(*) from slice where name like '%MatMul%' or name like '%Dense%'",
+                    "select name, value from stats where severity = 'error' and value > 0")
+                self.assertEqual((steps, errors), ([[12]], []))
+                self.assertEqual(operators[0][0] > 0, mode == "pynative")
+
+
+@minds.needed
 class Advice(Timings):
+    def test_python_in_the_passes(self):
+        advice, _ = self.advice_of("pynative", "python", "12")
+        self.assertRegex(advice["graph-mode"], r": PyNative mode: the \d+ operators of a step compute for .*; the rest is Python")
+        self.assertNotIn("sinking", advice)
+
     def test_a_tuned_script_gets_none(self):
         for mode in ("pynative", "graph"):
             with self.subTest(mode=mode):

@@ -14,7 +14,6 @@
 #define SLOW_WAITING  0.8  /* of the slow steps */
 #define WAITS_OF_STEP 0.9
 #define LAUNCH_SHARE  0.5
-#define LAUNCH_TIME   200e-6
 #define COMPILES      3
 
 bool advice_say(struct gd_advice *ret, double share, const char *place, const char *format, ...)
@@ -205,13 +204,11 @@ static bool advice_on_waits(const struct advice_input *in, struct gd_advice *ret
 
 /* ---- how it runs ----------------------------------------------------------------------------- */
 
-/* What remains of a step without waiting for data and without the optimizer, which PyNative mode
- * compiles, too. */
+/* Of a step. What is between the parts is left out: the script may save or print there. */
 static double time_of_passes(const struct advice_input *in)
 {
-    double data = in->part[GD_TIME_DATA], optimizer = in->part[GD_TIME_OPTIMIZER];
-    double others = (data > 0 ? data : 0) + (optimizer > 0 ? optimizer : 0);
-    return in->count > 0 && in->total > others ? (in->total - others) / in->count : 0;
+    double forward = in->part[GD_TIME_FORWARD], backward = in->part[GD_TIME_BACKWARD];
+    return in->count > 0 && forward >= 0 && backward >= 0 ? (forward + backward) / in->count : 0;
 }
 
 static bool advice_on_launches(const struct advice_input *in, struct gd_advice *ret)
@@ -225,14 +222,13 @@ static bool advice_on_launches(const struct advice_input *in, struct gd_advice *
     double own = time_of_passes(in);
     double per_step = report->timed_steps > 0 ? in->operators / (double)report->timed_steps : 0;
     if (strcmp(report->facts.mode, "pynative") != 0 || in->count < FEWEST_STEPS || calls == 0 ||
-        per_step <= 0 || per_step > LAUNCH_SHARE * own ||
-        in->operators / (double)calls > LAUNCH_TIME) {
+        per_step <= 0 || per_step > LAUNCH_SHARE * own) {
         return false;
     }
     return advice_say(
         ret, (own - per_step) * in->count / in->total, "",
-        "PyNative mode: the %.0f operators of a step compute for %s, %s each, of the %s that it "
-        "takes without data and optimizer; the rest is Python and launching: run the step in graph "
+        "PyNative mode: the %.0f operators of a step compute for %s, %s each, of the %s that its "
+        "forward and backward pass take; the rest is Python and launching: run the step in graph "
         "mode (@jit, or set_context(mode=GRAPH_MODE))",
         (double)calls / (double)report->timed_steps, advice_time(per_step, each),
         advice_time(in->operators / (double)calls, mean), advice_time(own, of));
@@ -297,7 +293,7 @@ static const struct gd_advice_rule rules[] = {
     {"blocking-collectives",
      "a line that sends 1 MiB or more and waits at once takes 10 % of a step",
      "performance tuning guide"},
-    {"graph-mode", "the operators of PyNative mode fill less than half of a step, 200 us each",
+    {"graph-mode", "the operators of PyNative mode fill less than half of both passes",
      "debugging and tuning guide"},
     {"sinking", "the host takes 10 % of the steps' time of a device", "debugging and tuning guide"},
     {"compiles", "3 compilations after step 2", "debugging and tuning guide"},

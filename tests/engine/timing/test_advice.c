@@ -214,6 +214,17 @@ static void a_reducer_after_the_backward_pass(void **state)
     }
 }
 
+static void add_passes(struct gd_time_report *report, int count, double forward, double backward)
+{
+    for (int i = 0; i < count; i++) {
+        struct gd_time_step step = gd_time_unknown_step(report->count + 1);
+        step.part[GD_TIME_FORWARD] = forward;
+        step.part[GD_TIME_BACKWARD] = backward;
+        step.part[GD_TIME_TOTAL] = 0.1; /* most of it between the parts */
+        gd_time_add_step(report, &step);
+    }
+}
+
 /* In a measured step. */
 static void add_small_operators(struct gd_time_report *report)
 {
@@ -226,13 +237,13 @@ static void add_small_operators(struct gd_time_report *report)
 static void graph_mode(void **state)
 {
     struct gd_time_report *report = *state;
-    add_steps(report, 20, 0.010, 0);
+    add_passes(report, 20, 0.006, 0.004);
     add_small_operators(report);
     expect_advice(report, NULL, NULL); /* not MindSpore */
     gd_time_read_facts(report, "{\"mode\":\"pynative\"}");
     expect_advice(report, "graph-mode",
-                  "the 100 operators of a step compute for 4 ms, 40 us each, of the 10 ms that it "
-                  "takes without data and optimizer");
+                  "the 100 operators of a step compute for 4 ms, 40 us each, of the 10 ms that its "
+                  "forward and backward pass take");
     gd_time_read_facts(report, "{\"mode\":\"jit\"}");
     expect_advice(report, NULL, NULL);
     gd_time_read_facts(report, "{\"mode\":\"pynative\"}");
@@ -247,6 +258,37 @@ static void waiting_for_data_is_not_launching(void **state)
     add_small_operators(report);
     gd_time_read_facts(report, "{\"mode\":\"pynative\"}");
     expect_advice(report, "slow-loader", "waiting for data takes 50 %");
+}
+
+#define FACTS                                                                                      \
+    "{\"device\":\"cuda\",\"collectives\":[{\"kind\":\"all_reduce\",\"place\":\"a.py:3\","         \
+    "\"steps\":%d,\"elapsed\":20,\"calls\":%d,\"bytes\":%d,\"seconds\":4,"                         \
+    "\"begun\":%d,\"device\":%s}]}"
+
+static void collectives_of_the_program(void **state)
+{
+    struct gd_time_report *report = *state;
+    static const struct {
+        int steps, calls, bytes, begun;
+        const char *device, *rule, *part;
+    } cases[] = {
+        {20, 960, 960 * 544, 0, "false", "small-collectives",
+         "200 ms of a step (20 %) pass in 48 calls of all_reduce, of 544 B each on average: 4.17 "
+         "ms"},
+        {20, 20, 20 << 22, 0, "false", "blocking-collectives", "(1 call, 4 MiB)"},
+        {20, 20, 20 << 22, 20, "false", NULL, NULL}, /* begun before the wait */
+        {20, 20, 20 << 22, 0, "true", NULL, NULL},   /* only launched */
+        {20, 20, 20 << 10, 0, "false", NULL, NULL},  /* waiting for the slowest rank */
+        {7, 7, 7 << 22, 0, "false", NULL, NULL},     /* too few steps */
+    };
+    add_steps(report, 20, 1, 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char json[400];
+        snprintf(json, sizeof(json), FACTS, cases[i].steps, cases[i].calls, cases[i].bytes,
+                 cases[i].begun, cases[i].device);
+        gd_time_read_facts(report, json);
+        expect_advice(report, cases[i].rule, cases[i].part);
+    }
 }
 
 static void sinking_and_compiling(void **state)
@@ -303,5 +345,6 @@ static const struct CMUnitTest tests[] = {TEST(slow_loader),
                                           TEST(graph_mode),
                                           TEST(waiting_for_data_is_not_launching),
                                           TEST(compilations_are_bounded),
+                                          TEST(collectives_of_the_program),
                                           TEST(sinking_and_compiling)};
 RUN_TESTS()

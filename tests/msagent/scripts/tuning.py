@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A training that wastes time in one way: tuning.py pynative|graph|jit none|loader|item|shapes|casts|compiles STEPS [FILE].
-What it prints at the end, or writes to the file, depends on every value that it computed."""
+"""A training that wastes time in one way: tuning.py MODE HOW STEPS [FILE], with MODE pynative, graph or jit, and HOW
+none, loader, item, shapes, casts, compiles or python. What it prints at the end, or writes to the file, depends on every
+value that it computed."""
 import sys
 import time
 
@@ -38,6 +39,8 @@ class Net(nn.Cell):
 
     def construct(self, x):
         """The logits."""
+        if HOW == "python":
+            time.sleep(0.6)  # stands for much Python between the operators
         x = self.relu(self.fc1(x))
         if HOW == "casts":
             for _ in range(20):
