@@ -74,6 +74,7 @@ class Metrics(minds.Case):
             wanted = re.findall(r"(?m)^eval_accuracy (\S+)$", done.log)
             for step, expected in zip((4, 7), wanted):
                 self.assertEqual(self.numbers(done.stdout, step)["eval_accuracy"], expected, (mode, step))
+                self.assertIn("eval_accuracy = %s (step %d)" % (expected, step - 1), done.stdout)
             self.assertNotIn("BiasAdd_1", done.stdout)  # each batch runs the same nodes
 
     def test_a_loss_cell_of_a_loop(self):
@@ -81,6 +82,17 @@ class Metrics(minds.Case):
         done = self.gradb([path], "metric accuracy by step", "step", "step", "step", "continue")
         wanted = re.findall(r"(?m)^found (\S+)$", done.log)
         self.assertEqual([self.numbers(done.stdout, step)["accuracy"] for step in (1, 2, 3)], wanted[:3])
+
+    def test_numbers_between_steps_belong_to_the_one_that_has_ended(self):
+        text = FUNCTION.replace("LOSS", "ops.cross_entropy(out, y)").replace("ms, numpy as np\n", "ms, numpy as np\n"
+                                                                             "import gradb.mindspore\n")
+        path = self.write(text.replace("    optimizer(grads)\n", "    gradb.mindspore.log('inside', step + 1)\n"
+                                       "    optimizer(grads)\n    gradb.mindspore.log('after', step + 1)\n"))
+        done = self.gradb([path], "step", "on step-end if improved(after) print after", "step 3", "info scalars", "continue")
+        self.assertEqual(re.findall(r"(?m)^after = (.*)$", done.stdout), ["%d (step %d)" % (step, step) for step in (
+            1, 2, 3, 4)])
+        self.assertRegex(done.stdout, r"(?m)^inside +4 +4$")
+        self.assertRegex(done.stdout, r"(?m)^after +3 +3$")
 
     def test_a_loss_that_is_a_function(self):
         path = self.write(FUNCTION.replace("LOSS", "ops.cross_entropy(out, y)"))

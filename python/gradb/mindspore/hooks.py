@@ -220,6 +220,7 @@ class Hooks(Wrappers):
             if not agent.dead and not agent.steps.evaluating and getattr(called, "training", True) \
                     and threading.get_ident() == hooks._thread:
                 agent.timing.forward_begins()
+                agent.steps.forward_begins()
             return original(executor, called, *args, **kwargs)
         return new_graph
 

@@ -238,6 +238,10 @@ class Steps:
 
     # ---- what happens in a step ----
 
+    def forward_begins(self):
+        """A forward pass in PyNative mode that gradients are wanted of begins."""
+        self._computes = self._computes or not self.agent.happenings.evaluates
+
     @guarded
     def forward_ended(self, called, output):
         """A forward pass in PyNative mode that gradients are wanted of has ended; nested ones come first."""
