@@ -60,7 +60,9 @@ static void put_words(struct command_call *call, const char *text, size_t len, s
         while (at < len && (text[at] == ' ' || text[at] == '\n')) {
             at++;
         }
-        out_printf(call->out, at < len ? "\n%*s" : "", indent, "");
+        if (at < len) {
+            out_printf(call->out, "\n%*s", indent, "");
+        }
         column = (size_t)indent;
     }
     out_printf(call->out, "\n");
@@ -128,9 +130,10 @@ static void print_sub_table(struct command_call *call, const struct command *com
         out_printf(call->out, "  ");
         if (len > width) {
             put_words(call, s->usage, len, 2, 6);
+            out_printf(call->out, "%*s", (int)width + 4, "");
+        } else {
+            out_printf(call->out, "%-*s  ", (int)width, s->usage);
         }
-        out_printf(call->out, "%*s", len > width ? (int)width + 4 : 0, "");
-        out_printf(call->out, len > width ? "" : "%-*s  ", (int)width, s->usage);
         put_words(call, s->summary, strlen(s->summary), width + 4, (int)width + 4);
     }
 }
