@@ -109,7 +109,7 @@ int gd_slice_parse(const char *text, size_t len, size_t *used, struct gd_slice *
     struct gd_slice slice;
     int rc;
 
-    slice.count = 0;
+    gd_slice_clear(&slice);
     if (!gd_cursor_take(in, "[")) {
         return fail_at(&reader, in->at, "expected [");
     }
@@ -132,7 +132,7 @@ int gd_slice_parse(const char *text, size_t len, size_t *used, struct gd_slice *
     if (used) {
         *used = in->at;
     }
-    /* Copies only the items read; the rest of the array is uninitialised. */
+    gd_slice_clear(ret);
     ret->count = slice.count;
     memcpy(ret->item, slice.item, (size_t)slice.count * sizeof(slice.item[0]));
     return GD_OK;

@@ -26,7 +26,7 @@ struct gd_slice_item {
 #define GD_MAX_SLICE_ITEMS (2 * GD_MAX_RANK)
 
 struct gd_slice {
-    int count;    /* 0: the whole tensor */
+    int count;    /* 0: the whole tensor; the items from count on are uninitialised */
     bool abridge; /* in a request: then what a print leaves out need not be there */
     struct gd_slice_item item[GD_MAX_SLICE_ITEMS];
 };
@@ -36,6 +36,13 @@ struct gd_slice_view {
     int64_t stride[GD_MAX_RANK]; /* bytes */
     int64_t offset;              /* bytes from element [0, ..., 0] of the base */
 };
+
+/* Makes it select the whole tensor, unabridged. Its items stay uninitialised, as they are large. */
+static inline void gd_slice_clear(struct gd_slice *slice)
+{
+    slice->count = 0;
+    slice->abridge = false;
+}
 
 /* Parses "[...]" at the start of text[0..len); *used is the number of bytes read, brackets
  * included. Blanks are allowed between tokens. Returns GD_EINVAL with err->offset at the error. */

@@ -161,7 +161,7 @@ static int parse_last(struct command_call *call, const char *text, struct tensor
     }
     int rc = arg_tensor(call, label, arg, err);
     if (rc == GD_OK && text[2] != '\0') {
-        arg->slice.count = 0;
+        gd_slice_clear(&arg->slice);
         rc = parse_suffix(call, text + 2, arg, err);
     }
     return rc;
@@ -197,7 +197,7 @@ static int parse_cut(struct command_call *call, const char *name, const char *re
     }
     arg->has_slot = false;
     arg->ref.slot = 0;
-    arg->slice.count = 0;
+    gd_slice_clear(&arg->slice);
     rc = parse_suffix(call, rest, arg, &why);
     if (rc != GD_OK && best->code == GD_OK) {
         *best = why;

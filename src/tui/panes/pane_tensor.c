@@ -404,7 +404,7 @@ int tui_tensor_open(struct tui *tui, const char *text, const char *mode, struct 
         free(pane->name);
         pane->name = NULL;
         pane->slot = 0;
-        pane->slice.count = 0;
+        gd_slice_clear(&pane->slice);
     }
     pane->which = strcmp(mode, "prev") == 0   ? TENSOR_PREVIOUS
                   : strcmp(mode, "diff") == 0 ? TENSOR_DIFFERENCE

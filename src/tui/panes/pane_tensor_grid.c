@@ -94,7 +94,7 @@ static void expand_slice(const struct gd_slice *slice, const struct gd_shape *sh
         enum gd_slice_kind kind = slice->item[i].kind;
         named += kind == GD_SLICE_INDEX || kind == GD_SLICE_RANGE ? 1 : 0;
     }
-    ret->count = 0;
+    gd_slice_clear(ret);
     int rest = shape->rank - named;
     for (int i = 0; i < slice->count; i++) {
         if (slice->item[i].kind != GD_SLICE_ELLIPSIS) {
@@ -183,7 +183,7 @@ void tensor_compose(const struct tensor_pane *pane, const int64_t *lo, const int
 {
     int axis = 0;
 
-    ret->count = 0;
+    gd_slice_clear(ret);
     for (int i = 0; i < pane->base.count; i++) {
         struct gd_slice_item item = pane->base.item[i];
         if (item.kind == GD_SLICE_INDEX) {
@@ -253,7 +253,7 @@ void tensor_follow(struct tensor_pane *pane)
         pane->message[0] = '\0';
         if (!pane->name) { /* the slice belonged to another node */
             pane->slot = 0;
-            pane->slice.count = 0;
+            gd_slice_clear(&pane->slice);
         }
     }
     pane->session = session;
