@@ -52,7 +52,7 @@ static const char *collective_in(const char *column)
     }
     for (int parts = 0; at && parts < 3; parts++) {
         at = strchr(at, '_');
-        at += at ? 1 : 0;
+        at = at ? at + 1 : NULL;
     }
     return at && *at ? at : column;
 }
