@@ -165,13 +165,12 @@ int world_fetch(struct world *w, const char *node, enum gd_iter iter, const char
     size_t used = 0;
     answer = (struct answer){0};
     *tensor = NULL;
-    if (text && text[0] == '~') {
-        slice.abridge = true;
-        text = text[1] ? text + 1 : NULL;
-    }
-    if (text) {
+    bool abridge = text && text[0] == '~';
+    text += abridge ? 1 : 0;
+    if (text && *text) {
         assert_ok(gd_slice_parse(text, strlen(text), &used, &slice, err));
     }
+    slice.abridge = abridge;
     /* The target is asked, not the session: its cache must not answer. */
     int rc = gd_target_fetch(world_session(w)->target, &ref, &slice, on_tensor, NULL, err);
     if (rc != GD_OK) {
