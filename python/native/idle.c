@@ -24,8 +24,7 @@ static int is_recording(const struct native_context *context)
     return context->recording ? native_take_truth(PyObject_CallNoArgs(context->recording)) : 0;
 }
 
-/* Nobody watches, and nothing else was asked for. */
-static int is_idle(const struct native_context *context)
+int native_is_idle(const struct native_context *context)
 {
     if (!context->handle || context->idle_steps <= 0 || is_watched(context) ||
         native_is_true(context->agent, AGENT_DEAD) ||
@@ -137,7 +136,7 @@ PyObject *native_is_nested(PyObject *self, PyObject *none)
 /* A forward pass begins here, as far as anybody can know. */
 static int can_begin_forward(const struct native_context *context)
 {
-    int idle = native_is_ours(context) ? is_idle(context) : 0;
+    int idle = native_is_ours(context) ? native_is_idle(context) : 0;
     if (idle <= 0 || !is_outside(context) || native_is_true(context->steps, STEPS_IN_CLOSURE)) {
         return idle < 0 ? -1 : 0;
     }
@@ -260,7 +259,7 @@ static int is_accumulating(PyObject *keywords)
 /* It is the outermost pass of an idle step, and gives gradients. */
 static int is_plain_pass(const struct native_context *context, PyObject *keywords)
 {
-    int idle = native_is_ours(context) ? is_idle(context) : 0;
+    int idle = native_is_ours(context) ? native_is_idle(context) : 0;
     if (idle <= 0 || !is_outside(context) || !native_is_zero(context->backward, BACKWARD_DEPTH)) {
         return idle < 0 ? -1 : 0;
     }
@@ -442,7 +441,7 @@ static int begin_optimizer_step(struct native_context *context, PyObject *optimi
 int native_begin_optimizer(struct native_context *context, PyObject *optimizer, PyObject *args,
                            PyObject *keywords)
 {
-    int status = is_idle(context);
+    int status = native_is_idle(context);
     if (status > 0 && (!is_outside(context) || !is_main_optimizer(context, optimizer))) {
         status = 0;
     }
@@ -471,7 +470,7 @@ PyObject *native_optimizer_begins(PyObject *self, PyObject *args)
 static int ends_plain_step(const struct native_context *context, PyObject *optimizer)
 {
     PyObject *running = native_get(context->steps, STEPS_RUNNING);
-    int idle = is_idle(context);
+    int idle = native_is_idle(context);
     if (idle <= 0 || PyList_Size(running) != 1 || PyList_GetItem(running, 0) != optimizer ||
         !is_main_optimizer(context, optimizer)) {
         return idle < 0 ? -1 : 0;

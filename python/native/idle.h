@@ -14,6 +14,9 @@
 
 #include "context.h"
 
+/* Nobody watches, and nothing else was asked for. */
+int native_is_idle(const struct native_context *context);
+
 /* A forward pass begins with a call of that module. */
 int native_begin_forward(struct native_context *context, PyObject *module);
 /* The module that native_begin_forward began with has returned. An exception that is set stays. */

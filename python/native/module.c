@@ -52,6 +52,7 @@ static const struct {
     PyTypeObject *
         *keep; /* the C variable that keeps the type for the life of the process; or NULL */
 } types[] = {
+    {&native_batch_spec, "Batch", NULL},
     {&native_clock_spec, "Clock", &native_clock_type},
     {&native_clearing_spec, "Clearing", &native_clearing_type},
     {&native_engine_spec, "Engine", NULL},

@@ -6,6 +6,7 @@
 
 #include "native.h"
 
+extern PyType_Spec native_batch_spec;     /* batch.c */
 extern PyType_Spec native_context_spec;   /* context_type.c */
 extern PyType_Spec native_engine_spec;    /* engine.c */
 extern PyType_Spec native_operators_spec; /* operators.c */

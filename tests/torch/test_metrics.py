@@ -202,6 +202,64 @@ for step in range(4):
     optimizer.step()
 """
 
+# Batches like the last one, and in many ways unlike it. Prints what the first loss of each step was given.
+UNLIKE = """
+import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
+torch.manual_seed(5)
+net = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+slow = [0]
+def watch():
+    try:
+        from gradb.torch.metrics import Metrics
+    except ImportError:  # without gradb
+        return
+    original = Metrics._count
+    def count(self, *args):
+        slow[0] += 1
+        return original(self, *args)
+    Metrics._count = count
+class Passing(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        return function(*args, **(kwargs or {}))
+def loss_of(out, y, ignored=-100):
+    return F.cross_entropy(out, y, ignore_index=ignored)
+def other(out, y):
+    return loss_of(out, y)
+watch()
+for step in range(1, 61):
+    x = torch.randn(6 if step % 9 == 0 else 8, 4)
+    y = torch.randint(0, 3, (len(x),))
+    ignored = 1 if 12 <= step < 15 else -100
+    optimizer.zero_grad()
+    if step == 20:
+        with torch.no_grad():
+            loss_of(net(x[:3]), y[:3])
+    out = net(x)
+    if step == 30:
+        out = torch._neg_view(out)
+    if step == 33:
+        out = out.t().contiguous().t()
+    if step == 36:
+        y = y.to(torch.int32).long()[::2].repeat_interleave(2)
+    if step == 40:
+        with Passing():
+            loss = loss_of(out, y, ignored)
+    elif step == 44:
+        loss = loss_of(out.double(), y)
+    else:
+        loss = loss_of(out, y, ignored)
+    if step % 10 == 0:
+        loss = loss + other(net(x * 2), y)
+    loss.backward()
+    optimizer.step()
+    kept = y != ignored
+    print("found %d %.6g" % (step, (out.argmax(1) == y)[kept].double().mean()))
+print("slow", slow[0])
+"""
+
 # Metrics that are counted on the device, with NaN, ties, ignored labels and a label that is not a class.
 ANYWHERE = """
 import sys, torch
@@ -559,6 +617,23 @@ class Anywhere(Metrics):
                 said.append(re.sub("(?m)^joined.*", "", done.stdout.split("Metric ", 1)[1]))
             self.assertEqual(*said)
             self.assertIn(self.digest(path, kind).splitlines()[1], said[0])
+
+
+@torches.both
+class Again(Metrics):
+    """A batch like the last one, which goes to libgradb without Python."""
+
+    def test_each_step_has_its_own_batch(self):
+        path = self.write("unlike.py", UNLIKE)
+        for native in ("1", "0"):
+            done = self.gradb([self.python, path], "metric accuracy by step", "step 59", "info history accuracy -a",
+                              "continue", "info log -a", GRADB_NATIVE=native)
+            found = dict(re.findall(r"(?m)^found (\d+) (\S+)$", done.stdout))
+            self.assertEqual(len(found), 60, done.stdout)
+            del found["40"], found["60"]  # under a mode, the program calls it at another place; not stopped there
+            self.assertEqual(dict(re.findall(r"(?m)^ +(\d+) +(\S+)$", done.stdout)), found, native)
+            slow = int(re.search(r"(?m)^slow (\d+)$", done.stdout).group(1))
+            self.assertEqual(slow < 40, native == "1" and torches.release_of(self.python) > (1, 13), slow)
 
 
 @torches.both

@@ -12,7 +12,7 @@ import sys
 
 import torch
 
-from .. import _lib, metrics
+from .. import _lib, metrics, native
 from ..wrappers import Wrappers
 from . import commands, device_stats, regions, scripted, stack, values
 from .counter import Counter
@@ -27,6 +27,7 @@ _LOSSES = ((_NN, "cross_entropy_loss", metrics.CLASSES), (_NN, "nll_loss_nd", me
            (_NN, "huber_loss", metrics.VALUES))
 _MOST = 64 << 20  # bytes on a device that wait for the end of a step
 _IGNORE = 2  # position of ignore_index after outputs and labels
+_WRAPPED = 3  # frames between _is_known_site and the wrapper of a loss
 
 
 class Metrics(metrics.Metrics, Wrappers):
@@ -46,6 +47,7 @@ class Metrics(metrics.Metrics, Wrappers):
         self._asked = {}    # name -> the first whole step since it was asked for
         self._form = None   # what the last batch looked like
         self._structs = self._batch = None  # of that
+        self._again = None  # counts a batch that is like the last one, without Python (python/native/batch.c)
 
     def hook(self):
         """Wraps the losses."""
@@ -60,7 +62,7 @@ class Metrics(metrics.Metrics, Wrappers):
             if getattr(where, name) is wrapper:
                 scripted.forget(wrapper)
         self.remove()
-        self._waiting, self._known, self._form = [], None, None
+        self._waiting, self._known, self._form, self._again = [], None, None, None
         self._waits = False
         self._asked = {}
         self.agent.happenings.off("step-end", self._step_ends)
@@ -71,7 +73,8 @@ class Metrics(metrics.Metrics, Wrappers):
 
         def loss(*args, **kwargs):
             result = original(*args, **kwargs)
-            if not is_compiling() and is_tracing() is None:
+            if not is_compiling() and is_tracing() is None and (
+                    self._again is None or kwargs or not self._again(*args)):
                 outputs = args[0] if args else kwargs.get("input")
                 labels = args[1] if len(args) > 1 else kwargs.get("target")
                 if isinstance(outputs, torch.Tensor) and isinstance(labels, torch.Tensor):  # else: torch.fx traces it
@@ -124,6 +127,7 @@ class Metrics(metrics.Metrics, Wrappers):
             while frame is not None and frame is not user:
                 depth, frame = depth + 1, frame.f_back
             self._known = (depth, user.f_code, user.f_lasti) if user is not None else None
+            self._again = None
         return True
 
     def _count(self, form, outputs, labels, ignore):
@@ -137,7 +141,9 @@ class Metrics(metrics.Metrics, Wrappers):
             if given != self._form:
                 self._structs = values.describe(outputs), values.describe(labels)
                 self._batch = metrics.batch_of(*self._structs, form, ignore)
-                self._form = given
+                self._form, self._again = given, None
+            elif self._again is None:
+                self._again = self._counter(outputs, labels)
             if outputs.is_neg() or labels.is_neg():
                 return False
             first, second = self._structs
@@ -148,6 +154,19 @@ class Metrics(metrics.Metrics, Wrappers):
         if not self.agent.library.gradb_metric_batch(self.agent.handle, None, ctypes.byref(self._batch)):
             self.stop()
         return True
+
+    def _counter(self, outputs, labels):
+        """What counts more batches of this form without Python, or None."""
+        context, known = self.agent.native, self._known
+        address = native.address(self.agent.library, "gradb_metric_batch")
+        if context is None or known is None or not address:
+            return None
+        *_, form, ignore = self._form
+        at = _IGNORE + 2 if form == metrics.CLASSES and not labels.is_floating_point() else -1
+        return native.module.Batch(
+            context, self, self.agent.happenings, (self._batch, self._structs), sys._getframe, known[0] - _WRAPPED,
+            *known[1:], ignore, at, ctypes.addressof(self._batch), address,
+            *((values.geometry(tensor)[4], tensor.element_size()) for tensor in (outputs, labels))).count
 
     def _keep(self, pair, result):
         """Gives a batch now, or when the step ends."""
@@ -263,6 +282,11 @@ class Metrics(metrics.Metrics, Wrappers):
                 numpy.random.set_state(numpys)
             for device, own in states:
                 torch.cuda.set_rng_state(own, device)
+
+    def command(self, agent, args, node):
+        """See ../metrics.py."""
+        self._again = None
+        return super().command(agent, args, node)
 
     def _add(self, verb, rest):
         reply = super()._add(verb, rest)
