@@ -169,10 +169,25 @@ static void write_until_killed(int ready)
     }
 }
 
+/* Returns the last step. */
+static int64_t expect_written(const char *name, struct gd_history_head *head)
+{
+    struct gd_history *reader = hist_open_again();
+    size_t count = hist_read_all(reader, name);
+
+    for (size_t i = 0; i < count; i++) {
+        hist_expect_stats(&hist_records[i].stats, 10 * (double)hist_records[i].step);
+        assert_true(i == 0 || hist_records[i].step > hist_records[i - 1].step);
+    }
+    gd_history_head(reader, head);
+    gd_history_close(reader);
+    return head->last_step;
+}
+
 static void test_killed_writer(void **state)
 {
+    struct gd_history_head head;
     struct gd_history *reader;
-    int64_t seen = 0;
     int ready[2], status;
     char byte;
     pid_t child;
@@ -186,33 +201,20 @@ static void test_killed_writer(void **state)
     }
     close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
-    for (int i = 0; i < 200; i++) {
-        size_t count;
-
+    for (int i = 0; i < 100 || head.last_step <= head.steps; i++) { /* until the ring is full */
+        expect_written(i % 2 ? "a" : "b", &head);
+    }
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    int64_t last = expect_written("b", &head);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(expect_written(i % 2 ? "a" : "b", &head), last);
+        /* all that was written before the kill is there, but for the one it was at */
+        assert_true(head.damaged <= 1);
         reader = hist_open_again();
-        count = hist_read_all(reader, i % 2 ? "a" : "b");
-        for (size_t k = 0; k < count; k++) {
-            hist_expect_stats(&hist_records[k].stats, 10 * (double)hist_records[k].step);
-            assert_true(k == 0 || hist_records[k].step > hist_records[k - 1].step);
-        }
+        assert_true(hist_read_all(reader, "a") >= head.steps - 1);
         gd_history_close(reader);
-        if (i == 100) {
-            assert_int_equal(kill(child, SIGKILL), 0);
-            assert_int_equal(waitpid(child, &status, 0), child);
-            assert_true(WIFSIGNALED(status));
-        }
-        if (i >= 100) {
-            struct gd_history_head head;
-
-            reader = hist_open_again();
-            gd_history_head(reader, &head);
-            assert_true(seen == 0 || seen == head.last_step);
-            seen = head.last_step;
-            /* all that was written before the kill is there, but for the one it was at */
-            assert_true(head.damaged <= 1);
-            assert_true(hist_read_all(reader, "a") >= head.steps - 1);
-            gd_history_close(reader);
-        }
     }
     close(ready[0]);
 }
