@@ -90,6 +90,7 @@ struct gd_breakpoint {
     enum gd_happening event; /* GD_NO_HAPPENING: at nodes */
     char *command;           /* of `on`; NULL: it stops the training */
     int64_t every, seen;     /* fires at each of so many events; how many there were */
+    int waited;              /* how often in a row its command needed a value that was not there */
     bool told_unknown;       /* warned that the guard is unknown */
     bool tested;             /* the target tests by itself when the guard may be true */
     struct gd_breakpoint *next;

@@ -356,6 +356,14 @@ class Found(Metrics):
                     "end of step %d.\n" % step)[1].split("\n", 1)[0])
             self.assertRegex(said, r"accuracy: not counted: \d+ labels to be ignored")
 
+    def test_a_command_waits_for_the_first_evaluation(self):
+        said = self.said([self.write("train.py", CLASSIFIER), "module"], "metric accuracy", "print accuracy",
+                         "on epoch-end print epoch, eval_accuracy", "step 9", "info breakpoints", "continue")
+        self.assertIn("error: accuracy has no value yet: it comes at the end of a step\n", said)
+        self.assertIn("epoch = 1 (step 4)\nerror: eval_accuracy has no value yet: no evaluation has ended", said)
+        self.assertRegex(said, r"epoch = 2 \(step 8\)\neval_accuracy = \S+ \(step 4\)\n")
+        self.assertRegex(said, r"(?m)^1 +on +keep +y ")
+
     def test_named_nodes_are_counted_in_evaluations(self):
         said = self.said([self.write("train.py", CLASSIFIER), "module"], "watch nan > 0 on all", "step", "delete 1",
                          "metric named = accuracy of net/3/linear against data/stack_1 ignore=-100", "metric accuracy",

@@ -8,6 +8,8 @@
 #include "engine/ranks.h"
 #include "repl/core/repl_impl.h"
 
+#define PATIENCE 10 /* how often in a row a command may need a value that is not there yet */
+
 bool ons_hold(const struct gd_session *session)
 {
     const struct gd_ranks *ranks = gd_ranks_of(session);
@@ -19,6 +21,19 @@ bool ons_hold(const struct gd_session *session)
         }
     }
     return session->state == GD_STOPPED && session->stop.passing;
+}
+
+/* Whether the command fails again next time: a value may only come later, such as that of the first
+ * evaluation. */
+static bool is_final(const struct repl *repl, int number, int rc)
+{
+    struct gd_breakpoint *at = gd_debugger_breakpoint(repl->debugger, number);
+
+    if (at) {
+        at->waited = rc == GD_ENODATA ? at->waited + 1 : 0;
+    }
+    return rc != GD_OK && rc != GD_EINTR && rc != GD_ELOST &&
+           (rc != GD_ENODATA || !at || at->waited >= PATIENCE);
 }
 
 /* The command may delete its own `on`. */
@@ -35,7 +50,7 @@ static int run_one(struct repl *repl, int number, int64_t step)
     if (repl->script.body.kind != BODY_NONE) {
         repl_body_drop(repl);
     }
-    if (rc != GD_OK && rc != GD_EINTR && rc != GD_ELOST &&
+    if (is_final(repl, number, rc) &&
         gd_debugger_enable_breakpoint(repl->debugger, number, false, NULL) == GD_OK) {
         repl_printf(repl, true, "warning: \"on\" %d is disabled: its command failed at step %lld\n",
                     number, (long long)step);

@@ -143,8 +143,9 @@ const struct command cmd_on = {
     .usage = "on EVENT [every N] [if EXPR] COMMAND",
     .summary = "Run a command at an event of the training, which continues",
     .help =
-        "The training is held while the command runs, and continues by itself. If the\n"
-        "command moves or ends the training, that counts; if it fails, the \"on\" is disabled.\n"
+        "The training is held while the command runs, and continues by itself, unless the\n"
+        "command moves or ends it. If the command fails, the \"on\" is disabled; where it only\n"
+        "needs a value that is not there yet, after the tenth time in a row.\n"
         "every N: at each N-th event; of step-begin and step-end, at the steps whose number N\n"
         "divides. The condition uses metrics (\"info scalars\"), step, epoch, batch, elapsed and\n"
         "functions such as improved(accuracy) or stall(loss, 10); see \"help conditions\". The\n"

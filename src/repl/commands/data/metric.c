@@ -156,6 +156,25 @@ static bool has_metric(struct command_call *call, const char *name)
     return found;
 }
 
+bool metric_is_awaited(struct command_call *call, const char *number, struct gd_err *err)
+{
+    const struct gd_session *session = call->session;
+    const char *name = number;
+    bool evaluation = strncmp(number, "eval_", 5) == 0;
+
+    name += evaluation ? 5 : 0;
+    if (!session || session->state != GD_STOPPED || metric_check(call, NULL) != GD_OK ||
+        !has_metric(call, name)) {
+        return false;
+    }
+    gd_fail(err, GD_ENODATA,
+            evaluation
+                ? "%.80s has no value yet: no evaluation has ended since the metric was asked for"
+                : "%.80s has no value yet: it comes at the end of a step",
+            number);
+    return true;
+}
+
 /* A rank that refused would be waited for. */
 static int need_all_ranks(struct command_call *call, const struct gd_metric_spec *spec,
                           struct gd_err *err)

@@ -15,6 +15,10 @@ int metric_check(const struct command_call *call, struct gd_err *err);
 int metric_resolve(struct command_call *call, struct gd_metric_spec *spec, bool *found,
                    struct gd_err *err);
 
+/* Whether a number belongs to a metric that the stopped training process was asked for; then *err,
+ * GD_ENODATA, says why it is not there yet. */
+bool metric_is_awaited(struct command_call *call, const char *number, struct gd_err *err);
+
 /* `metric` over the dump of the session: over all steps at once. */
 int metric_of_dump(struct command_call *call, struct gd_metric_spec *spec, bool found,
                    struct gd_err *err);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/watch/numbers.h"
+#include "repl/commands/data/metric.h"
 #include "repl/core/parse.h"
 #include "repl/values/dump_notes.h"
 #include "repl/values/inspect.h"
@@ -190,6 +191,9 @@ static int print_word(struct command_call *call, struct print_job *job, const ch
     int rc = value_parse(call, word, &value, err);
     if (rc == GD_ENOTFOUND && word && print_scalar(call, job, word)) {
         return GD_OK;
+    }
+    if (rc == GD_ENOTFOUND && word && metric_is_awaited(call, word, err)) {
+        return GD_ENODATA;
     }
     if (rc != GD_OK && rc != GD_EAMBIGUOUS && word && number_is_constant(word) &&
         print_number(call, job, word, &rc, err)) {
