@@ -8,7 +8,7 @@ import os
 from time import perf_counter
 
 from . import _lib, sampling
-from .commands import CommandError
+from .commands import switch_of
 
 GAP, DATA, FORWARD, BACKWARD, OPTIMIZER, COMPILED = range(6)  # the last one only in Python
 
@@ -127,11 +127,9 @@ class Reports:
 
 def command(agent, args, _node):
     """The command `timing` of an agent."""
-    word = args.strip()
-    if word not in ("", "on", "off"):
-        raise CommandError("timing is 'on' or 'off', not '%s'" % word)
-    if word:
-        agent.timing.sampling.want(word == "on")
+    wanted = switch_of("timing", args)
+    if wanted is not None:
+        agent.timing.sampling.want(wanted)
     return {"operators": agent.timing.sampling.wanted}
 
 

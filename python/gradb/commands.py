@@ -61,6 +61,14 @@ def node_of(agent, args, node=None):
     return found, rest.strip()
 
 
+def switch_of(name, args):
+    """The argument of command `name`: True for "on", False for "off", None for nothing. CommandError: another word."""
+    word = args.strip()
+    if word not in ("", "on", "off"):
+        raise CommandError("%s takes 'on' or 'off', not '%s'" % (name, word))
+    return word == "on" if word else None
+
+
 def _writable(value):
     """Numbers that JSON cannot write become "nan", "inf" and "-inf", as in all of gradb's JSON."""
     if isinstance(value, float) and not math.isfinite(value):

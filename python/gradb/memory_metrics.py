@@ -9,7 +9,7 @@
 import ctypes
 import resource
 
-from .commands import CommandError
+from .commands import switch_of
 
 _PAGE = resource.getpagesize()
 
@@ -64,9 +64,7 @@ class Metrics:
 
 def command(agent, args, _node):
     """The function of `memory-metrics`, for commands.register."""
-    word = args.strip()
-    if word not in ("", "on", "off"):
-        raise CommandError("memory-metrics takes 'on' or 'off', not '%s'" % word)
-    if word:
-        agent.memory_metrics.set(word == "on")
+    wanted = switch_of("memory-metrics", args)
+    if wanted is not None:
+        agent.memory_metrics.set(wanted)
     return {"memory-metrics": "on" if agent.memory_metrics.on else "off"}

@@ -154,11 +154,9 @@ def _mark(error):
 
 
 def _command(agent, args, _node):
-    word = args.strip()
-    if word not in ("", "on", "off"):
-        raise commands.CommandError("oom takes 'on' or 'off', not '%s'" % word)
-    if word:
-        agent.ooms.on = word == "on"
+    wanted = commands.switch_of("oom", args)
+    if wanted is not None:
+        agent.ooms.on = wanted
     return {"oom": "on" if agent.ooms.on else "off"}
 
 

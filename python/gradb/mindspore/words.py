@@ -15,11 +15,9 @@ _KNOWN_TO_NUMPY = (mindspore.float16, mindspore.float32, mindspore.float64)
 
 
 def _operators(agent, args, _node):
-    word = args.strip()
-    if word not in ("", "on", "off"):
-        raise commands.CommandError("expected on or off, not %s" % word)
-    if word:
-        agent.always_looks = word == "on"
+    wanted = commands.switch_of("operators", args)
+    if wanted is not None:
+        agent.always_looks = wanted
     return {"operators": "on" if agent.always_looks else "when they are watched"}
 
 

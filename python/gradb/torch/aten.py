@@ -53,11 +53,9 @@ class Detail(TorchDispatchMode):
 
 
 def _aten(agent, args, _node):
-    word = args.strip()
-    if word not in ("", "on", "off"):
-        raise commands.CommandError("aten takes 'on' or 'off', not '%s'" % word)
-    if word:
-        agent.show_detail(word == "on")
+    wanted = commands.switch_of("aten", args)
+    if wanted is not None:
+        agent.show_detail(wanted)
     return {"aten": "on" if agent.detail is not None else "off"}
 
 

@@ -110,11 +110,9 @@ class Ooms:
 
 
 def _command(agent, args, _node):
-    word = args.strip()
-    if word not in ("", "on", "off"):
-        raise commands.CommandError("oom takes 'on' or 'off', not '%s'" % word)
-    if word:
-        agent.observe_allocations(word == "on")
+    wanted = commands.switch_of("oom", args)
+    if wanted is not None:
+        agent.observe_allocations(wanted)
     return {"oom": "on" if agent.allocations is not None else "off"}
 
 
