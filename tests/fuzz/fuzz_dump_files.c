@@ -4,13 +4,9 @@
  * first byte of the input says which file the rest is: tables of results and of gradients, files of
  * MindSpore's recorder, lines of ptdbg_ascend, names that were too long, ...
  */
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "../scratch.h"
 #include "dump/detect.h"
 #include "dump/files/archive.h"
-#include "fuzz.h"
+#include "fuzz_home.h"
 
 #define RDR "20240501102030"
 
@@ -35,31 +31,6 @@ static const char *const names[] = {
     "exception_info.1",
 };
 #define NAMES (sizeof(names) / sizeof(names[0]))
-
-static char home[SCRATCH_PATH];
-
-static void path_of(const char *name, char *out, size_t size)
-{
-    snprintf(out, size, "%s/%s", home, name);
-}
-
-static void write_file(const char *name, const void *data, size_t size)
-{
-    char path[256];
-    FILE *file;
-
-    path_of(name, path, sizeof(path));
-    file = fopen(path, "wb");
-    FUZZ_CHECK(file && fwrite(data, 1, size, file) == size && fclose(file) == 0);
-}
-
-static void remove_file(const char *name)
-{
-    char path[256];
-
-    path_of(name, path, sizeof(path));
-    unlink(path);
-}
 
 /* A graph with the names, and a file whose name was too long. */
 static const char graph_name[] = "SESSION.graph_build.0." RDR "_0042.ir";

@@ -4,13 +4,9 @@
  * input says which file the rest is; beside it are a table of types and one of steps that are
  * correct.
  */
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "../scratch.h"
 #include "dump/detect.h"
 #include "engine/memory/memory.h"
-#include "fuzz.h"
+#include "fuzz_home.h"
 
 static const char *const names[] = {
     "memory_usage_0.pb",
@@ -35,30 +31,10 @@ static const char types[] =
     "kernel_type,total_time,execution_frequency,percent\nMatMul,1.5,2,100\n";
 static const char steps[] = "step_num,start_point,end_point,total\n1,10000,20000,10000\n";
 
-static char home[SCRATCH_PATH];
-
-static void path_of(const char *name, char *out, size_t size)
-{
-    snprintf(out, size, "%s/%s", home, name);
-}
-
-static void write_file(const char *name, const void *data, size_t size)
-{
-    char path[256];
-    FILE *file;
-
-    path_of(name, path, sizeof(path));
-    file = fopen(path, "wb");
-    FUZZ_CHECK(file && fwrite(data, 1, size, file) == size && fclose(file) == 0);
-}
-
 static void clear_home(void)
 {
     for (size_t i = 0; i < NAMES; i++) {
-        char path[256];
-
-        path_of(names[i], path, sizeof(path));
-        unlink(path);
+        remove_file(names[i]);
     }
 }
 
