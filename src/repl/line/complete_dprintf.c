@@ -44,7 +44,7 @@ void complete_dprintf(struct completion *c, size_t first)
     complete_at(c, part == STRING ? strlen(c->line) : start);
     if (part == WHERE) {
         complete_selectors(c);
-        complete_if(c, start > first ? "if" : "");
+        complete_list(c, start > first ? "if" : "");
     } else if (part != STRING) {
         complete_figures(c, part == CONDITION ? GD_NEED_RANGE : GD_NEED_MORE);
         complete_list(c, part == CONDITION ? "best( improved( isnan( mean( prev( stall("
