@@ -137,6 +137,10 @@ int repl_report_failure(struct repl *repl, const struct command *command, int rc
  * call->session. `name` is the command's in messages. */
 int repl_check_needs(struct command_call *call, const char *name, unsigned flags,
                      struct gd_err *err);
+/* Whether call->session is a training process that carries out commands. `without` says what one
+ * cannot do that has none: "does not report exceptions". GD_EUNSUPPORTED. */
+int repl_need_commands(const struct command_call *call, const char *name, const char *without,
+                       struct gd_err *err);
 /* A call that no line made, for what happens at a stop. Its output and its arena are own.report. */
 struct own_call {
     struct out_report report;

@@ -73,6 +73,20 @@ int repl_check_needs(struct command_call *call, const char *name, unsigned flags
     return GD_OK;
 }
 
+int repl_need_commands(const struct command_call *call, const char *name, const char *without,
+                       struct gd_err *err)
+{
+    const struct gd_session *session = call->session;
+
+    if (gd_session_is_live(session) && gd_session_is_record(session)) {
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "what is open was recorded: %s needs a training process", name);
+    }
+    return session->target && session->target->capabilities & GD_CAN_COMMAND
+               ? GD_OK
+               : gd_fail(err, GD_EUNSUPPORTED, "this training process %s", without);
+}
+
 /* "info" + "graph": the entry, its arguments and a full name for JSON. */
 static int find_sub(struct command_call *call, struct parsed_args *args, struct gd_buf *name,
                     struct gd_err *err)

@@ -8,6 +8,7 @@
 #include "repl/commands/breakpoints/oom.h"
 #include "repl/commands/breakpoints/overflow.h"
 #include "repl/core/everyone.h"
+#include "repl/core/repl_impl.h"
 #include "repl/core/watch_args.h"
 #include "repl/launch/deferred.h"
 #include "repl/values/inspect.h"
@@ -149,11 +150,9 @@ static int catch_exception(struct command_call *call, struct gd_err *err)
         return gd_fail(err, GD_EUSAGE, "catch exception: expected \"uncaught\" or \"off\"");
     }
     int rc = repl_need_session(call, err);
-    const struct gd_target *target = rc == GD_OK ? call->session->target : NULL;
-    if (rc == GD_OK && !(target && target->capabilities & GD_CAN_COMMAND)) {
-        return gd_fail(err, GD_EUNSUPPORTED,
-                       "this training process does not report exceptions (PyTorch processes do)");
-    }
+    rc = rc != GD_OK ? rc
+                     : repl_need_commands(call, "catch exception",
+                                          "does not report exceptions (PyTorch processes do)", err);
     rc = rc != GD_OK ? rc : everyone_command(call, "exceptions", chosen->mode, &reply, err);
     if (rc == GD_OK) {
         out_set(out_record(call->out, "exceptions"), OUT_TEXT("mode", chosen->mode));

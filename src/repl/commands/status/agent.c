@@ -142,8 +142,9 @@ static int run_list(struct command_call *call, struct gd_err *err)
 static int run_agent(struct command_call *call, struct gd_err *err)
 {
     const char *reply = NULL;
-    if (!(call->session->target->capabilities & GD_CAN_COMMAND)) {
-        return gd_fail(err, GD_EUNSUPPORTED, "this training process has no commands of its own");
+    int rc = repl_need_commands(call, "agent", "has no commands of its own", err);
+    if (rc != GD_OK) {
+        return rc;
     }
     if (call->argc == 0) {
         return run_list(call, err);
@@ -154,7 +155,7 @@ static int run_agent(struct command_call *call, struct gd_err *err)
     }
     const char *args = call->line + strcspn(call->line, " \t");
     args += strspn(args, " \t");
-    int rc = repl_command(call, call->argv[0], args, GD_NO_NODE, &reply, err);
+    rc = repl_command(call, call->argv[0], args, GD_NO_NODE, &reply, err);
     if (rc == GD_OK) {
         show_reply(call, reply);
     }

@@ -291,10 +291,9 @@ int set_lr(struct command_call *call, struct gd_err *err)
     int refused = 0;
     int rc = repl_check_needs(call, "set lr", CMD_NEEDS_STOP | CMD_NEEDS_LIVE, err);
 
+    rc = rc != GD_OK ? rc
+                     : repl_need_commands(call, "set lr", "cannot change its learning rate", err);
     rc = rc != GD_OK ? rc : parse_assignment(call, &assignment, err);
-    if (rc == GD_OK && !(call->session->target->capabilities & GD_CAN_COMMAND)) {
-        rc = gd_fail(err, GD_EUNSUPPORTED, "this training process cannot change its learning rate");
-    }
     if (rc == GD_OK && !job_is_stopped(call->session)) {
         return change_together(call, err);
     }
