@@ -383,6 +383,18 @@ int gd_catalog_add_scalar(struct gd_catalog *catalog, int64_t step, const char *
     return GD_OK;
 }
 
+void gd_catalog_remove_scalars(struct gd_catalog *catalog, const char *name)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < catalog->scalar_count; i++) {
+        if (strcmp(catalog->scalars[i].name, name) != 0) {
+            catalog->scalars[kept++] = catalog->scalars[i];
+        }
+    }
+    catalog->scalar_count = kept;
+}
+
 int gd_catalog_add_event(struct gd_catalog *catalog, int64_t step, gd_node_id node,
                          const char *kind, const char *text, struct gd_err *err)
 {
@@ -431,6 +443,11 @@ int gd_catalog_memory(struct gd_catalog *catalog, struct gd_memory **ret, struct
     catalog->keep = true;
     *ret = catalog->memory;
     return GD_OK;
+}
+
+bool gd_catalog_has_times(const struct gd_catalog *catalog)
+{
+    return catalog->times != NULL;
 }
 
 const struct gd_memory *gd_catalog_has_memory(const struct gd_catalog *catalog)

@@ -62,6 +62,7 @@ int gd_catalog_not_dumped(struct gd_catalog *catalog, gd_node_id node, const cha
 int gd_catalog_add_scalar(struct gd_catalog *catalog, int64_t step, const char *name, double value,
                           struct gd_err *err);
 void gd_catalog_sort_scalars(struct gd_catalog *catalog);
+void gd_catalog_remove_scalars(struct gd_catalog *catalog, const char *name);
 /* For `info events`: an overflow that the device reported, a log line of level ERROR or above. */
 int gd_catalog_add_event(struct gd_catalog *catalog, int64_t step, gd_node_id node,
                          const char *kind, const char *text, struct gd_err *err);
@@ -81,6 +82,7 @@ int gd_catalog_timeline(struct gd_catalog *catalog, struct gd_timeline **ret, st
 void gd_catalog_keep(struct gd_catalog *catalog);
 /* The report of who held the memory, created on first use; keeps the catalog. */
 int gd_catalog_memory(struct gd_catalog *catalog, struct gd_memory **ret, struct gd_err *err);
+bool gd_catalog_has_times(const struct gd_catalog *catalog);
 /* NULL: none */
 const struct gd_memory *gd_catalog_has_memory(const struct gd_catalog *catalog);
 /* Records what was seen but not read, and why, for `info formats`. Beyond a few thousand, only

@@ -18,6 +18,8 @@ struct side { /* a rank */
     struct gd_tensor_ref outputs, labels;
 };
 
+#define MOST_NAMES 64 /* a metric has a name for each of the first GD_METRIC_SHOWN classes */
+
 struct walk {
     struct command_call *call;
     struct gd_metric *metric;
@@ -27,7 +29,9 @@ struct walk {
     enum gd_metric_form form;
     cJSON *steps;
     uint64_t left_out, refused;
-    struct gd_err why; /* of the last refused batch */
+    struct gd_err why;                        /* of the last refused batch */
+    struct gd_metric_number seen[MOST_NAMES]; /* one of each name */
+    size_t names;
 };
 
 static const struct gd_catalog_value *find_value(const struct side *side,
@@ -40,16 +44,30 @@ static const struct gd_catalog_value *find_value(const struct side *side,
     return value && value->source ? value : NULL;
 }
 
-static struct gd_tensor *read_value(const struct side *side, const struct gd_tensor_ref *ref,
-                                    int64_t step)
+static int read_value(const struct side *side, const struct gd_tensor_ref *ref, int64_t step,
+                      struct gd_tensor **ret, struct gd_err *err)
 {
     uint64_t max = side->session->debugger->settings.max_tensor;
     const struct gd_catalog_value *value = find_value(side, ref, step);
-    struct gd_tensor *tensor = NULL;
-    int rc = value ? gd_source_read(value->source, NULL, max > SIZE_MAX ? SIZE_MAX : (size_t)max,
-                                    &tensor, NULL)
-                   : GD_ENODATA;
-    return rc == GD_OK ? tensor : NULL;
+    return value ? gd_source_read(value->source, NULL, max > SIZE_MAX ? SIZE_MAX : (size_t)max, ret,
+                                  err)
+                 : GD_ENODATA;
+}
+
+/* A number replaces that of an earlier metric of its name, in all steps. */
+static void replace_name(struct walk *w, const struct gd_metric_number *number)
+{
+    for (size_t i = 0; i < w->names; i++) {
+        if (strcmp(w->seen[i].name, number->name) == 0) {
+            return;
+        }
+    }
+    if (w->names < MOST_NAMES) {
+        w->seen[w->names++] = *number;
+        for (size_t i = 0; i < w->side_count; i++) {
+            gd_catalog_remove_scalars(w->sides[i].catalog, number->name);
+        }
+    }
 }
 
 /* The numbers so far become those of the step. */
@@ -63,6 +81,7 @@ static int keep_numbers(struct walk *w, int64_t step, struct gd_err *err)
     cJSON *numbers = out_list(row, "numbers");
     for (size_t i = 0; rc == GD_OK && i < count && i < GD_METRIC_SHOWN; i++) {
         metric_add_number(numbers, &number[i]);
+        replace_name(w, &number[i]);
         for (size_t k = 0; rc == GD_OK && k < w->side_count; k++) {
             rc = gd_catalog_add_scalar(w->sides[k].catalog, step, number[i].name, number[i].value,
                                        err);
@@ -75,9 +94,14 @@ static int keep_numbers(struct walk *w, int64_t step, struct gd_err *err)
 static int count_side(struct walk *w, const struct side *side, int64_t step)
 {
     const struct gd_metric_pair pair = {.form = w->form};
-    struct gd_tensor *outputs = read_value(side, &side->outputs, step);
-    struct gd_tensor *labels = outputs ? read_value(side, &side->labels, step) : NULL;
-    int rc = labels ? gd_metric_update(w->part, &pair, outputs, labels, &w->why) : GD_ENODATA;
+    struct gd_tensor *outputs = NULL, *labels = NULL;
+    struct gd_err why = {.code = GD_OK};
+    int rc = read_value(side, &side->outputs, step, &outputs, &why);
+    rc = rc != GD_OK ? rc : read_value(side, &side->labels, step, &labels, &why);
+    rc = rc != GD_OK ? rc : gd_metric_update(w->part, &pair, outputs, labels, &why);
+    if (rc != GD_OK && rc != GD_ENODATA) {
+        w->why = why;
+    }
     gd_tensor_unref(outputs);
     gd_tensor_unref(labels);
     return rc;
