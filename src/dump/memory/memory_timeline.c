@@ -3,9 +3,8 @@
  * Memory timelines of torch.profiler, which export_memory_timeline writes: bytes by category over
  * time, without names, stacks or lines. Plain or gzip, one of
  *
- *   [[TIME, ...], [[0, BYTES OF CATEGORY 0, ...], ...]]        microseconds; .json
- *   [[TIME, ACTION, BYTES, CATEGORY], ...]                     nanoseconds, -1: before;
- * .raw.json.gz
+ *   [[TIME, ...], [[0, BYTES OF CATEGORY 0, ...], ...]]   microseconds; .json
+ *   [[TIME, ACTION, BYTES, CATEGORY], ...]                nanoseconds, -1: before; .raw.json.gz
  *
  * Categories are numbered as in _CATEGORY_TO_COLORS, actions as in Action, both of
  * torch/profiler/_memory_profiler.py (1.13 to 2.13).
@@ -67,19 +66,14 @@ static bool begins_well(const char *text)
     return isdigit((unsigned char)*text) || (*text == '-' && text[1] == '1') || *text == ']';
 }
 
-bool gd_is_memory_timeline(const struct gd_listing *listing, uint32_t index)
+static bool packed_begins_well(const char *path)
 {
-    const struct gd_listing_entry *entry = &listing->entry[index];
     GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
     struct trace_stream stream = {.at = 0};
     struct gd_json_token token;
-    char path[PATH_MAX];
     bool found = false;
 
-    if (entry->is_directory ||
-        !(gd_ends_with(entry->name, ".json") || gd_ends_with(entry->name, ".json.gz")) ||
-        gd_listing_path(listing, index, path, sizeof(path), NULL) != GD_OK ||
-        gd_disk_open(AT_FDCWD, path, true, &disk, NULL) != GD_OK) {
+    if (gd_disk_open(AT_FDCWD, path, true, &disk, NULL) != GD_OK) {
         return false;
     }
     stream.disk = disk;
@@ -92,6 +86,22 @@ bool gd_is_memory_timeline(const struct gd_listing *listing, uint32_t index)
     }
     trace_stream_close(&stream);
     return found;
+}
+
+bool gd_is_memory_timeline(const struct gd_listing *listing, uint32_t index)
+{
+    const struct gd_listing_entry *entry = &listing->entry[index];
+    char path[PATH_MAX], start[64];
+
+    if (entry->is_directory) {
+        return false;
+    }
+    if (gd_ends_with(entry->name, ".json")) {
+        return gd_listing_peek(listing, index, start, sizeof(start)) > 0 && begins_well(start);
+    }
+    return gd_ends_with(entry->name, ".json.gz") &&
+           gd_listing_path(listing, index, path, sizeof(path), NULL) == GD_OK &&
+           packed_begins_well(path);
 }
 
 static int find_timelines(const struct gd_dump_format *format, const struct gd_listing *listing,

@@ -24,29 +24,34 @@ static bool looks_like_trace(const char *start)
     return *at == '{' && strstr(at, "\"traceEvents\"");
 }
 
-static bool wants_file(const struct gd_listing *listing, uint32_t entry)
+static bool is_trace(const struct gd_listing *listing, uint32_t entry)
 {
     const char *name = gd_base_name(listing->entry[entry].name);
-    uint32_t parent = listing->entry[entry].parent;
     char start[8193];
 
-    if (parent != GD_NO_ENTRY &&
-        (gd_is_profile_place(listing, parent) || gd_is_rank_profile_place(listing, parent))) {
-        return false;
-    }
     if (gd_ends_with(name, ".trace.json") || gd_ends_with(name, ".trace.json.gz") ||
         strcmp(name, "trace_view.json") == 0 ||
         (gd_starts_with(name, "ascend_timeline_display") && gd_ends_with(name, ".json"))) {
         return true;
     }
-    if (!gd_ends_with(name, ".json") && !gd_ends_with(name, ".json.gz") && parent != GD_NO_ENTRY) {
-        return false;
+    if (gd_ends_with(name, ".json.gz")) {
+        return !gd_is_memory_timeline(listing, entry);
     }
-    if (gd_is_memory_timeline(listing, entry)) {
+    if (!gd_ends_with(name, ".json") && listing->entry[entry].parent != GD_NO_ENTRY) {
         return false;
     }
     gd_listing_peek(listing, entry, start, sizeof(start));
-    return gd_ends_with(name, ".json.gz") || looks_like_trace(start);
+    return looks_like_trace(start);
+}
+
+/* The directory is looked through only for a trace: it may have very many other files. */
+static bool wants_file(const struct gd_listing *listing, uint32_t entry)
+{
+    uint32_t parent = listing->entry[entry].parent;
+
+    return is_trace(listing, entry) &&
+           (parent == GD_NO_ENTRY ||
+            (!gd_is_profile_place(listing, parent) && !gd_is_rank_profile_place(listing, parent)));
 }
 
 static int find_places(const struct gd_dump_format *format, const struct gd_listing *listing,
