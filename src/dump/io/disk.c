@@ -283,6 +283,18 @@ const char *gd_disk_path(const struct gd_disk *disk)
     return disk->path;
 }
 
+int gd_disk_set_path(struct gd_disk *disk, const char *path, struct gd_err *err)
+{
+    char *copy = strdup(path);
+
+    if (!copy) {
+        return gd_fail_nomem(err);
+    }
+    free(disk->path);
+    disk->path = copy;
+    return GD_OK;
+}
+
 uint64_t gd_disk_size(const struct gd_disk *disk)
 {
     return disk->size;

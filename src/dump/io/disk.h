@@ -30,8 +30,10 @@ static inline void gd_cleanup_disk(struct gd_disk *const *at) /* for GD_CLEANUP 
     gd_disk_unref(*at);
 }
 
-const char *gd_disk_path(const struct gd_disk *disk); /* as it was opened */
-uint64_t gd_disk_size(const struct gd_disk *disk);    /* when opened */
+const char *gd_disk_path(const struct gd_disk *disk); /* as it was opened, for messages */
+/* What messages call it from now on. GD_ENOMEM. */
+int gd_disk_set_path(struct gd_disk *disk, const char *path, struct gd_err *err);
+uint64_t gd_disk_size(const struct gd_disk *disk); /* when opened */
 
 /* Reads all `size` bytes at `at`. GD_EPROTO: the file ends before that; GD_EIO. */
 int gd_disk_read(struct gd_disk *disk, uint64_t at, void *ret, size_t size, struct gd_err *err);

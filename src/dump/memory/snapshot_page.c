@@ -54,7 +54,7 @@ static int write_out(struct decoding *in, struct gd_err *err)
         if (wrote <= 0) {
             return gd_fail(err, GD_EIO,
                            "%.300s: the snapshot in this page cannot be unpacked: no room for a "
-                           "temporary file",
+                           "temporary file in TMPDIR",
                            gd_disk_path(in->page));
         }
         done += (size_t)wrote;
@@ -123,7 +123,8 @@ int gd_snapshot_unpack_page(struct gd_disk *page, uint64_t at,
                             struct gd_disk **ret, struct gd_err *err)
 {
     struct decoding *in = calloc(1, sizeof(*in));
-    char path[64];
+    struct gd_disk *inside = NULL;
+    char path[PATH_MAX + 32];
     int rc;
 
     if (!in) {
@@ -133,13 +134,22 @@ int gd_snapshot_unpack_page(struct gd_disk *page, uint64_t at,
     in->at = at;
     in->fd = open_nameless();
     rc = in->fd >= 0 ? decode_page(in, go_on, ctx, err)
-                     : gd_fail(err, GD_EIO, "%.300s: no temporary file for the snapshot in it",
+                     : gd_fail(err, GD_EIO,
+                               "%.300s: no temporary file can be created in TMPDIR for the "
+                               "snapshot in it",
                                gd_disk_path(page));
     snprintf(path, sizeof(path), "/proc/self/fd/%d", in->fd);
-    rc = rc != GD_OK ? rc : gd_disk_open(AT_FDCWD, path, true, ret, err);
+    rc = rc != GD_OK ? rc : gd_disk_open(AT_FDCWD, path, true, &inside, err);
     if (in->fd >= 0) {
         close(in->fd);
     }
     free(in);
-    return rc;
+    snprintf(path, sizeof(path), "%s (the snapshot in it)", gd_disk_path(page));
+    rc = rc != GD_OK ? rc : gd_disk_set_path(inside, path, err);
+    if (rc != GD_OK) {
+        gd_disk_unref(inside);
+        return rc;
+    }
+    *ret = inside;
+    return GD_OK;
 }
