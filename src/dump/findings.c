@@ -43,20 +43,43 @@ int gd_findings_add_root(struct gd_findings *findings, const struct gd_finding *
     return gd_findings_add(findings, finding, err);
 }
 
+static int add_entries(struct gd_findings *findings, const struct gd_finding *like,
+                       const struct gd_listing *listing, bool directories,
+                       bool (*wants)(const struct gd_listing *listing, uint32_t entry),
+                       struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
+        struct gd_finding finding = *like;
+
+        finding.root = i;
+        finding.files = directories ? listing->entry[i].children : 1;
+        if (listing->entry[i].is_directory == directories && wants(listing, i)) {
+            rc = gd_findings_add(findings, &finding, err);
+        }
+    }
+    return rc;
+}
+
 int gd_findings_add_files(struct gd_findings *findings, const struct gd_dump_format *format,
                           const struct gd_listing *listing,
                           bool (*wants)(const struct gd_listing *listing, uint32_t entry),
                           const char *rule, struct gd_err *err)
 {
-    int rc = GD_OK;
+    const struct gd_finding like = {.format = format, .rule = rule};
 
-    for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
-        const struct gd_finding finding = {.format = format, .root = i, .rule = rule, .files = 1};
-        if (!listing->entry[i].is_directory && wants(listing, i)) {
-            rc = gd_findings_add(findings, &finding, err);
-        }
-    }
-    return rc;
+    return add_entries(findings, &like, listing, false, wants, err);
+}
+
+int gd_findings_add_directories(struct gd_findings *findings, const struct gd_dump_format *format,
+                                const struct gd_listing *listing,
+                                bool (*wants)(const struct gd_listing *listing, uint32_t entry),
+                                const char *rule, struct gd_err *err)
+{
+    const struct gd_finding like = {.format = format, .rule = rule};
+
+    return add_entries(findings, &like, listing, true, wants, err);
 }
 
 void gd_findings_clear(struct gd_findings *findings)

@@ -56,6 +56,11 @@ int gd_findings_add_files(struct gd_findings *findings, const struct gd_dump_for
                           const struct gd_listing *listing,
                           bool (*wants)(const struct gd_listing *listing, uint32_t entry),
                           const char *rule, struct gd_err *err);
+/* The same for directories. */
+int gd_findings_add_directories(struct gd_findings *findings, const struct gd_dump_format *format,
+                                const struct gd_listing *listing,
+                                bool (*wants)(const struct gd_listing *listing, uint32_t entry),
+                                const char *rule, struct gd_err *err);
 void gd_findings_clear(struct gd_findings *findings);
 
 struct gd_dump_format {
