@@ -291,10 +291,10 @@ static int report_graph(struct planned_graph *graph, struct gd_memory *report)
     if (graph->nodes > 0) {
         name_of(&graph->node[graph->peak_at], name, sizeof(name));
         report->peak.name = gd_memory_text(report, name);
+        snprintf(text, sizeof(text), "node %u of %u of graph %lld", graph->peak_at + 1,
+                 graph->nodes, (long long)graph->id);
+        report->peak.note = gd_memory_text(report, text);
     }
-    snprintf(text, sizeof(text), "node %u of %u of graph %lld", graph->peak_at + 1, graph->nodes,
-             (long long)graph->id);
-    report->peak.note = gd_memory_text(report, text);
     if (graph->fixed > 0) {
         rc = add_row(report, "(static memory)", "weights, constants, inputs",
                      (struct gd_memory_total){graph->fixed, 1});

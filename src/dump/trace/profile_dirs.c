@@ -20,9 +20,6 @@ bool gd_is_profile_place(const struct gd_listing *listing, uint32_t entry)
         "kernel_details.csv",  "step_trace_time.csv", "op_statistic.csv",  "operator_details.csv",
         "operator_memory.csv", "memory_record.csv",   "api_statistic.csv", TRACE_FILE};
 
-    if (!listing->entry[entry].is_directory) {
-        return false;
-    }
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         if (gd_listing_child(listing, entry, files[i]) != GD_NO_ENTRY) {
             return true;
@@ -34,20 +31,9 @@ bool gd_is_profile_place(const struct gd_listing *listing, uint32_t entry)
 static int find_places(const struct gd_dump_format *format, const struct gd_listing *listing,
                        struct gd_findings *findings, struct gd_err *err)
 {
-    int rc = GD_OK;
-
-    for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
-        struct gd_finding finding = {.format = format,
-                                     .root = i,
-                                     .rule = "trace_view.json, kernel_details.csv, "
-                                             "step_trace_time.csv or another of its tables",
-                                     .files = listing->entry[i].children};
-
-        if (gd_is_profile_place(listing, i)) {
-            rc = gd_findings_add(findings, &finding, err);
-        }
-    }
-    return rc;
+    return gd_findings_add_directories(
+        findings, format, listing, gd_is_profile_place,
+        "trace_view.json, kernel_details.csv, step_trace_time.csv or another of its tables", err);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -113,6 +99,28 @@ static void note_kinds(struct profile *profile)
     }
 }
 
+/* The recordings of one process are parts of one training; the memory is that of the first. */
+static int add_memory(struct profile *profile, struct gd_err *err)
+{
+    static const char *const files[] = {"operator_memory.csv", "memory_record.csv",
+                                        "npu_module_mem.csv"};
+    bool any = false;
+
+    if (!gd_catalog_has_memory(profile->catalog)) {
+        return profile_add_memory(profile, err);
+    }
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        any |= gd_listing_child(profile->listing, profile->entry, files[i]) != GD_NO_ENTRY;
+    }
+    return any && profile->above != GD_NO_ENTRY
+               ? gd_catalog_add_fact(profile->catalog,
+                                     gd_base_name(profile->listing->entry[profile->above].name),
+                                     "its memory is not shown, but that of an earlier recording: "
+                                     "open it alone",
+                                     err)
+               : GD_OK;
+}
+
 static int read_tables(struct profile *profile, struct gd_err *err)
 {
     int rc = profile_read_kernels(profile, err);
@@ -125,7 +133,7 @@ static int read_tables(struct profile *profile, struct gd_err *err)
     rc = rc != GD_OK || profile->run.spans.count == 0 ? rc : trace_run_analyse(&profile->run, err);
     rc = rc != GD_OK ? rc : trace_fill(&profile->run, profile->catalog, err);
     rc = rc != GD_OK ? rc : profile_add_totals(profile, err);
-    rc = rc != GD_OK ? rc : profile_add_memory(profile, err);
+    rc = rc != GD_OK ? rc : add_memory(profile, err);
     return rc != GD_OK ? rc : profile_add_facts(profile, err);
 }
 

@@ -23,7 +23,7 @@
 #include "engine/memory/memory.h"
 
 #define MAX_BYTES  ((double)(INT64_C(1) << 48))
-#define COMPONENTS 32
+#define COMPONENTS 128 /* CANN has about 80 modules */
 #define KIB        1024.0
 #define MIB        (1024.0 * 1024)
 #define SMALL_MIB  (1000.0 * 1024) /* MindSpore's */
@@ -57,6 +57,7 @@ struct components {
     double unit;
     const char *fixed; /* the component, where no column says it */
     bool has_rows;
+    uint64_t left_out; /* rows of further components */
 };
 
 static const struct gd_memory_device unknown_device = {"", -1, -1, -1, -1, -1, -1,
@@ -93,11 +94,15 @@ static int take_record(struct profile *profile, const struct profile_row *row, v
     (void)profile;
     (void)err;
     snprintf(name, sizeof(name), "%.30s%s%.40s", device, *device && *what ? ", " : "", what);
-    one = *name && (allocated >= 0 || reserved >= 0) ? component_of(all, name) : NULL;
-    if (!one) {
+    if (!*name || (allocated < 0 && reserved < 0)) {
         return GD_OK;
     }
     all->has_rows = true;
+    one = component_of(all, name);
+    if (!one) {
+        all->left_out++;
+        return GD_OK;
+    }
     /* of the whole process ("APP") only what is reserved is known, and 0 is written for the rest */
     if (strcmp(what, "APP") != 0) {
         one->is.allocated = allocated;
@@ -106,6 +111,15 @@ static int take_record(struct profile *profile, const struct profile_row *row, v
     one->is.reserved = reserved;
     one->is.peak_reserved = reserved > one->is.peak_reserved ? reserved : one->is.peak_reserved;
     return GD_OK;
+}
+
+static int note_left_out(struct gd_memory *report, const struct components *all, const char *file)
+{
+    char text[160];
+
+    snprintf(text, sizeof(text), "%llu rows of components after the first %d (%s)",
+             (unsigned long long)all->left_out, COMPONENTS, file);
+    return all->left_out > 0 ? gd_memory_add_note(report, text) : GD_OK;
 }
 
 static int add_components(struct profile *profile, struct components *all, struct gd_err *err)
@@ -117,7 +131,10 @@ static int add_components(struct profile *profile, struct components *all, struc
         all->item[i].is.name = all->item[i].name;
         rc = gd_memory_add_device(report, &all->item[i].is) == GD_OK ? GD_OK : gd_fail_nomem(err);
     }
-    return rc;
+    return rc != GD_OK || all->count == 0 ||
+                   note_left_out(report, all, "memory_record.csv") == GD_OK
+               ? rc
+               : gd_fail_nomem(err);
 }
 
 static bool is_of_torch(const struct profile *profile)
@@ -161,6 +178,9 @@ static int read_modules(struct profile *profile, bool *found, struct gd_err *err
 
     *found |= all.has_rows;
     rc = rc != GD_OK || all.count == 0 ? rc : gd_catalog_memory(profile->catalog, &report, err);
+    if (rc != GD_OK || all.count == 0) {
+        return rc;
+    }
     for (size_t i = 0; rc == GD_OK && i < all.count; i++) {
         rc = gd_memory_add_module(report, &(struct gd_memory_row){
                                               .name = all.item[i].name,
@@ -170,9 +190,9 @@ static int read_modules(struct profile *profile, bool *found, struct gd_err *err
                                               .bytes = all.item[i].is.peak_reserved,
                                               .count = -1,
                                           });
-        rc = rc == GD_OK ? GD_OK : gd_fail_nomem(err);
     }
-    return rc;
+    rc = rc != GD_OK ? rc : note_left_out(report, &all, "npu_module_mem.csv");
+    return rc == GD_OK ? GD_OK : gd_fail_nomem(err);
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */
@@ -296,7 +316,8 @@ static int add_block(struct profile *profile, const struct profile_row *row, voi
     if (!read_block(row, &block)) {
         return GD_OK;
     }
-    at_peak = block.given <= blocks->peak_at && block.released > blocks->peak_at;
+    at_peak =
+        blocks->peak >= 0 && block.given <= blocks->peak_at && block.released > blocks->peak_at;
     at_end = isinf(block.released);
     if (!at_peak && !at_end) {
         return GD_OK;
@@ -350,14 +371,17 @@ static int report_blocks(const struct blocks *blocks, struct gd_memory *report)
     report->source = gd_memory_text(report, text);
     report->unit = "block";
     report->kind[GD_MEMORY_OTHER] = blocks->end;
-    report->peak.bytes = blocks->peak;
-    report->peak.name = gd_memory_text(report, blocks->peak_name);
-    snprintf(text, sizeof(text),
-             "%.6g s after the first block; %.6g MiB of it in recorded blocks, the rest is older",
-             (blocks->peak_at - blocks->first) / 1e6, (double)listed / MIB);
-    report->peak.note = gd_memory_text(report, text);
+    if (blocks->peak >= 0) { /* the table has a column of it */
+        report->peak.bytes = blocks->peak;
+        report->peak.name = gd_memory_text(report, blocks->peak_name);
+        snprintf(
+            text, sizeof(text),
+            "%.6g s after the first block; %.6g MiB of it in recorded blocks, the rest is older",
+            (blocks->peak_at - blocks->first) / 1e6, (double)listed / MIB);
+        report->peak.note = gd_memory_text(report, text);
+    }
     rc = report_holders(blocks, report);
-    if (rc == GD_OK && report->device_count == 0) {
+    if (rc == GD_OK && report->device_count == 0 && blocks->peak >= 0) {
         device.name = blocks->device;
         device.peak = blocks->peak;
         device.peak_reserved = blocks->peak_reserved;

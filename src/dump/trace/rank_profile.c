@@ -52,9 +52,6 @@ static int64_t rank_in_name(const char *name, size_t kinds)
 
 bool gd_is_rank_profile_place(const struct gd_listing *listing, uint32_t entry)
 {
-    if (!listing->entry[entry].is_directory) {
-        return false;
-    }
     for (uint32_t i = listing->entry[entry].first_child; i != GD_NO_ENTRY;
          i = listing->entry[i].next) {
         if (rank_in_name(listing->entry[i].name, MARKED) >= 0) {
@@ -67,21 +64,11 @@ bool gd_is_rank_profile_place(const struct gd_listing *listing, uint32_t entry)
 static int find_places(const struct gd_dump_format *format, const struct gd_listing *listing,
                        struct gd_findings *findings, struct gd_err *err)
 {
-    int rc = GD_OK;
-
-    for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
-        struct gd_finding finding = {.format = format,
-                                     .root = i,
-                                     .rule = "aicore_intermediate_R_detail.csv, "
-                                             "step_trace_raw_R_detail_time.csv, "
-                                             "flops_summary_R.json or memory_usage_R.pb",
-                                     .files = listing->entry[i].children};
-
-        if (gd_is_rank_profile_place(listing, i)) {
-            rc = gd_findings_add(findings, &finding, err);
-        }
-    }
-    return rc;
+    return gd_findings_add_directories(
+        findings, format, listing, gd_is_rank_profile_place,
+        "aicore_intermediate_R_detail.csv, step_trace_raw_R_detail_time.csv, flops_summary_R.json "
+        "or memory_usage_R.pb",
+        err);
 }
 
 /* ---- one rank -------------------------------------------------------------------------------- */
@@ -127,6 +114,17 @@ static int read_rank(struct profile *profile, bool (*go_on)(void *ctx, uint64_t 
     return rc != GD_OK ? rc : profile_add_memory(profile, err);
 }
 
+/* The catalog of a rank; of each recording of that rank its own. */
+static int catalog_for(struct gd_dump *dump, int rank, const char *path, struct gd_catalog **ret,
+                       struct gd_err *err)
+{
+    int rc = gd_dump_catalog(dump, rank, "", ret, err);
+
+    return rc == GD_OK && (gd_catalog_has_times(*ret) || gd_catalog_has_memory(*ret))
+               ? gd_dump_catalog(dump, rank, path, ret, err)
+               : rc;
+}
+
 static int add_rank(const struct gd_listing *listing, uint32_t place, int64_t rank,
                     struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
                     struct gd_err *err)
@@ -141,7 +139,7 @@ static int add_rank(const struct gd_listing *listing, uint32_t place, int64_t ra
     uint64_t cut = 0;
     int rc = gd_listing_path(listing, place, path, sizeof(path), err);
 
-    rc = rc != GD_OK ? rc : gd_dump_catalog(dump, (int)rank, "", &profile.catalog, err);
+    rc = rc != GD_OK ? rc : catalog_for(dump, (int)rank, path, &profile.catalog, err);
     if (rc == GD_OK) {
         struct gd_peer *peer = gd_catalog_peer(profile.catalog);
 

@@ -78,12 +78,19 @@ static void record_oom(cJSON *record, const struct gd_memory *report)
     }
 }
 
+/* False: it has numbers of devices only. */
+static bool has_holders(const struct gd_memory *report, const struct gd_memory_total *sum)
+{
+    return report->source[0] != '\0' || sum->bytes > 0 || sum->count > 0;
+}
+
 void memory_record(cJSON *record, const struct gd_memory *report)
 {
     struct gd_memory_total sum = gd_memory_sum(report);
+    bool known = has_holders(report, &sum);
     out_set(record, KNOWN("step", report->step), OUT_SOME("source", report->source),
-            OUT_BOOL("counted", report->counted), OUT_INT("bytes", sum.bytes),
-            OUT_INT("count", sum.count));
+            OUT_BOOL("counted", report->counted), OUT_IF(known, OUT_INT("bytes", sum.bytes)),
+            OUT_IF(known, OUT_INT("count", sum.count)));
     cJSON *kinds = out_object(record, "kinds");
     for (enum gd_memory_kind kind = 0; kind < GD_MEMORY_KINDS; kind++) {
         out_set(out_object(kinds, gd_memory_kind_name(kind)),
@@ -239,9 +246,11 @@ void memory_show(struct command_call *call, const struct gd_memory *report, bool
     if (out_is_json(call->out)) {
         return;
     }
-    out_say(call->out, record, "[Step {step}: ]{bytes:bytes} in {size}[: {source}]\n",
-            OUT_TEXT("size", inspect_plural(call, (uint64_t)sum.count, report->unit)));
-    show_kinds(call, report, sum.bytes);
+    if (has_holders(report, &sum)) {
+        out_say(call->out, record, "[Step {step}: ]{bytes:bytes} in {size}[: {source}]\n",
+                OUT_TEXT("size", inspect_plural(call, (uint64_t)sum.count, report->unit)));
+        show_kinds(call, report, sum.bytes);
+    }
     show_peak(call, record);
     show_rows(call, record, "peak_nodes", "Held at the peak", all);
     memory_show_oom(call, record, all);
@@ -254,4 +263,5 @@ void memory_show(struct command_call *call, const struct gd_memory *report, bool
         out_printf(call->out, "%sNot counted: %s\n", i == 0 ? "\n" : "",
                    out_safe(call, report->notes[i]));
     }
+    out_say(call->out, record, "[\nThe tables are incomplete: {left_out|row} left out\n]");
 }

@@ -45,6 +45,11 @@ class Memory(unittest.TestCase):
                 csv.writer(file).writerows(table)
         return folder
 
+    def text(self):
+        done = harness.run_gradb("-nx", "--batch", *harness.typed(f"open {self.root}", "info memory"))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
     def memory(self, status=0):
         done = harness.run_gradb("-nx", "--batch", "--json", *harness.typed(f"open {self.root}", "info memory"))
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
@@ -91,6 +96,32 @@ class Memory(unittest.TestCase):
             "NPU:0, MindSpore": (2000 << 10, 4000 << 10, 4000 << 10), "NPU:0, GE": (1000 << 10, 2000 << 10, 1000 << 10),
             "NPU:0, MindSpore+GE": (3000 << 10, 6000 << 10, 5000 << 10), "NPU:0, APP": (None, None, 7000 << 10)})
         self.assertEqual([(row["name"], row["bytes"]) for row in memory["modules"]], [("HCCL", 2 << 20)])
+        self.assertFalse({"bytes", "count"} & set(memory))  # who held it is unknown
+        self.assertNotIn("tensor", self.text())
+
+    def test_many_components(self):
+        self.make(npu_module_mem_csv=[["Component", "Total Reserved(KB)"], *([f"M{i}", "1.0"] for i in range(130))],
+                  memory_record_csv=[["Component", "Total Allocated(MB)"], ["GE", "1"]])
+        memory = self.memory()
+        self.assertEqual(len(memory["modules"]), 128)
+        self.assertEqual(memory["notes"], ["2 rows of components after the first 128 (npu_module_mem.csv)"])
+
+    def test_two_recordings(self):
+        """Of one process: the memory is that of the first, and nothing is counted twice."""
+        for above in ("host_1_20260102030405_ascend_ms", "host_1_20260102030505_ascend_ms"):
+            self.make(above=above, operator_memory_csv=blocks())
+        memory = self.memory()
+        self.assertEqual((memory["bytes"], len(memory["nodes"]), len(memory["devices"])), (320 << 10, 2, 1))
+        done = harness.run_gradb("-nx", "--batch", *harness.typed(f"open {self.root}", "info target"))
+        self.assertRegex(done.stdout, "host_1_20260102030505_ascend_ms +its memory is not shown")
+
+    def test_unknown_peak(self):
+        """Without the allocator's totals nothing is held at a peak."""
+        self.make(operator_memory_csv=[["Name", "Size(KB)", "Allocation Time(us)", "Release Time(us)"],
+                                       ["MatMul", "512", "10", "40"], ["ReLU", "256", "20", "N/A"]])
+        memory = self.memory()
+        self.assertEqual((memory["bytes"], memory["devices"]), (256 << 10, []))
+        self.assertFalse({"peak", "peak_nodes"} & set(memory))
 
     def test_broken(self):
         self.make(operator_memory_csv=[HEADERS, ["a", "nan", "1", "", "", "", "", "1"], ["b", "1e300", "-1"], ["c"]],
