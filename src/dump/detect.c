@@ -46,7 +46,7 @@ static int read_one(struct looking *look, const struct gd_finding *finding, stru
 }
 
 /* "acl_dump_0.json", "kernel_config_77.json", "kernel_kbyk_dump.json", "kernel_graph_dump.json" */
-static bool is_by_product(const char *name)
+static bool is_configuration(const char *name)
 {
     static const char *const begins[] = {"acl_dump_", "kernel_config_", "kernel_kbyk_dump",
                                          "kernel_graph_dump"};
@@ -59,21 +59,35 @@ static bool is_by_product(const char *name)
     return false;
 }
 
-/* Configuration files that tools leave next to a dump: say what they are. */
+/* Why a file next to a dump is not read; NULL: it is not a by-product. What MindSpore's profiler
+ * writes into FRAMEWORK since 2.3 is also in its tables that are read. */
+static const char *by_product(const struct gd_listing *listing, uint32_t index)
+{
+    const struct gd_listing_entry *entry = &listing->entry[index];
+
+    if (entry->is_directory) {
+        return NULL;
+    }
+    if (is_configuration(entry->name)) {
+        return "a dump configuration: it names the dump's directory and selects what is dumped";
+    }
+    return gd_is_profile_rest(entry->name) &&
+                   strcmp(listing->entry[entry->parent].name, "FRAMEWORK") != 0
+               ? "a table of MindSpore's profiler that gradb does not read"
+               : NULL;
+}
+
+/* Files that tools leave next to a dump: say what they are. */
 static int tell_by_products(struct looking *look, struct gd_err *err)
 {
     int rc = GD_OK;
 
     for (uint32_t i = 1; rc == GD_OK && i < look->listing->count; i++) {
-        const struct gd_listing_entry *entry = &look->listing->entry[i];
+        const char *why = by_product(look->listing, i);
         char path[4096];
 
-        if (!entry->is_directory && is_by_product(entry->name) &&
-            gd_listing_path(look->listing, i, path, sizeof(path), NULL) == GD_OK) {
-            rc = gd_dump_left_out(
-                look->dump, path,
-                "a dump configuration: it names the dump's directory and selects what is dumped",
-                err);
+        if (why && gd_listing_path(look->listing, i, path, sizeof(path), NULL) == GD_OK) {
+            rc = gd_dump_left_out(look->dump, path, why, err);
         }
     }
     return rc;

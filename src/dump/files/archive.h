@@ -40,6 +40,8 @@ struct gd_archive_options {
     bool partial;       /* read what there is of a truncated file */
 };
 
+/* Whether a file is a table of MindSpore's profiler that no format reads. */
+bool gd_is_profile_rest(const char *name);
 /* Whether a file or directory name (without path) is one that a profiler writes; and the error that
  * says what to open it with. */
 bool gd_is_profile(const char *name, bool is_directory);

@@ -29,6 +29,26 @@ static const struct gd_archive_format *find_format(const char *name, const unsig
     return NULL;
 }
 
+bool gd_is_profile_rest(const char *name)
+{
+    static const char *const tables[][2] = {{"cpu_op_detail_info_", ".csv"},
+                                            {"cpu_op_type_info_", ".csv"},
+                                            {"gpu_op_detail_info_", ".csv"},
+                                            {"gpu_op_type_info_", ".csv"},
+                                            {"gpu_activity_data_", ".csv"},
+                                            {"pynative_op_intermediate_", ".csv"},
+                                            {"hccl_raw_", ".csv"},
+                                            {"flops_scope_", ".json"},
+                                            {"memory_usage_details_", ".json"}};
+
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        if (gd_starts_with(name, tables[i][0]) && gd_ends_with(name, tables[i][1])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool gd_is_profile(const char *name, bool is_directory)
 {
     static const char *const ends[] = {".nsys-rep", ".qdrep", ".ncu-rep"};
@@ -42,7 +62,8 @@ bool gd_is_profile(const char *name, bool is_directory)
             return true;
         }
     }
-    return gd_starts_with(name, "profiler_info") && gd_ends_with(name, ".json");
+    return gd_is_profile_rest(name) ||
+           (gd_starts_with(name, "profiler_info") && gd_ends_with(name, ".json"));
 }
 
 int gd_fail_profile(const char *path, struct gd_err *err)
@@ -63,7 +84,7 @@ static bool is_picture(struct gd_disk *disk)
         return false;
     }
     return strstr(start, "Memory Timeline HTML") ||
-           (strstr(start, "<svg") && strstr(start, "flame"));
+           (strstr(start, "<svg") && strcasestr(start, "flame"));
 }
 
 static int no_format(struct gd_disk *disk, const char *name, struct gd_err *err)

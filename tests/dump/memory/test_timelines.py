@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What PyTorch writes about memory beside snapshots: the profiler's memory timelines, and the pages of _memory_viz. Each
 is compared with what the file says when Python reads it."""
+import base64
 import gzip
 import json
 import subprocess
@@ -105,8 +106,18 @@ class Timelines(unittest.TestCase):
             self.assertIn(why, self.gradb(folder / "page.html", status=1))
         (folder / "line.html").write_text("<html>\n<head><meta charset=\"utf-8\" /><title>GPU Memory Timeline HTML</title>"
                                           "</head>\n<body>\n  <img src='data:image/png;base64,iVBORw0KGgo='>\n</body></html>")
-        self.assertIn("is a picture of memory, without its numbers: open the snapshot",
-                      self.gradb(folder / "line.html", status=1))
+        (folder / "flame.svg").write_text(
+            '<?xml version="1.0" standalone="no"?>\n<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" '
+            '"http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">\n<svg version="1.1" width="1200" height="1000" '
+            'onload="init(evt)" viewBox="0 0 1200 1000" xmlns="http://www.w3.org/2000/svg" '
+            'xmlns:xlink="http://www.w3.org/1999/xlink">\n<!-- Flame graph stack visualization. See '
+            'https://github.com/brendangregg/FlameGraph for latest version -->\n</svg>\n')  # as flamegraph.pl begins
+        for name in ("line.html", "flame.svg"):
+            self.assertIn("is a picture of memory, without its numbers: open the snapshot",
+                          self.gradb(folder / name, status=1))
+        bad = page % base64.b64encode(b"\x80\x04}\x94\x8c\x08segments\x94cos\nsystem\n.").decode() + '"}]'
+        (folder / "page.html").write_text(bad)
+        self.assertIn("page.html (the snapshot in it): ", self.gradb(folder / "page.html", status=1))
 
 
 if __name__ == "__main__":
