@@ -67,10 +67,11 @@ static int take_collective(struct profile *profile, const cJSON *op, struct coll
     sums->count++;
     sums->elapsed += elapsed;
     sums->waited += waited > 0 ? waited : 0;
-    if (profile->has_collectives || !text || !trace_time_parse(text, &span.start)) {
+    span.duration = (int64_t)(elapsed * 1e6);
+    if (profile->has_collectives || !text || !trace_time_parse(text, &span.start) ||
+        !trace_is_possible(span.start, span.duration)) {
         return GD_OK;
     }
-    span.duration = (int64_t)(elapsed * 1e6);
     rc = trace_lane_of(&profile->run.spans, "communication.json", "", &span.lane, err);
     rc = rc != GD_OK ? rc
                      : trace_text(&profile->run.spans, op->string,

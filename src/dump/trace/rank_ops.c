@@ -3,25 +3,27 @@
  * Operators on the device, of one rank:
  *
  * - framework_raw_R.csv: type, and shapes as JSON ("op_info"), by full name;
- * - output_timeline_data_R.txt: full name, stream, start, duration of each execution;
- * - aicore_intermediate_R_detail.csv: full name, mean time, executions (not before 1.8);
+ * - output_timeline_data_R.txt: full name, stream, start, duration of each execution on AI cores;
+ * - aicore_intermediate_R_detail.csv: full name, mean time, executions (not before 1.8); since 2.1
+ *   also of operators that do not run on AI cores, with a column that says where;
  * - aicore_intermediate_R_type.csv: type, time, executions or, before 2.1, different operators;
+ * since 2.1 of all operators, and its shares are not in percent;
  * - aicpu_intermediate_R.csv: one execution on the device's processors;
  * - flops_R.txt, flops_summary_R.json: floating-point operations.
  *
- * Times are in milliseconds; only the start is in the unit that its column says. Names of columns
- * differ between releases ("full_op_name", "full_kernel_name"); their order does not.
+ * Times are in milliseconds. So are the starts that a column calls microseconds: 2.1 and 2.2 divide
+ * them by 1000 before they write them (ascend_msprof_generator). Names of columns differ between
+ * releases ("full_op_name", "full_kernel_name"); their order does not.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/grow.h"
 #include "dump/io/file_name.h"
 #include "dump/trace/profile_tables.h"
 
-#define MAX_MILLISECONDS 1e12
+#define MILLISECOND 1e6 /* nanoseconds */
 
 /* ---- types and shapes ------------------------------------------------------------------------ */
 
@@ -47,8 +49,9 @@ static void put_tensor(struct gd_buf *dims, struct gd_buf *types, const cJSON *t
     }
     cJSON_ArrayForEach(dim, shape)
     {
-        gd_buf_printf(dims, "%s%lld", dim->prev && dim != shape->child ? "," : "",
-                      cJSON_IsNumber(dim) ? (long long)dim->valuedouble : -1);
+        bool known = cJSON_IsNumber(dim) && fabs(dim->valuedouble) < 1e15;
+        gd_buf_printf(dims, "%s%lld", dim != shape->child ? "," : "",
+                      known ? (long long)dim->valuedouble : -1);
     }
     gd_buf_putc(dims, ']');
     gd_buf_printf(types, "%s\"", types->len > 1 ? "," : "");
@@ -168,16 +171,16 @@ static int name_and_args(struct profile *profile, const struct framework *framew
 
 /* ---- single executions ----------------------------------------------------------------------- */
 
-/* Nanoseconds of a cell in units of so many; false: not a possible time. */
-static bool read_time(const char *text, double unit, int64_t *ret)
+/* Nanoseconds of a cell in milliseconds; false: not a possible time. */
+static bool read_time(const char *text, int64_t *ret)
 {
     char *end;
-    double value = strtod(text, &end);
+    double value = strtod(text, &end) * MILLISECOND;
 
-    if (end == text || !(value >= 0 && value < MAX_MILLISECONDS)) {
+    if (end == text || !(value >= 0 && value < (double)TRACE_MAX_TIME / 2)) {
         return false;
     }
-    *ret = (int64_t)(value * unit);
+    *ret = llround(value);
     return true;
 }
 
@@ -186,12 +189,11 @@ static int take_execution(struct profile *profile, const struct profile_row *row
 {
     struct trace_spans *spans = &profile->run.spans;
     struct trace_span span = {.op = TRACE_NONE, .kind = TRACE_KERNEL};
-    double unit = strstr(profile_column(row, 2), "(us)") ? 1e3 : 1e6;
     const char *name = profile_cell_at(row, 0);
     int rc;
 
-    if (!*name || !read_time(profile_cell_at(row, 2), unit, &span.start) ||
-        !read_time(profile_cell_at(row, 3), 1e6, &span.duration)) {
+    if (!*name || !read_time(profile_cell_at(row, 2), &span.start) ||
+        !read_time(profile_cell_at(row, 3), &span.duration)) {
         spans->bad_times++;
         return GD_OK;
     }
@@ -231,7 +233,6 @@ static int add_total(struct profile *profile, struct gd_time_record *record, str
     struct gd_time_report *report;
     int rc = gd_catalog_times(profile->catalog, &report, err);
 
-    record->lane = GD_LANE_DEVICE;
     record->out.rank = -1;
     return rc != GD_OK ? rc : gd_time_add_operator(report, record, err);
 }
@@ -244,12 +245,24 @@ static void type_in_name(const char *name, char *out, size_t size)
     snprintf(out, size, "%.*s", number ? (int)(number - base) : (int)strlen(base), base);
 }
 
+/* Whether an operator is in no other table; since 2.1 a column says where it runs. */
+static bool is_only_here(const struct profile *profile, const char *where, bool collective)
+{
+    if (strcmp(where, "AI_CPU") == 0) {
+        return profile_rank_file(profile, "aicpu_intermediate_", ".csv") == GD_NO_ENTRY;
+    }
+    return collective ? !profile->has_collectives
+                      : !profile->has_kernels || (*where && strcmp(where, "AI_CORE") != 0);
+}
+
 static int take_detail(struct profile *profile, const struct profile_row *row, void *ctx,
                        struct gd_err *err)
 {
     struct trace_spans *spans = &profile->run.spans;
-    const char *name = profile_cell_at(row, 0), *type;
+    const char *name = profile_cell_at(row, 0), *where = profile_cell(row, "task_type"), *type;
+    bool collective = strcmp(where, "HCCL") == 0 || strcmp(where, "COMMUNICATION") == 0;
     struct gd_time_record record = {.name = name,
+                                    .lane = collective ? GD_LANE_COMMUNICATION : GD_LANE_DEVICE,
                                     .calls = calls_of(profile_cell(row, "execution_frequency"))};
     char type_text[256], module[TRACE_MAX_NAME];
     uint32_t text, args;
@@ -257,7 +270,8 @@ static int take_detail(struct profile *profile, const struct profile_row *row, v
     size_t len;
     int rc;
 
-    if (!*name || !read_time(profile_cell_at(row, 1), 1e6, &each)) {
+    if (!*name || !is_only_here(profile, where, collective) ||
+        !read_time(profile_cell_at(row, 1), &each)) {
         return GD_OK;
     }
     rc = name_and_args(profile, ctx, name, &text, &args, err);
@@ -282,12 +296,15 @@ static int take_type(struct profile *profile, const struct profile_row *row, voi
                      struct gd_err *err)
 {
     const char *type = profile_cell_at(row, 0);
-    struct gd_time_record record = {
-        .type = type, .name = type, .calls = calls_of(profile_cell(row, "execution_frequency"))};
+    struct gd_time_record record = {.type = type,
+                                    .name = type,
+                                    .lane = GD_LANE_DEVICE,
+                                    .calls = calls_of(profile_cell(row, "execution_frequency"))};
+    double *shares = ctx;
     int64_t all;
 
-    (void)ctx;
-    if (!*type || !read_time(profile_cell_at(row, 1), 1e6, &all)) {
+    *shares += strtod(profile_cell(row, "percent"), NULL);
+    if (!*type || !read_time(profile_cell_at(row, 1), &all)) {
         return GD_OK;
     }
     record.seconds = (double)all / 1e9;
@@ -298,11 +315,12 @@ static int take_aicpu(struct profile *profile, const struct profile_row *row, vo
                       struct gd_err *err)
 {
     const char *type = profile_cell_at(row, 1);
-    struct gd_time_record record = {.type = type, .name = type, .module = "AI CPU", .calls = 1};
+    struct gd_time_record record = {
+        .type = type, .name = type, .module = "AI CPU", .lane = GD_LANE_DEVICE, .calls = 1};
     int64_t each;
 
     (void)ctx;
-    if (!*type || !read_time(profile_cell(row, "execution_time"), 1e6, &each)) {
+    if (!*type || !read_time(profile_cell(row, "execution_time"), &each)) {
         return GD_OK; /* a summary, or a release without it */
     }
     record.seconds = (double)each / 1e9;
@@ -312,20 +330,24 @@ static int take_aicpu(struct profile *profile, const struct profile_row *row, vo
 int profile_add_rank_totals(struct profile *profile, struct gd_err *err)
 {
     struct framework framework = {.cap = 0};
-    bool single = profile->has_kernels || profile->has_operators;
-    int rc = single ? GD_OK : read_framework(profile, &framework, err);
+    double shares = INFINITY; /* their sum, where the types are all that is known */
+    int rc;
 
-    if (rc == GD_OK && !single) {
-        rc = profile_each_rank_row(profile, "aicore_intermediate_", "_detail.csv", take_detail,
-                                   &framework, err);
+    if (profile->has_operators) {
+        return GD_OK; /* a timeline made for display has all of them, the one of AI cores has not */
     }
+    rc = read_framework(profile, &framework, err);
+    rc = rc != GD_OK ? rc
+                     : profile_each_rank_row(profile, "aicore_intermediate_", "_detail.csv",
+                                             take_detail, &framework, err);
     if (rc == GD_OK && !profile->has_kernels && !profile->has_operators) {
-        rc = profile_each_rank_row(profile, "aicore_intermediate_", "_type.csv", take_type, NULL,
+        shares = 0;
+        rc = profile_each_rank_row(profile, "aicore_intermediate_", "_type.csv", take_type, &shares,
                                    err);
     }
     free(framework.args);
-    /* a timeline made for display has these, the one of AI cores has not */
-    return rc != GD_OK || (single && !profile->has_kernels)
+    /* types with shares of 1 are those of all operators */
+    return rc != GD_OK || (shares > 0.5 && shares < 1.5)
                ? rc
                : profile_each_rank_row(profile, "aicpu_intermediate_", ".csv", take_aicpu, NULL,
                                        err);
@@ -372,7 +394,7 @@ static int add_summary(struct profile *profile, struct gd_err *err)
 {
     char text[200] = "";
     cJSON *tree;
-    double flops, cube, vector;
+    double flops, rate, used, cube, vector;
     int rc = profile_read_tree(profile, profile_rank_file(profile, "flops_summary_", ".json"),
                                &tree, err);
 
@@ -380,15 +402,17 @@ static int add_summary(struct profile *profile, struct gd_err *err)
         return rc;
     }
     flops = number_in(tree, "FLOPs");
+    rate = number_in(tree, "FLOPS");
+    used = number_in(tree, "FLOPS_Utilization");
     cube = number_in(tree, "cube_FLOPs");
     vector = number_in(tree, "vec_FLOPs");
-    if (flops >= 0) {
+    if (flops >= 0 && rate >= 0 && used >= 0) {
         snprintf(
             text, sizeof(text),
             "%.10g MFLOPs in one execution of each operator; operators compute %.10g GFLOPS on "
             "average, steps use %.4g %% of the AI cores",
-            flops, number_in(tree, "FLOPS"), number_in(tree, "FLOPS_Utilization"));
-    } else if (cube >= 0 || vector >= 0) {
+            flops, rate, used);
+    } else if (cube >= 0 && vector >= 0) {
         snprintf(text, sizeof(text), "%.10g MFLOPs by matrix units, %.10g by vector units", cube,
                  vector);
     }

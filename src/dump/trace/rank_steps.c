@@ -89,6 +89,7 @@ static int add_collective(struct profile *profile, const char *name, const struc
                               .duration = at->end - at->start};
     int rc = trace_lane_of(spans, "step_trace_raw", "collectives", &span.lane, err);
 
+    profile->has_collectives = true;
     rc = rc != GD_OK ? rc : trace_text(spans, name, strnlen(name, TRACE_MAX_NAME), &span.name, err);
     return rc != GD_OK ? rc : trace_add_span(spans, &span, err);
 }
@@ -215,6 +216,7 @@ static void settle_steps(struct profile *profile)
         return;
     }
     run->steps = 0;
+    profile->has_collectives = false;
     for (size_t i = 0; i < run->spans.count; i++) { /* in no step: what hides them is unknown */
         struct trace_span *span = &run->spans.span[i];
         span->kind = span->kind == TRACE_COMMUNICATION ? TRACE_LEFT_OUT : span->kind;

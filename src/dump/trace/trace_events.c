@@ -40,6 +40,7 @@ bool trace_time_parse(const char *text, int64_t *ret)
                                    : part;
         }
     }
+    at += strspn(at, " \t"); /* CANN ends times in its tables with a tab */
     if (*at || digits == 0 || value > TRACE_MAX_TIME / 1000 - 1) {
         return parse_real(text, ret);
     }

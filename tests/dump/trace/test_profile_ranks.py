@@ -4,7 +4,9 @@ json.dump, the lines of flops_parser and optime_parser), in the columns of each 
 import csv
 import json
 import pathlib
+import shutil
 import tempfile
+import time
 import unittest
 
 import harness
@@ -21,6 +23,9 @@ DETAIL = [["full_kernel_name", "execution_time", "execution_frequency"],
           [CONV, "0.05651", "4"], [MATMUL, "0.370864", "4"], [BIAS, "0.0015", "8"]]
 DETAIL_1_5 = [["full_op_name", "execution_time"], [CONV, "0.05651"], [MATMUL, "0.370864"]]
 DETAIL_2_1 = [["full_op_name", "task_duration", "execution_frequency", "task_type"], [CONV, 0.05651, 4, "AI_CORE"]]
+DETAIL_ALL = DETAIL_2_1 + [["Default/Add-op9", 0.01, 3, "AI_VECTOR_CORE"], ["Default/GetNext-op1", 0.22, 1, "AI_CPU"],
+                           ["hcom_allReduce__1", 0.1, 2, "HCCL"]]
+TYPE_2_1 = [["op_type", "total_time", "execution_frequency", "percent"], ["MatMul", 1.085, 9, 0.83], ["GetNext", 0.22, 1, 0.17]]
 TYPE = [["kernel_type", "total_time", "execution_frequency", "percent"], ["MatMul", "1.085", 9, "73.80"],
         ["Cast", "0.053395", 13, "3.63"]]
 AICPU = [["serial_number", "kernel_type", "total_time", "dispatch_time", "execution_time", "run_start", "run_end"],
@@ -136,6 +141,23 @@ class Ranks(unittest.TestCase):
         self.assertEqual(self.operators(), {"MatMul": ("MatMul", 9, 1085, "", "device"),
                                             "Cast": ("Cast", 13, 53.395, "", "device")})
 
+    def test_all_operators(self):
+        """Since 2.1 the table of means, and that of types, have all operators; the timeline those on AI cores."""
+        rest = {"Default/Add-op9": ("Add", 3, 30, "", "device"), "GetNext": ("GetNext", 1, 220, "", "device"),
+                "hcom_allReduce__1": ("hcom_allReduce__1", 2, 200, "", "communication")}
+        self.write(aicore_intermediate_0_detail_csv=DETAIL_ALL, aicpu_intermediate_0_csv=AICPU)
+        self.assertEqual(self.operators(), rest | {CONV: ("Conv2D", 4, 226.04, "", "device")})
+        self.write(output_timeline_data_0_txt=TIMELINE)
+        self.assertEqual({name: row[:3] for name, row in self.operators().items()},
+                         {name: row[:3] for name, row in rest.items()}
+                         | {CONV: ("Conv2D", 2, 110), MATMUL: ("MatMul", 2, 720)})
+        (self.root / "aicpu_intermediate_0.csv").unlink()
+        self.assertEqual(self.operators()["Default/GetNext-op1"], ("GetNext", 1, 220, "", "device"))
+        for path in self.root.iterdir():
+            path.unlink()
+        self.write(aicore_intermediate_0_type_csv=TYPE_2_1, aicpu_intermediate_0_csv=AICPU)
+        self.assertEqual({name: row[1:3] for name, row in self.operators().items()}, {"MatMul": (9, 1085), "GetNext": (1, 220)})
+
     def test_steps(self):
         """Alone: what is waiting, computing and after; no operator, so nothing says what hides the collectives."""
         self.write(step_trace_raw_0_detail_time_csv=STEPS)
@@ -157,14 +179,27 @@ class Ranks(unittest.TestCase):
 
     def test_executions(self):
         """Each execution in its step; a collective is hidden as far as an operator runs beside it."""
-        self.write(framework_raw_0_csv=FRAMEWORK, output_timeline_data_0_txt=TIMELINE, step_trace_raw_0_detail_time_csv=STEPS,
+        self.executions(TIMELINE, STEPS)
+
+    def test_epoch(self):
+        """2.2: times since 1970, in a column that calls its milliseconds microseconds."""
+        since = 1695866820000
+        lines = [line.split(",") for line in TIMELINE.splitlines()]
+        later = [[name, stream, repr(float(start) + since), duration] for name, stream, start, duration in lines[1:]]
+        points = [i for i, name in enumerate(STEPS[0]) if "point" in name]
+        self.executions("\n".join(",".join(line) for line in [["op_name", "stream_id", "start_time(us)", "duration(ms)"], *later]),
+                        [STEPS[0]] + [[cell + since * 100000 if i in points and cell else cell for i, cell in enumerate(row)]
+                                      for row in STEPS[1:]])
+
+    def executions(self, timeline, steps):
+        self.write(framework_raw_0_csv=FRAMEWORK, output_timeline_data_0_txt=timeline, step_trace_raw_0_detail_time_csv=steps,
                    aicore_intermediate_0_detail_csv=DETAIL, aicpu_intermediate_0_csv=AICPU)
         found = self.operators()
         self.assertEqual(found[CONV], ("Conv2D", 2, 110, "float16 (8, 3, 28, 28) x (6, 3, 5, 5)", "device"))
         self.assertEqual(found["AllReduce-op7"][1:3] + found["AllReduce-op7"][4:], (2, 1200, "communication"))
         self.assertEqual(found["GetNext"][1], 1)
         steps, = self.gradb("info timing steps")
-        self.assertEqual([(row["step"], round(row["communication"] * 1e6, 3), round(row["exposed"] * 1e6, 3))
+        self.assertEqual([(row["step"], round(row["communication"] * 1e6), round(row["exposed"] * 1e6))
                           for row in steps["steps"]], [(1, 1000, 1000), (2, 250, 0)])
         self.assertIn("Wrote 2 steps, 7 operator calls", self.text(f"export trace {self.root}/x.json"))
 
@@ -187,6 +222,8 @@ class Ranks(unittest.TestCase):
         text = self.text("info target", f"info node {CONV}")
         self.assertIn("8.4672 MFLOPs by matrix units, 0.5 by vector units", text)
         self.assertRegex(text, r"GFLOPS \(vector\)[ =]+8\.8")
+        self.write(flops_summary_0_json={"FLOPs": 8.5})
+        self.assertNotIn("GFLOPS", self.text("info target"))
 
     def test_many_columns_and_ranks(self):
         """A thousand columns, as pipelines have; each rank is a session, and a broken one leaves the others."""
@@ -224,6 +261,15 @@ class Ranks(unittest.TestCase):
         self.write(memory_usage_0_pb=usage([(1, 0, nodes, [(1, 1 << 62, 0, 3, "LifeLongGraphAll")])]))
         self.assertRegex(self.text("info formats"), "graph 1 is broken, or impossibly large")
 
+    def test_two_recordings(self):
+        """Each is a session: nothing is added up."""
+        self.write(aicore_intermediate_0_type_csv=TYPE, memory_usage_0_pb=usage([(1, 10240, [("ReLU-op4", [])], [])]))
+        shutil.copytree(self.root, self.root / "again" / "profiler")
+        ranks, memory, timing = self.gradb("info ranks", "info memory", "info timing operators")
+        self.assertEqual(len(ranks["ranks"]), 2)
+        self.assertEqual((memory["bytes"], len(memory["devices"])), (10240, 1))
+        self.assertEqual({row["name"]: row["calls"] for row in timing["operators"]}, {"MatMul": 9, "Cast": 13})
+
     def test_summary_alone(self):
         self.write(step_trace_raw_0_detail_time_csv=STEPS,
                    memory_usage_summary_0_json={"capacity": 31.0, "allocations": 5, "deallocations": 5, "peak_mem": 0.5,
@@ -232,8 +278,29 @@ class Ranks(unittest.TestCase):
         self.assertEqual([(row["peak"], row["allocated"], row["total"]) for row in memory["devices"]],
                          [(1 << 29, 1 << 28, 31 << 30)])
 
+    def test_what_is_not_read(self):
+        """One line says that there was more."""
+        self.write(aicore_intermediate_0_type_csv=TYPE, hccl_raw_0_csv="x", flops_scope_0_json="{}")
+        text = self.text("info formats")
+        self.assertIn("2 files skipped", text)
+        self.assertRegex(text, r"hccl_raw_0\.csv.*a table of MindSpore's profiler that gradb does not read")
+        for path in self.root.iterdir():
+            path.unlink()
+        self.write(cpu_op_type_info_0_csv="op_type,type_occurrences\nMatMul,2\n", gpu_activity_data_0_csv="name\n")
+        self.assertRegex(self.text(status=1), r"^error: \S+ is profiler output without the tables or the trace that gradb reads")
+
+    def test_many_files(self):
+        """Only a trace is worth looking through its directory."""
+        for number in range(20000):
+            (self.root / f"MatMul.{number}.npy.part").touch()
+        self.write(aicore_intermediate_0_type_csv=TYPE)
+        started = time.monotonic()
+        self.text()
+        self.assertLess(time.monotonic() - started, 5)
+
     def test_hostile(self):
-        self.write(framework_raw_0_csv=[FRAMEWORK[0], FRAMEWORK[1][:8] + ['{"input_0": [[[']],
+        self.write(framework_raw_0_csv=[FRAMEWORK[0], FRAMEWORK[1][:8] + ['{"input_0": [[['],
+                                        FRAMEWORK[2][:8] + ['{"input_0": {"shape": [1e300, -1e300, "x"]}}']],
                    output_timeline_data_0_txt="a,b\n" + f"{CONV},5,-1,nan\n{CONV},5,1e300,0.1\n,,,\n{CONV}\n",
                    step_trace_raw_0_detail_time_csv=[STEPS[0], [1, -5, 3, "x", 99999999999999999999, 1, "", "nan", "inf"]],
                    flops_0_txt=", , ,\n\n", flops_summary_0_json={"FLOPs": "many"},
