@@ -7,6 +7,7 @@
 
 #include "../../scratch.h"
 #include "../../unit.h"
+#include "dump/io/listing.h"
 #include "dump/io/source.h"
 
 /* ---- stored types ---------------------------------------------------------------------------- */
@@ -428,6 +429,20 @@ static void test_statistics_that_end_early(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
+static void test_first_bytes_of_a_lost_file(void **state)
+{
+    char path[128], start[16] = "of before";
+    struct gd_listing *listing;
+
+    name_of(0, path, sizeof(path));
+    write_number(path, 0);
+    assert_ok(gd_listing_read(path, 0, NULL, NULL, &listing, NULL));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(gd_listing_peek(listing, 0, start, sizeof(start)), 0);
+    assert_string_equal(start, "");
+    gd_listing_free(listing);
+}
+
 static int make_home(void **state)
 {
     struct rlimit limit = {64, 64};
@@ -452,6 +467,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sources_are_closed),
     cmocka_unit_test(test_files_are_opened_again),
     cmocka_unit_test(test_statistics_that_end_early),
+    cmocka_unit_test(test_first_bytes_of_a_lost_file),
 };
 
 RUN_TESTS_BETWEEN(make_home, remove_home)
