@@ -109,7 +109,7 @@ void repl_send_settings(struct repl *repl)
             bool wanted = passed[k].wanted(&debugger->settings);
 
             if (session->state == GD_STOPPED && session->target && gd_session_is_live(session) &&
-                (session->settings_sent >> k & 1) != wanted) {
+                !gd_session_is_record(session) && (session->settings_sent >> k & 1) != wanted) {
                 tell_process(repl, session, k, wanted);
             }
         }

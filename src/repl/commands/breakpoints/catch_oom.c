@@ -21,7 +21,8 @@ int catch_oom(struct command_call *call, struct gd_err *err)
         return gd_fail(err, GD_EUSAGE, "catch oom: expected \"off\" or nothing");
     }
     int rc = repl_need_session(call, err);
-    if (rc == GD_OK && !gd_session_is_live(call->session)) {
+    if (rc == GD_OK &&
+        (!gd_session_is_live(call->session) || gd_session_is_record(call->session))) {
         return gd_fail(err, GD_EUNSUPPORTED, "catch oom: a record allocates nothing");
     }
     bool asks = rc == GD_OK && call->session->target->capabilities & GD_CAN_COMMAND;
