@@ -170,6 +170,7 @@ void agent_metric_send(struct agent *a, struct agent_metric *m, struct agent_met
     message.definition = m->definition;
     message.evaluation = sums == &m->eval;
     message.step = step;
+    message.late = agent_is_late(a, step);
     message.epoch = sums->epoch;
     message.counts = (char *)take_counts(a, m, sums, &text);
     message.missing = sums->missing;

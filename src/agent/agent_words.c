@@ -35,6 +35,11 @@ int64_t agent_number_step(const struct agent *a)
     return agent_said_step(a, PEEK(a->step));
 }
 
+bool agent_is_late(const struct agent *a, int64_t step)
+{
+    return !PEEK(a->in_step) || step != PEEK(a->step);
+}
+
 void agent_scalar(struct agent *a, const char *name, double value, int64_t step)
 {
     size_t before = a->scalar_count;
@@ -47,7 +52,7 @@ void agent_scalar(struct agent *a, const char *name, double value, int64_t step)
     s->value = value;
     s->step = step;
     s->when = PEEK(a->step);
-    s->late = !PEEK(a->in_step) || step != s->when;
+    s->late = agent_is_late(a, step);
     if (a->scalar_items) {
         agent_watch_scalar(a, name, value, step);
     }

@@ -10,6 +10,8 @@ bool agent_queue(struct agent *a, const ProtobufCMessage *message);
 /* The step that a number belongs to which is reported now: of an evaluation, and between two steps,
  * the one that has ended. */
 int64_t agent_number_step(const struct agent *a);
+/* Whether a number of that step comes when the step has ended. */
+bool agent_is_late(const struct agent *a, int64_t step);
 /* With the lock: gradb_scalar, of that step. */
 void agent_scalar(struct agent *a, const char *name, double value, int64_t step);
 void agent_words_drop(struct agent *a); /* with the lock: whatever is queued */

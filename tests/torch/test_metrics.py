@@ -154,6 +154,9 @@ for epoch in range(3):
             os.kill(os.getpid(), signal.SIGKILL)
         loss.backward()
         optimizer.step()
+        if what == "late":
+            import gradb.torch
+            gradb.torch.log("loss", loss)
         seen.append([epoch, out.tolist(), b.tolist()])
     if what == "evaluates" and epoch == 1:
         if rank == 0:
@@ -551,6 +554,17 @@ class Ranks(Metrics):
         first = next(step for step in range(2, 10) if wanted[step - 1] > 0.43)
         later = next(step for step in range(max(4, first + 1), 10) if wanted[step - 1] >= max(wanted[:step]) - 0.001)
         self.assertEqual(stops, [("event", first), ("hit", later)], (wanted, said))
+
+    def test_a_loss_that_is_logged_after_the_step(self):
+        """It is new at the end of the next step, as that of one rank is."""
+        records, said = self.ranks("classes", "late", "metric now = loss by step ranks",
+                                   "on step-end if improved(now, min) print now", "step 6", "info history now -a",
+                                   "kill")
+        losses = self.history(records, "now")
+        self.assertEqual([step for step, _ in losses], [1, 2, 3, 4, 5], said)
+        best = [value for at, (_, value) in enumerate(losses) if value < min([v for _, v in losses[:at]] + [1e9])]
+        self.assertGreater(len(best), 1)
+        self.assertEqual([r["value"] for r in records if r["type"] == "scalar"], best, said)
 
     def test_a_rank_is_killed(self):
         records, said = self.ranks("classes", "killed", "metric accuracy ranks", "on step-end if accuracy < 2 print accuracy",

@@ -38,7 +38,8 @@ static void free_metric(struct over_metric *metric)
         struct over_series *series = &metric->of[i];
         while (series->ranks) {
             struct over_rank *next = series->ranks->next;
-            over_ranks_free_rank(metric, series->ranks);
+            over_ranks_drop_parts(metric, series->ranks);
+            free(series->ranks);
             series->ranks = next;
         }
         gd_metric_destroy(series->sum);
@@ -159,6 +160,7 @@ void gd_over_ranks_clear(struct gd_ranks *ranks)
         for (int i = 0; i < 2; i++) {
             gd_metric_clear(m->of[i].sum);
             for (struct over_rank *rank = m->of[i].ranks; rank; rank = rank->next) {
+                over_ranks_drop_parts(m, rank); /* they were counted before */
                 rank->counted = false;
             }
         }
@@ -191,16 +193,17 @@ bool gd_over_ranks_result(const struct gd_ranks *ranks, const char *name, bool e
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* NAME or NAME_CLASS. */
-static bool is_number_of(const char *number, const char *name)
+/* NAME, or NAME_CLASS where classes have numbers: the script may have others like that. */
+static bool is_number_of(const char *number, const struct gd_metric_spec *spec)
 {
-    size_t len = strlen(name);
+    size_t len = strlen(spec->name);
     const char *end = number + len;
 
-    if (strncmp(number, name, len) != 0) {
+    if (strncmp(number, spec->name, len) != 0) {
         return false;
     }
-    return !*end || (*end == '_' && end[1] && end[1 + strspn(end + 1, "0123456789")] == '\0');
+    return !*end || (spec->average == GD_AVERAGE_NONE && *end == '_' && end[1] &&
+                     end[1 + strspn(end + 1, "0123456789")] == '\0');
 }
 
 bool gd_over_ranks_has(const struct gd_session *session, const char *number)
@@ -209,8 +212,7 @@ bool gd_over_ranks_has(const struct gd_session *session, const char *number)
     const struct over_metric *metric = ranks && ranks->over ? ranks->over->first : NULL;
     const char *bare = strncmp(number, "eval_", 5) == 0 ? number + 5 : number;
 
-    while (metric && !is_number_of(number, metric->spec.name) &&
-           !is_number_of(bare, metric->spec.name)) {
+    while (metric && !is_number_of(number, &metric->spec) && !is_number_of(bare, &metric->spec)) {
         metric = metric->next;
     }
     return metric != NULL;
@@ -223,9 +225,9 @@ bool gd_over_ranks_unknown(const struct gd_session *session, const char *number)
     bool unknown = metric && session->impl->undecided && gd_over_ranks_has(session, number);
 
     for (; metric && !unknown; metric = metric->next) {
-        unknown = (is_number_of(number, metric->spec.name) && metric->of[0].why[0]) ||
-                  (strncmp(number, "eval_", 5) == 0 &&
-                   is_number_of(number + 5, metric->spec.name) && metric->of[1].why[0]);
+        unknown = (is_number_of(number, &metric->spec) && metric->of[0].why[0]) ||
+                  (strncmp(number, "eval_", 5) == 0 && is_number_of(number + 5, &metric->spec) &&
+                   metric->of[1].why[0]);
     }
     return unknown;
 }
@@ -399,15 +401,17 @@ void over_ranks_release(struct gd_session *session)
     session->impl->undecided = false;
 }
 
-/* Ranks that have not evaluated by now do not; true: there are some. */
-static bool give_up_evaluations(struct gd_ranks *ranks, const struct gd_session *session)
+/* Ranks that have not evaluated by now do not, or have never reported a loss; true: there are
+ * some. */
+static bool give_up(struct gd_ranks *ranks, const struct gd_session *session, bool evaluation)
 {
     bool some = false;
 
     for (struct over_metric *m = ranks->over->first; m; m = m->next) {
-        const struct over_rank *own = over_ranks_rank(&m->of[1], session->number);
-        for (struct over_rank *r = m->of[1].ranks; own && own->first && r; r = r->next) {
-            if (!r->first && !r->ended && !r->absent) {
+        const struct over_rank *own = over_ranks_rank(&m->of[evaluation], session->number);
+        bool waits = own && own->first && (evaluation || m->spec.kind == GD_METRIC_LOSS);
+        for (struct over_rank *r = m->of[evaluation].ranks; waits && r; r = r->next) {
+            if (!r->first && !r->ended && !r->absent && (evaluation || !r->any)) {
                 r->absent = some = true;
             }
         }
@@ -439,7 +443,8 @@ void over_ranks_tick(struct gd_ranks *ranks)
         if (gd_ranks_of(session) != ranks || !session->impl->awaits || waited < patience) {
             continue;
         }
-        if (give_up_evaluations(ranks, session)) {
+        if (give_up(ranks, session, true) ||
+            (waited >= PATIENCE && give_up(ranks, session, false))) {
             add_up(ranks);
         } else if (waited >= PATIENCE || !others_run(ranks)) {
             over_ranks_release(session);

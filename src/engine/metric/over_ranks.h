@@ -48,6 +48,7 @@ struct gd_metric_part {
     const char *definition;
     bool evaluation;
     int64_t step;
+    bool late; /* the step had ended */
     uint64_t epoch;
     const char *counts, *missing;
 };

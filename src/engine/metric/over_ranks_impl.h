@@ -18,6 +18,7 @@ struct over_part {
     struct over_part *next;
     struct over_key key;
     size_t size;
+    bool late; /* gd_metric_part */
     char *missing;
     char counts[];
 };
@@ -27,7 +28,7 @@ struct over_rank {
     int session, rank; /* numbers */
     bool ended, failed;
     bool too_far; /* it is so far ahead that its counts were dropped */
-    bool absent;  /* it does not evaluate */
+    bool absent;  /* it does not evaluate, or does not report a loss */
     bool counted; /* samples of it are in the sum */
     bool any;     /* `newest` is set */
     struct over_key newest;
@@ -40,6 +41,7 @@ struct over_series { /* the training, or the evaluations, of a metric */
     struct over_key key; /* the last one that was added */
     bool any;            /* there is one */
     bool fresh;          /* samples were added at `key` */
+    bool late;           /* some of them came when its step had ended */
     int64_t shown;       /* the newest step of this training for which there are samples */
     char why[300];       /* why the sum is not over all samples; "" it is */
     char told[300];      /* the last reason that was shown */
@@ -68,6 +70,7 @@ void over_ranks_keep(struct over_metric *metric, struct over_rank *rank, const s
                      const struct gd_metric_part *part);
 /* Adds what all ranks have passed, and reports the numbers to the sessions. */
 void over_ranks_add_up(struct gd_ranks *ranks, struct over_metric *metric, bool evaluation);
-void over_ranks_free_rank(struct over_metric *metric, struct over_rank *rank);
+/* Forgets the parts that wait. */
+void over_ranks_drop_parts(struct over_metric *metric, struct over_rank *rank);
 
 #endif

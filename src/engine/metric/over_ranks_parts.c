@@ -25,12 +25,11 @@ static void drop_first(struct over_metric *metric, struct over_rank *rank)
     free(part);
 }
 
-void over_ranks_free_rank(struct over_metric *metric, struct over_rank *rank)
+void over_ranks_drop_parts(struct over_metric *metric, struct over_rank *rank)
 {
     while (rank->first) {
         drop_first(metric, rank);
     }
-    free(rank);
 }
 
 void over_ranks_keep(struct over_metric *metric, struct over_rank *rank, const struct over_key *key,
@@ -38,17 +37,18 @@ void over_ranks_keep(struct over_metric *metric, struct over_rank *rank, const s
 {
     size_t len = strlen(part->counts) + 1, size = sizeof(struct over_part) + len;
     struct over_part *kept = metric->bytes + size <= MOST_BYTES ? malloc(size) : NULL;
+    char *missing = part->missing[0] ? strdup(part->missing) : NULL;
 
     rank->newest = *key;
     rank->any = true;
     rank->absent = false;
-    if (!kept || rank->too_far) {
+    if (!kept || rank->too_far || (part->missing[0] && !missing)) {
         rank->too_far = true;
+        free(missing);
         free(kept);
         return;
     }
-    *kept = (struct over_part){.key = *key, .size = size};
-    kept->missing = part->missing[0] ? strdup(part->missing) : NULL;
+    *kept = (struct over_part){.key = *key, .size = size, .late = part->late, .missing = missing};
     memcpy(kept->counts, part->counts, len);
     if (rank->first) {
         rank->last->next = kept;
@@ -111,20 +111,29 @@ static void set_why(struct over_series *series, const char *why)
     }
 }
 
-static void add_part(struct over_series *series, struct over_rank *rank,
-                     const struct over_part *part)
+static void note_missing(struct over_series *series, const struct over_rank *rank,
+                         const struct over_part *part)
 {
-    struct gd_err err = {.text = ""};
     char why[sizeof(series->why)];
 
     if (part->missing) {
         snprintf(why, sizeof(why), "rank %d: %.200s", rank->rank, part->missing);
         set_why(series, why);
     }
+}
+
+static void add_part(struct over_series *series, struct over_rank *rank,
+                     const struct over_part *part)
+{
+    struct gd_err err = {.text = ""};
+    char why[sizeof(series->why)];
+
+    note_missing(series, rank, part);
     if (!part->counts[0]) {
         return;
     }
     series->fresh = true;
+    series->late = series->late || part->late;
     rank->counted = true;
     if (gd_metric_merge(series->sum, part->counts, &err) != GD_OK) {
         snprintf(why, sizeof(why), "rank %d: %.200s", rank->rank, err.text);
@@ -172,13 +181,18 @@ static void drop_key(struct over_metric *metric, const struct over_series *serie
     }
 }
 
+static bool is_same_sum(const struct over_key *a, const struct over_key *b)
+{
+    return a->training == b->training && a->major == b->major;
+}
+
 static void add_key(struct gd_ranks *ranks, struct over_metric *metric, bool evaluation,
                     const struct over_key *key)
 {
     struct over_series *series = &metric->of[evaluation];
     bool each = evaluation || metric->spec.by_step;
-    bool same = series->any && series->key.training == key->training &&
-                series->key.major == key->major && (!each || series->key.minor == key->minor);
+    bool same =
+        series->any && is_same_sum(&series->key, key) && (!each || series->key.minor == key->minor);
 
     if (!same) {
         clear_sum(series);
@@ -188,11 +202,16 @@ static void add_key(struct gd_ranks *ranks, struct over_metric *metric, bool eva
     }
     series->key = *key;
     series->any = true;
-    series->fresh = false;
+    series->fresh = series->late = false;
     for (struct over_rank *rank = series->ranks; rank; rank = rank->next) {
+        bool gave = false;
         while (rank->first && over_ranks_compare(&rank->first->key, key) <= 0) {
             add_part(series, rank, rank->first);
             drop_first(metric, rank);
+            gave = true;
+        }
+        if (!gave && rank->first && is_same_sum(&rank->first->key, key)) {
+            note_missing(series, rank, rank->first); /* perhaps those of this step */
         }
     }
     check_ranks(ranks, series);
@@ -200,7 +219,6 @@ static void add_key(struct gd_ranks *ranks, struct over_metric *metric, bool eva
 
 /* ---- the number ------------------------------------------------------------------------------ */
 
-/* An evaluation comes when its step has ended. */
 static void tell_number(struct gd_ranks *ranks, const char *name, double value, int64_t step,
                         bool late)
 {
@@ -285,7 +303,7 @@ static void show_number(struct gd_ranks *ranks, struct over_metric *metric, bool
     for (size_t i = 0; i < count && i < GD_METRIC_SHOWN; i++) {
         char name[sizeof(number->name) + 8];
         snprintf(name, sizeof(name), "%s%.71s", evaluation ? "eval_" : "", number[i].name);
-        tell_number(ranks, name, number[i].value, step, evaluation);
+        tell_number(ranks, name, number[i].value, step, series->late);
     }
 }
 

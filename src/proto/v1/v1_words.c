@@ -31,6 +31,7 @@ static void on_metric_counts(struct v1_target *t, const Gradb__V1__MetricCounts 
     const struct gd_metric_part part = {.definition = m->definition,
                                         .evaluation = m->evaluation != 0,
                                         .step = m->step,
+                                        .late = m->late != 0,
                                         .epoch = m->epoch,
                                         .counts = m->counts,
                                         .missing = m->missing};

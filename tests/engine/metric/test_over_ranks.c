@@ -101,6 +101,7 @@ struct counted {
     bool evaluation;
     int samples, right; /* 0 samples: none */
     const char *missing;
+    bool late;
 };
 
 static void give_counts(struct bench *bench, int rank, struct counted c)
@@ -109,6 +110,7 @@ static void give_counts(struct bench *bench, int rank, struct counted c)
     struct gd_metric_part part = {.definition = c.definition,
                                   .evaluation = c.evaluation,
                                   .step = c.step,
+                                  .late = c.late,
                                   .epoch = c.epoch,
                                   .counts = text,
                                   .missing = c.missing ? c.missing : ""};
@@ -174,6 +176,8 @@ static void test_all_ranks(void **state)
     COUNT(1, 3, .epoch = 1, .samples = 5, .right = 5); /* another epoch */
     COUNT(0, 3, .epoch = 1, .samples = 5, .right = 0);
     expect_number(bench, "accuracy", 3, 0.5);
+    assert_true(gd_over_ranks_has(bench->session[0], "eval_accuracy"));
+    assert_false(gd_over_ranks_has(bench->session[0], "accuracy_5")); /* the script's own */
     destroy_bench(bench);
 }
 
@@ -225,6 +229,41 @@ static void test_steps_that_begin_again(void **state)
     destroy_bench(bench);
 }
 
+/* What comes after the end of its step is new at the next one; what comes before is not. */
+static void test_late_numbers(void **state)
+{
+    struct bench *bench = start_bench("accuracy ranks");
+
+    for (int rank = 0; rank < RANKS; rank++) {
+        COUNT(rank, 1, .samples = 10, .right = 5, .evaluation = true);
+        COUNT(rank, 1, .samples = 10, .right = 5);
+    }
+    assert_false(gd_session_scalar(bench->session[0], "accuracy")->late);
+    assert_false(gd_session_scalar(bench->session[0], "eval_accuracy")->late);
+    for (int rank = 0; rank < RANKS; rank++) {
+        COUNT(rank, 2, .samples = 10, .right = 5, .late = true);
+        COUNT(rank, 2, .samples = 10, .right = 5, .evaluation = true, .late = true);
+    }
+    assert_true(gd_session_scalar(bench->session[0], "accuracy")->late);
+    assert_true(gd_session_scalar(bench->session[0], "eval_accuracy")->late);
+    destroy_bench(bench);
+}
+
+/* Rank 0 is a step ahead: what it counted before is not counted again. */
+static void test_cleared_between_the_ranks(void **state)
+{
+    struct bench *bench = start_bench("accuracy ranks");
+
+    COUNT(0, 1, .samples = 10, .right = 10);
+    gd_over_ranks_clear(gd_ranks_of(bench->session[0]));
+    COUNT(1, 1, .epoch = 1, .samples = 10, .right = 5);
+    COUNT(0, 2, .epoch = 1, .samples = 10, .right = 5);
+    expect_number(bench, "accuracy", 1, 0.5);
+    COUNT(1, 2, .epoch = 1, .samples = 10, .right = 5);
+    expect_number(bench, "accuracy", 2, 0.5);
+    destroy_bench(bench);
+}
+
 /* ---- a rank is missing ----------------------------------------------------------------------- */
 
 static void test_a_rank_has_ended(void **state)
@@ -264,6 +303,64 @@ static void test_a_rank_is_lost(void **state)
     assert_string_equal(
         bench->event,
         "metric accuracy has no number over all ranks from step 2 on: rank 1 is gone");
+    destroy_bench(bench);
+}
+
+/* The message of step 1 was lost: the next one says so. */
+static void test_counts_are_missing(void **state)
+{
+    struct bench *bench = start_bench("accuracy ranks");
+
+    COUNT(1, 1, .samples = 10, .right = 5);
+    COUNT(0, 2, .samples = 10, .right = 5, .missing = "step 1: the debugger is too slow");
+    assert_null(gd_session_scalar(bench->session[0], "accuracy"));
+    expect_result(bench, 1, "rank 0: step 1: the debugger is too slow");
+    destroy_bench(bench);
+}
+
+static void give_loss(struct bench *bench, int rank, int64_t step, double loss)
+{
+    struct gd_buf definition = GD_BUF_INIT(1 << 14), counts = GD_BUF_INIT(1 << 14);
+    struct gd_metric_spec spec;
+    struct gd_metric *metric = NULL;
+
+    assert_ok(gd_metric_parse("loss ranks", &spec, NULL));
+    assert_ok(gd_metric_create(&spec, &metric, NULL));
+    gd_metric_add(metric, loss);
+    gd_metric_text(&spec, &definition);
+    assert_ok(gd_metric_save(metric, &counts, NULL));
+    const struct gd_metric_part part = {.definition = gd_buf_text(&definition),
+                                        .step = step,
+                                        .counts = gd_buf_text(&counts),
+                                        .missing = ""};
+    gd_session_on_metric_part(bench->session[rank], &part);
+    gd_metric_destroy(metric);
+    gd_buf_deinit(&definition);
+    gd_buf_deinit(&counts);
+}
+
+/* It is waited for once. */
+static void test_a_rank_reports_no_loss(void **state)
+{
+    struct bench *bench = start_bench("loss ranks");
+
+    catch_when(bench, GD_HAPPENED_STEP_END, "mean_loss > 2");
+    give_loss(bench, 0, 1, 3);
+    assert_int_equal(raise_event(bench, GD_HAPPENED_STEP_END, 1), GD_VERDICT_LATER);
+    bench->clock = 5;
+    gd_ranks_tick(bench->debugger);
+    assert_int_equal(bench->verdicts, 0);
+    bench->clock = 21;
+    gd_ranks_tick(bench->debugger);
+    assert_int_equal(bench->stops, 1);
+    expect_number(bench, "mean_loss", 1, 3);
+    give_loss(bench, 0, 2, 1);
+    assert_int_equal(raise_event(bench, GD_HAPPENED_STEP_END, 2), GD_VERDICT_GO);
+    expect_number(bench, "mean_loss", 2, 2);
+    give_loss(bench, 1, 3, 5); /* after all */
+    expect_number(bench, "mean_loss", 2, 2);
+    give_loss(bench, 0, 3, 3);
+    expect_number(bench, "mean_loss", 3, 3);
     destroy_bench(bench);
 }
 
@@ -404,8 +501,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_by_step),
     cmocka_unit_test(test_epochs_of_different_length),
     cmocka_unit_test(test_steps_that_begin_again),
+    cmocka_unit_test(test_late_numbers),
+    cmocka_unit_test(test_cleared_between_the_ranks),
     cmocka_unit_test(test_a_rank_has_ended),
     cmocka_unit_test(test_a_rank_is_lost),
+    cmocka_unit_test(test_counts_are_missing),
+    cmocka_unit_test(test_a_rank_reports_no_loss),
     cmocka_unit_test(test_counts_that_cannot_be_used),
     cmocka_unit_test(test_a_condition_waits),
     cmocka_unit_test(test_a_rank_that_does_not_come),
