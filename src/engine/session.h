@@ -249,6 +249,8 @@ void gd_session_on_scalar(struct gd_session *session, const char *name, double v
 /* The same when the step has ended: it is new where the next one ends. */
 void gd_session_on_late_scalar(struct gd_session *session, const char *name, double value,
                                int64_t step);
+/* The metric was deleted: until it is reported again, it is as if it had never been. */
+void gd_session_forget_scalar(struct gd_session *session, const char *name);
 /* Of a record that can go back: it forgets all metrics, and recalls those up to its step. Nothing
  * is judged. */
 void gd_session_forget_scalars(struct gd_session *session);

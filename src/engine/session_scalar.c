@@ -90,6 +90,25 @@ void gd_session_forget_scalars(struct gd_session *session)
     session->scalar_count = 0;
 }
 
+void gd_session_forget_scalar(struct gd_session *session, const char *name)
+{
+    struct gd_scalar *scalar = session->scalar, *end = scalar + session->scalar_count;
+
+    while (scalar < end && strncmp(scalar->name, name, sizeof(scalar->name) - 1) != 0) {
+        scalar++;
+    }
+    if (scalar == end) {
+        return;
+    }
+    gd_past_values_free(&scalar->values);
+    memmove(scalar, scalar + 1, (size_t)(end - scalar - 1) * sizeof(*scalar));
+    end[-1] = (struct gd_scalar){.step = 0};
+    session->scalar_count--;
+    if (session->impl->has_wishes) {
+        happenings_push(session); /* the target can test it no longer */
+    }
+}
+
 static void take_scalar(struct gd_session *session, const char *name, double value, int64_t step,
                         bool late)
 {

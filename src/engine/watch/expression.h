@@ -82,6 +82,8 @@ struct gd_expr_function {
     bool least; /* the smaller the better */
 };
 bool gd_expr_function(const char *name, struct gd_expr_function *ret);
+/* Whether that metric is in it, by itself or in a function. */
+bool gd_expr_has_number(const struct gd_expr *expr, const char *number);
 /* Whether the text begins with a call of one: "best(". */
 bool gd_expr_is_call(const char *text);
 /* Whether smaller values of a metric of that name are better. */
@@ -96,9 +98,6 @@ struct gd_comparison_of {
     enum gd_comparison op;
     double value;
 };
-/* Tests of metrics, one of which holds whenever the expression is true; "step" and
- * "elapsed" count as metrics. Fills in up to max and returns the count; 0: there are none, or too
- * many. bound: what "FUNCTION op value" needs, by the reports so far. */
 /* A calculation with metrics, in reverse Polish notation. */
 enum gd_term_code {
     GD_TERM_NUMBER,
@@ -130,6 +129,9 @@ struct gd_test_of {
 };
 typedef bool (*gd_bound_fn)(void *ctx, const struct gd_expr_function *function,
                             enum gd_comparison op, double value, struct gd_test_of *ret);
+/* Tests of metrics, one of which holds whenever the expression is true; "step" and "elapsed" count
+ * as metrics. Fills in up to max and returns the count; 0: there are none, or too many. bound: what
+ * "FUNCTION op value" needs, by the reports so far. */
 size_t gd_expr_needs_one(const struct gd_expr *expr, gd_bound_fn bound, void *ctx,
                          struct gd_test_of *ret, size_t max);
 bool gd_compare(double a, enum gd_comparison compare, double b);

@@ -94,6 +94,20 @@ bool gd_expr_function(const char *name, struct gd_expr_function *ret)
     return ret->kind != GD_FN_KINDS;
 }
 
+bool gd_expr_has_number(const struct gd_expr *expr, const char *number)
+{
+    struct gd_expr_function function;
+    bool found = false;
+
+    for (size_t i = 0; i < expr->count && !found; i++) {
+        const struct op *op = &expr->op[i];
+        found =
+            op->code == OP_NAMED &&
+            strcmp(gd_expr_function(op->name, &function) ? function.number : op->name, number) == 0;
+    }
+    return found;
+}
+
 bool gd_expr_is_call(const char *text)
 {
     for (int kind = 0; kind < GD_FN_KINDS; kind++) {

@@ -362,6 +362,15 @@ static void judge_open_sums(struct watch_judging *judging)
 
 /* ---- one value ----------------------------------------------------------------------------- */
 
+/* An expression is judged in the steps that report its metric, not again by the old value. */
+static bool is_old(const struct gd_watching *w, const struct gd_watchpoint *watch,
+                   const char *scalar, const struct gd_observation *seen)
+{
+    return scalar && watch->expr && !seen->stats &&
+           seen->error & (GD_HIT_NO_VALUE | GD_HIT_NOT_CAPTURED) &&
+           gd_session_scalar(w->session, scalar) && gd_expr_has_number(watch->expr, scalar);
+}
+
 static void judge_serve(struct watch_judging *judging, size_t tensor,
                         const struct watch_serve *serve, struct gd_observation *seen)
 {
@@ -369,7 +378,7 @@ static void judge_serve(struct watch_judging *judging, size_t tensor,
     const struct watch_tensor *t = &w->tensors[tensor];
     struct watch_cover *cover = &w->covers[t->set->cover[serve->which]];
     seen->range = serve->range;
-    if (!cover->watch) {
+    if (!cover->watch || is_old(w, cover->watch, t->scalar, seen)) {
         return;
     }
     if (cover->watch->condition && cover->watch->condition->aggregate) {

@@ -457,6 +457,64 @@ static void test_scalar_in_plan(void **state)
     assert_string_equal(bench->hits[0].node_name, "loss");
 }
 
+/* The plan's report about a metric at the end of a step; value NAN: there is none. */
+static bool report_metric(struct watch_bench *bench, const char *name, int64_t step, double number)
+{
+    struct gd_stats stats = bench_stats(1, number);
+    struct gd_shape shape = {.rank = 0};
+    struct gd_watch_value value = {.plan = bench_scalar_plan(bench, name, NULL)->id,
+                                   .node = GD_NO_NODE,
+                                   .scalar = name,
+                                   .dtype = GD_FLOAT64,
+                                   .shape = &shape,
+                                   .stats = isnan(number) ? NULL : &stats,
+                                   .error = isnan(number) ? GD_HIT_NO_VALUE : 0,
+                                   .value_step = step};
+    struct gd_watch_moment moment = {.step = step, .node = GD_NO_NODE};
+    char why[200];
+    if (!isnan(number)) {
+        gd_session_on_scalar(bench->session, name, number, step);
+    }
+    return gd_watch_on_values(bench->session, &moment, &value, 1, why, sizeof(why));
+}
+
+static void test_scalar_of_an_earlier_step(void **state)
+{
+    struct watch_bench *bench = *state;
+    bench_must_watch(bench, "'accuracy > 0.5'");
+    bench_run(bench);
+    assert_false(report_metric(bench, "accuracy", 1, NAN));
+    assert_int_equal(bench->hit_count, 1); /* not checked: it is unknown */
+    assert_int_equal(bench->hits[0].error, GD_HIT_NO_VALUE);
+    assert_true(report_metric(bench, "accuracy", 2, 0.9));
+    assert_false(report_metric(bench, "accuracy", 3, NAN)); /* the value is that of step 2 */
+    assert_int_equal(bench->hit_count, 2);
+    assert_true(report_metric(bench, "accuracy", 4, 0.8));
+    assert_int_equal(bench->hit_count, 3);
+    gd_session_forget_scalar(bench->session, "accuracy"); /* deleted */
+    assert_null(gd_session_scalar(bench->session, "accuracy"));
+    assert_false(report_metric(bench, "accuracy", 5, NAN));
+    assert_int_equal(bench->hit_count, 4);
+    assert_int_equal(bench->hits[3].error, GD_HIT_NO_VALUE);
+}
+
+static void test_forgotten_scalar(void **state)
+{
+    struct watch_bench *bench = *state;
+    const char *names[] = {"loss", "accuracy", "lr"};
+    for (int i = 0; i < 3; i++) {
+        gd_session_on_scalar(bench->session, names[i], i, 1);
+    }
+    gd_session_forget_scalar(bench->session, "nothing");
+    gd_session_forget_scalar(bench->session, "accuracy");
+    assert_int_equal(bench->session->scalar_count, 2);
+    assert_true(gd_session_scalar(bench->session, "loss")->value == 0);
+    assert_true(gd_session_scalar(bench->session, "lr")->value == 2);
+    gd_session_on_scalar(bench->session, "accuracy", 0.5, 2);
+    const struct gd_scalar *again = gd_session_scalar(bench->session, "accuracy");
+    assert_true(again->first == 0.5 && !again->has_before && again->values.reports == 1);
+}
+
 static void test_scalar_event(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS & ~(unsigned)GD_CAN_WATCH_SCALAR);
@@ -612,6 +670,8 @@ static const struct CMUnitTest tests[] = {
     WATCH_TEST(test_series_where_nan_is_normal),
     WATCH_TEST(test_sum),
     WATCH_TEST(test_scalar_in_plan),
+    WATCH_TEST(test_scalar_of_an_earlier_step),
+    WATCH_TEST(test_forgotten_scalar),
     cmocka_unit_test(test_scalar_event),
     WATCH_TEST(test_deleted_meanwhile),
     cmocka_unit_test(test_remote),

@@ -114,6 +114,47 @@ int metric_resolve(struct command_call *call, struct gd_metric_spec *spec, bool 
     return rc;
 }
 
+/* ---- what the process has -------------------------------------------------------------------- */
+
+/* The metrics of call->session's process; the caller deletes the list. NULL: it did not answer. */
+static cJSON *ask_list(struct command_call *call)
+{
+    const char *text = NULL;
+    int rc = repl_command(call, METRIC_COMMAND, "list", GD_NO_NODE, &text, NULL);
+    return rc == GD_OK ? cJSON_Parse(text) : NULL;
+}
+
+static void forget_number(const struct command_call *call, const char *prefix, const char *name)
+{
+    char whole[2 * GD_METRIC_NAME];
+    snprintf(whole, sizeof(whole), "%s%.90s", prefix, name);
+    for (size_t i = 0; i < call->debugger->session_count; i++) {
+        struct gd_session *session = call->debugger->sessions[i];
+        if (gd_session_is_live(session) && !gd_session_is_record(session)) {
+            gd_session_forget_scalar(session, whole);
+        }
+    }
+}
+
+/* Of a metric that was deleted, or of all ("") in the list: some have a number for each class. */
+static void forget_numbers(const struct command_call *call, const cJSON *list, const char *name)
+{
+    static const char *const parts[] = {"train", "eval"}, *const prefixes[] = {"", "eval_"};
+    const cJSON *item, *number;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(list, "metrics"))
+    {
+        const char *own = out_text_of(item, "name");
+        for (int i = 0; i < 2 && (!name[0] || strcmp(name, own) == 0); i++) {
+            const cJSON *sums = cJSON_GetObjectItem(item, parts[i]);
+            forget_number(call, prefixes[i], own);
+            cJSON_ArrayForEach(number, cJSON_GetObjectItem(sums, "numbers"))
+            {
+                forget_number(call, prefixes[i], out_text_of(number, "name"));
+            }
+        }
+    }
+}
+
 /* ---- over ranks ------------------------------------------------------------------------------ */
 
 /* Also where rank-locking moves them one by one. */
@@ -141,13 +182,9 @@ static int need_job_stopped(const struct command_call *call, struct gd_err *err)
 /* Whether the process of call->session has it. */
 static bool has_metric(struct command_call *call, const char *name)
 {
-    const char *text = NULL;
     const cJSON *item;
     bool found = false;
-    if (repl_command(call, METRIC_COMMAND, "list", GD_NO_NODE, &text, NULL) != GD_OK) {
-        return false;
-    }
-    cJSON *reply = cJSON_Parse(text);
+    cJSON *reply = ask_list(call);
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(reply, "metrics"))
     {
         found = found || strcmp(out_text_of(item, "name"), name) == 0;
@@ -352,13 +389,16 @@ static int delete_metrics(struct command_call *call, const char *name, struct gd
         return gd_fail(err, GD_ENOTFOUND, "there is no metric '%.60s'", name);
     }
     snprintf(request, sizeof(request), "delete%s%s", name[0] ? " " : "", name);
+    cJSON *list = ask_list(call);
     int rc = everyone_command(call, METRIC_COMMAND, request, &reply, err);
     if (rc == GD_OK) {
         each_job(call, delete_one, name[0] ? name : NULL);
+        forget_numbers(call, list, name);
         cJSON *record = out_record(call->out, "metric");
         out_set(record, OUT_SOME("deleted", name), OUT_BOOL("all", !name[0]));
         out_say(call->out, record, "[Metric {deleted} deleted.\n][{?all}All metrics deleted.\n]");
     }
+    cJSON_Delete(list);
     return rc;
 }
 
