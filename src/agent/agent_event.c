@@ -46,6 +46,7 @@ struct agent_number { /* a test of a wish */
     double value, last;
     bool known;              /* `last` is; of a calculation: the past of all its terms */
     bool is_nan;             /* instead of op and value */
+    bool unsure;             /* there is a newer value than `last`: it counts as true */
     struct agent_term *term; /* instead of all */
     size_t term_count;
 };
@@ -266,6 +267,9 @@ static void add_numbers(struct agent_events *events, const Gradb__V1__EventWish 
         *number = (struct agent_number){.op = m->hold_if[i]->op,
                                         .value = m->hold_if[i]->value,
                                         .is_nan = m->hold_if[i]->is_nan};
+                                        .last = m->hold_if[i]->last,
+                                        .known = m->hold_if[i]->known && complete,
+                                        .unsure = m->hold_if[i]->known && !complete,
         strncpy(number->name, m->hold_if[i]->number, sizeof(number->name) - 1);
         if (m->hold_if[i]->n_terms > 0) {
             take_terms(events, number, m->hold_if[i], complete);
@@ -292,6 +296,7 @@ static void keep_values(struct agent_events *to, const struct agent_number *from
                 to->number[i].last = from[j].last;
                 to->number[i].known = true;
             }
+                to->number[i].unsure = false;
         }
     }
 }
@@ -344,9 +349,9 @@ static bool test_value(const struct agent_number *number, double x)
 /* Of a number that is reported. */
 static bool test_report(const struct agent_number *number)
 {
-    return number->known &&
-           (number->is_nan ? isnan(number->last)
-                           : !isnan(number->last) && test_value(number, number->last));
+    bool holds = number->is_nan ? isnan(number->last)
+                                : !isnan(number->last) && test_value(number, number->last);
+    return number->unsure || (number->known && holds);
 }
 
 static bool test_number(const struct agent_events *events, const struct agent_number *number,
@@ -469,6 +474,7 @@ void agent_event_scalar(struct agent *a, const struct agent_scalar *scalar)
             number->last = scalar->value;
             number->known = true;
             weigh_reports(a);
+            number->unsure = false;
         }
     }
 }

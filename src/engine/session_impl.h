@@ -66,7 +66,8 @@ struct gd_session_impl {
     bool awaits;                         /* its verdict waits for metrics over ranks */
     bool undecided;                      /* they are unknown, during the verdict */
     double awaits_since;
-    bool has_wishes; /* the target waits at some */
+    bool has_wishes;   /* the target waits at some */
+    bool rough_wishes; /* it may have reported numbers that they do not know */
 };
 
 struct debugger_observer {

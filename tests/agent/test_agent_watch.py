@@ -598,12 +598,15 @@ class Relay:
 class Events(Watching):
     """Of which steps the training waits for a verdict: loss is 1 / step, and "even" is reported in even ones."""
 
-    def held(self, *tests, every=1, kind="step-end", steps=8):
+    def held(self, *tests, **options):
+        return self.held_by(*(pb.NumberTest(number=number, op=op, value=value) for number, op, value in tests),
+                            **options)
+
+    def held_by(self, *tests, every=1, kind="step-end", steps=8, scalars=0):
         self.setUp()  # each training has its own debugger
         self.first_stop(steps=steps)
-        wish = pb.EventWish(kind=kind, every=every, hold_if=[pb.NumberTest(number=number, op=op, value=value)
-                                                             for number, op, value in tests])
-        self.debugger.say(event_wishes=pb.EventWishes(wishes=[wish]))
+        wish = pb.EventWish(kind=kind, every=every, hold_if=tests)
+        self.debugger.say(event_wishes=pb.EventWishes(wishes=[wish], scalars=scalars))
         self.debugger.say(run=pb.Run(kind=pb.Run.CONTINUE))
         seen = []
         while True:
@@ -624,6 +627,14 @@ class Events(Watching):
                 ([("elapsed", pb.GT, 1e6)], 1, []), ([("elapsed", pb.GE, 0)], 4, [4, 8])):
             with self.subTest(tests=tests, every=every):
                 self.assertEqual(self.held(*tests, every=every), wanted)
+
+    def test_a_value_that_was_reported_before_counts(self):
+        for last, scalars, wanted in ((0.9, 0, [1, 2, 3, 4, 5, 6, 7, 8]), (0.1, 0, []), (0.1, 9, list(range(1, 9)))):
+            with self.subTest(last=last, scalars=scalars):  # 9: the debugger does not know the newest value
+                test = pb.NumberTest(number="rare", op=pb.GT, value=0.5, known=True, last=last)
+                self.assertEqual(self.held_by(test, scalars=scalars), wanted)
+        test = pb.NumberTest(number="even", op=pb.GE, value=4, known=True, last=9)
+        self.assertEqual(self.held_by(test), [1, 4, 5, 6, 7, 8])  # step 2 reports another one
 
     def test_step_begins_are_looked_at_too(self):
         self.assertEqual(self.held(("step", pb.GE, 7), kind="step-begin"), [7, 8])

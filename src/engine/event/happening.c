@@ -89,7 +89,7 @@ static size_t tests_of(struct gd_session *session, const struct gd_breakpoint *a
 static void push_again(struct gd_session *session, enum gd_happening kind)
 {
     struct gd_test_of test[MAX_TESTS];
-    bool moved = false;
+    bool moved = session->impl->rough_wishes;
 
     for (struct gd_breakpoint *b = session->debugger->breakpoints; b && !moved; b = b->next) {
         size_t count = b->event == kind && b->enabled && b->guard ? tests_of(session, b, test) : 0;
@@ -100,6 +100,7 @@ static void push_again(struct gd_session *session, enum gd_happening kind)
     }
     if (moved) {
         happenings_push(session);
+        session->impl->rough_wishes = false; /* the target waits: it reports nothing */
     }
 }
 
@@ -186,6 +187,7 @@ void happenings_push(struct gd_session *session)
     if (ok && (count > 0 || session->impl->has_wishes)) {
         ok = gd_target_set_events(session->target, wish, count, &err) == GD_OK;
         session->impl->has_wishes = ok && count > 0;
+        session->impl->rough_wishes = session->state == GD_RUNNING;
     }
     if (!ok) {
         gd_session_on_warning(session, err.text);

@@ -100,6 +100,9 @@ static void pack_wish(struct packing *p, size_t i, const struct gd_event_wish *w
         test->op = comparisons[wish->tests[k].op];
         test->value = wish->tests[k].value;
         test->is_nan = wish->tests[k].is_nan;
+        const struct gd_scalar *scalar = gd_session_scalar(p->session, wish->tests[k].number);
+        test->known = scalar != NULL;
+        test->last = scalar ? scalar->value : 0;
         if (wish->tests[k].term_count > 0) {
             pack_terms(p, &wish->tests[k], test);
         }
