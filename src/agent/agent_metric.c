@@ -14,7 +14,7 @@
 
 #define TEXT        160
 #define MAX_METRICS 64
-#define EVALUATION  "eval/" /* scope of what the PyTorch agent sees in evaluations */
+#define EVALUATION  "eval/" /* scope of what runs in an evaluation */
 #define MAX_REPLY   ((size_t)1 << 20)
 
 /* ---- the set --------------------------------------------------------------------------------- */
@@ -147,9 +147,8 @@ void agent_metric_refuse(struct agent *a, struct agent_metric *m, struct agent_m
     tell_refused(a, m, sums->last, why);
 }
 
-void agent_metric_begin(struct agent *a, struct agent_metric *m, struct agent_metric_sums *sums)
+static void begin_at(const struct agent_metric *m, struct agent_metric_sums *sums, int64_t step)
 {
-    int64_t step = sums == &m->eval ? agent_number_step(a) : PEEK(a->step);
     bool old = m->spec.by_step && sums->last > 0 && sums->last != step && sums == &m->train;
     if (old || sums->ended) {
         clear_sums(sums);
@@ -157,6 +156,11 @@ void agent_metric_begin(struct agent *a, struct agent_metric *m, struct agent_me
     sums->since = sums->since ? sums->since : step;
     sums->last = step;
     sums->due = true;
+}
+
+void agent_metric_begin(struct agent *a, struct agent_metric *m, struct agent_metric_sums *sums)
+{
+    begin_at(m, sums, sums == &m->eval ? agent_number_step(a) : PEEK(a->step));
 }
 
 /* A part of the sums does not know how many classes there were before. */
@@ -219,6 +223,9 @@ static bool take_side(struct agent *a, struct agent_metric_side *side, gradb_nod
     char text[TEXT];
     side->evaluation = PEEK(a->evaluates) || node != side->node;
     side->at = ++a->metrics->moments;
+    if (side->copy) {
+        side->copy->valid = false;
+    }
     if (agent_find(a, node, side->slot, GRADB__V1__ITERATION__CURRENT, &value, text) != -1) {
         return false;
     }
@@ -321,8 +328,7 @@ static void add_late_loss(struct agent *a, double value, int64_t step)
 {
     for (struct agent_metric *m = a->metrics->first; m; m = m->next) {
         if (m->spec.kind == GD_METRIC_LOSS) {
-            agent_metric_begin(a, m, &m->train);
-            m->train.last = step;
+            begin_at(m, &m->train, step);
             gd_metric_add(agent_metric_counting(&m->train), value);
             report_sums(a, m, false);
         }

@@ -58,15 +58,13 @@ struct agent_metrics {
 };
 
 /* Carries out a request: "add SPEC", "feed SPEC", "delete NAME", "delete", "clear", "epoch",
- * "list", and those of
- * agent_metric_plan. Returns a code or -1; *reply is malloc'd. */
+ * "list", and those of agent_metric_plan. Returns a code or -1; *reply is malloc'd. */
 int agent_metric_request(struct agent *a, const char *request, char **reply, char text[160]);
 /* Prepares the sums for a batch. */
 void agent_metric_begin(struct agent *a, struct agent_metric *m, struct agent_metric_sums *sums);
 /* Where the batch is counted. */
 struct gd_metric *agent_metric_counting(const struct agent_metric_sums *sums);
-/* Over ranks: gives the debugger what was counted since the last time, and adds it to the metric.
- */
+/* Over ranks: sends what was counted since the last time, and adds it to the metric. */
 void agent_metric_send(struct agent *a, struct agent_metric *m, struct agent_metric_sums *sums,
                        int64_t step);
 /* A batch cannot be counted: reports the first one to the user. */

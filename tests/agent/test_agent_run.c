@@ -301,6 +301,34 @@ static void numbers_belong_to_the_step_that_has_ended(void **state)
     expect_number(b, "past", begun ? 3 : 2, !begun);
 }
 
+static void on_reply(void *ctx, const char *text, const struct gd_err *err)
+{
+    assert_string_equal(text, "{}");
+    (*(unsigned *)ctx)++;
+}
+
+static unsigned replies;
+
+static bool has_reply(struct world *w)
+{
+    return replies > 0;
+}
+
+/* Each step has a loss in it and another one after it, when the next one has begun. */
+static void late_losses_count_for_their_step(void **state)
+{
+    struct both *b = *state;
+    replies = 0;
+    assert_ok(gd_target_command(world_session(&b->w)->target, "metric",
+                                "add mean_loss = loss by step", GD_NO_NODE, on_reply, &replies,
+                                NULL));
+    world_until(&b->w, "the answer", has_reply);
+    world_run(&b->w, GD_RUN_STEP, 5, NULL);
+    expect_number(b, "mean_loss", 5, false);
+    const struct gd_scalar *scalar = gd_session_scalar(world_session(&b->w), "mean_loss");
+    assert_true(scalar->value == 2 && scalar->before == (10.0 / 4 + 4) / 2);
+}
+
 static void values_are_refused_while_it_runs(void **state)
 {
     struct both *b = *state;
@@ -368,6 +396,8 @@ static const struct CMUnitTest tests[] = {
                                     tear_down),
     cmocka_unit_test_setup_teardown(numbers_belong_to_the_step_that_has_ended,
                                     start_evaluating_in_steps, tear_down),
+    cmocka_unit_test_setup_teardown(late_losses_count_for_their_step, start_evaluating_in_steps,
+                                    tear_down),
     TEST(values_are_refused_while_it_runs),
     TEST(checkpoint_reaches_the_program),
     TEST(program_ends_when_asked),

@@ -337,6 +337,7 @@ static void evaluate_model(struct toy *toy, int64_t step)
     gradb_scalar(toy->agent, "past", (double)step);
     gradb_as_of(toy->agent, step);
     gradb_scalar(toy->agent, "dated", (double)step);
+    gradb_scalar(toy->agent, "loss", (double)step);
     gradb_as_of(toy->agent, -1);
 }
 
