@@ -34,7 +34,8 @@ struct agent_term { /* of a calculation */
     term_code code;
     double number; /* the constant, or the mean */
     char name[64];
-    double *past; /* a ring, `newest` in front; of LEAST and MOST: the best, and that of before */
+    /* A ring from `newest` on; of LEAST and MOST: the best value, and the best of earlier steps. */
+    double *past;
     size_t need, count, newest;
     int64_t step; /* of the last report */
     bool late;
@@ -45,8 +46,8 @@ struct agent_number { /* a test of a wish */
     Gradb__V1__Comparison op;
     double value, last;
     bool known;              /* `last` is; of a calculation: the past of all its terms */
-    bool is_nan;             /* instead of op and value */
     bool unsure;             /* there is a newer value than `last`: it counts as true */
+    bool is_nan;             /* instead of op and value */
     struct agent_term *term; /* instead of all */
     size_t term_count;
 };
@@ -183,7 +184,7 @@ static void take_terms(struct agent_events *events, struct agent_number *number,
 
 static double operand_value(const struct agent_term *term, int64_t step)
 {
-    bool is_new = term->step + term->late >= step;
+    bool is_new = term->step >= step || (term->late && term->step == step - 1);
     switch (term->code) {
     case TERM(STEP): return (double)step;
     case TERM(METRIC):
@@ -266,10 +267,10 @@ static void add_numbers(struct agent_events *events, const Gradb__V1__EventWish 
         struct agent_number *number = &events->number[events->number_count++];
         *number = (struct agent_number){.op = m->hold_if[i]->op,
                                         .value = m->hold_if[i]->value,
-                                        .is_nan = m->hold_if[i]->is_nan};
                                         .last = m->hold_if[i]->last,
                                         .known = m->hold_if[i]->known && complete,
                                         .unsure = m->hold_if[i]->known && !complete,
+                                        .is_nan = m->hold_if[i]->is_nan};
         strncpy(number->name, m->hold_if[i]->number, sizeof(number->name) - 1);
         if (m->hold_if[i]->n_terms > 0) {
             take_terms(events, number, m->hold_if[i], complete);
@@ -295,8 +296,8 @@ static void keep_values(struct agent_events *to, const struct agent_number *from
                 strcmp(to->number[i].name, from[j].name) == 0) {
                 to->number[i].last = from[j].last;
                 to->number[i].known = true;
-            }
                 to->number[i].unsure = false;
+            }
         }
     }
 }
@@ -473,8 +474,8 @@ void agent_event_scalar(struct agent *a, const struct agent_scalar *scalar)
         if (!number->term_count && strcmp(number->name, scalar->name) == 0) {
             number->last = scalar->value;
             number->known = true;
-            weigh_reports(a);
             number->unsure = false;
+            weigh_reports(a);
         }
     }
 }
