@@ -122,6 +122,7 @@ class Steps:
         if self._begun:
             self.end()
 
+    @guarded
     def log(self, name, value):
         """A metric of the script's own. Between two steps it belongs to the one that has ended."""
         number = values.number_of(value)
