@@ -93,15 +93,45 @@ static int tell_by_products(struct looking *look, struct gd_err *err)
     return rc;
 }
 
+/* Any single file may be a tensor file: the place of that format in the findings; otherwise their
+ * count. */
+static size_t guess_in(const struct looking *look)
+{
+    size_t i = look->listing->entry[0].is_directory ? look->findings.count : 0;
+
+    while (i < look->findings.count && look->findings.item[i].format != &gd_tensor_files_format) {
+        i++;
+    }
+    return i;
+}
+
+/* Reads the guess only where no other format knows the file. */
+static int read_findings(struct looking *look, struct gd_err *err)
+{
+    struct gd_findings *findings = &look->findings;
+    size_t guess = guess_in(look);
+    int rc = GD_OK;
+
+    for (size_t i = 0; rc == GD_OK && i < findings->count; i++) {
+        rc = i == guess ? GD_OK : read_one(look, &findings->item[i], err);
+    }
+    if (rc != GD_OK || guess == findings->count) {
+        return rc;
+    }
+    if (gd_dump_count(look->dump) == 0) {
+        return read_one(look, &findings->item[guess], err);
+    }
+    gd_findings_remove(findings, guess);
+    return GD_OK;
+}
+
 static int read_all(struct looking *look, struct gd_err *err)
 {
     int rc = gd_dump_create(look->options->max_graph, &look->dump, err);
 
     if (rc == GD_OK) {
         gd_dump_set_options(look->dump, look->options->open);
-    }
-    for (size_t i = 0; rc == GD_OK && i < look->findings.count; i++) {
-        rc = read_one(look, &look->findings.item[i], err);
+        rc = read_findings(look, err);
     }
     if (look->dump) {
         gd_dump_set_options(look->dump, NULL);

@@ -82,6 +82,15 @@ int gd_findings_add_directories(struct gd_findings *findings, const struct gd_du
     return add_entries(findings, &like, listing, true, wants, err);
 }
 
+void gd_findings_remove(struct gd_findings *findings, size_t index)
+{
+    struct gd_finding *item = &findings->item[index];
+
+    free((char *)item->rule);
+    findings->count--;
+    memmove(item, item + 1, (findings->count - index) * sizeof(*item));
+}
+
 void gd_findings_clear(struct gd_findings *findings)
 {
     for (size_t i = 0; i < findings->count; i++) {

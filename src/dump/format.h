@@ -61,6 +61,7 @@ int gd_findings_add_directories(struct gd_findings *findings, const struct gd_du
                                 const struct gd_listing *listing,
                                 bool (*wants)(const struct gd_listing *listing, uint32_t entry),
                                 const char *rule, struct gd_err *err);
+void gd_findings_remove(struct gd_findings *findings, size_t index);
 void gd_findings_clear(struct gd_findings *findings);
 
 struct gd_dump_format {

@@ -331,16 +331,24 @@ uint32_t gd_listing_next(const struct gd_listing *listing, uint32_t entry, uint3
     return entry == root ? GD_NO_ENTRY : listing->entry[entry].next;
 }
 
+int gd_listing_open(const struct gd_listing *listing, uint32_t entry, struct gd_disk **ret,
+                    struct gd_err *err)
+{
+    char path[PATH_MAX];
+    int rc = gd_listing_path(listing, entry, path, sizeof(path), err);
+
+    return rc != GD_OK ? rc
+                       : gd_disk_open(AT_FDCWD, path, listing->entry[entry].parent == GD_NO_ENTRY,
+                                      ret, err);
+}
+
 size_t gd_listing_peek(const struct gd_listing *listing, uint32_t entry, char *out, size_t size)
 {
-    bool follow = listing->entry[entry].parent == GD_NO_ENTRY; /* what the user named */
     struct gd_disk *disk;
-    char path[PATH_MAX];
     size_t len;
 
     out[0] = '\0';
-    if (gd_listing_path(listing, entry, path, sizeof(path), NULL) != GD_OK ||
-        gd_disk_open(AT_FDCWD, path, follow, &disk, NULL) != GD_OK) {
+    if (gd_listing_open(listing, entry, &disk, NULL) != GD_OK) {
         return 0;
     }
     len = gd_disk_size(disk) < size - 1 ? (size_t)gd_disk_size(disk) : size - 1;

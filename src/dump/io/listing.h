@@ -11,6 +11,8 @@
 
 #include "base/error.h"
 
+struct gd_disk; /* disk.h */
+
 #define GD_LISTING_DEPTH 12
 #define GD_NO_ENTRY      UINT32_MAX
 
@@ -49,6 +51,9 @@ uint32_t gd_listing_child(const struct gd_listing *listing, uint32_t entry, cons
 uint32_t gd_listing_up(const struct gd_listing *listing, uint32_t entry, uint32_t levels);
 /* The next entry below `root`, a directory's contents right after it; GD_NO_ENTRY: end. */
 uint32_t gd_listing_next(const struct gd_listing *listing, uint32_t entry, uint32_t root);
+/* Opens a file. Symbolic links are followed only where the user named the file itself. */
+int gd_listing_open(const struct gd_listing *listing, uint32_t entry, struct gd_disk **ret,
+                    struct gd_err *err);
 /* Reads the first bytes of a file, NUL-terminated; 0: it cannot be read. */
 size_t gd_listing_peek(const struct gd_listing *listing, uint32_t entry, char *out, size_t size);
 

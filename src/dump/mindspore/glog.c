@@ -334,7 +334,7 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
                                 err);
     }
     rc = gd_dump_catalog_beside(dump, ms_rank_of(path), "logs", &in.catalog, err);
-    rc = rc != GD_OK ? rc : gd_disk_open(AT_FDCWD, path, false, &disk, err);
+    rc = rc != GD_OK ? rc : gd_listing_open(listing, finding->root, &disk, err);
     if (rc != GD_OK) {
         return rc;
     }

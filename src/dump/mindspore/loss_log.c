@@ -60,17 +60,13 @@ static int take_chunk(struct reading *in, const char *data, size_t size, struct 
     return rc;
 }
 
-static int take_file(struct reading *in, const char *path, bool (*go_on)(void *ctx, uint64_t done),
-                     void *ctx, struct gd_err *err)
+static int take_text(struct reading *in, struct gd_disk *disk,
+                     bool (*go_on)(void *ctx, uint64_t done), void *ctx, struct gd_err *err)
 {
-    GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
-    int rc = gd_disk_open(AT_FDCWD, path, false, &disk, err);
     char *chunk = malloc(CHUNK);
+    int rc = chunk ? GD_OK : gd_fail_nomem(err);
 
-    if (rc == GD_OK && !chunk) {
-        rc = gd_fail_nomem(err);
-    }
-    uint64_t size = rc == GD_OK ? gd_disk_size(disk) : 0;
+    uint64_t size = gd_disk_size(disk);
     for (uint64_t at = 0; rc == GD_OK && at < size;) {
         size_t len = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
         rc = go_on && !go_on(ctx, at) ? gd_fail(err, GD_EINTR, "interrupted")
@@ -118,6 +114,7 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
                        struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
                        struct gd_err *err)
 {
+    GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
     struct reading *in;
     char path[PATH_MAX], count[40];
     int rc = gd_listing_path(listing, finding->root, path, sizeof(path), err);
@@ -130,7 +127,8 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
         return gd_fail_nomem(err);
     }
     rc = gd_dump_catalog(dump, 0, path, &in->catalog, err);
-    rc = rc != GD_OK ? rc : take_file(in, path, go_on, ctx, err);
+    rc = rc != GD_OK ? rc : gd_listing_open(listing, finding->root, &disk, err);
+    rc = rc != GD_OK ? rc : take_text(in, disk, go_on, ctx, err);
     if (rc == GD_OK) {
         struct gd_peer *peer = gd_catalog_peer(in->catalog);
         snprintf(peer->framework, sizeof(peer->framework), "MindSpore");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/dump_target.h"
 #include "engine/history/history.h"
 #include "engine/statistic.h"
 #include "repl/commands/status/info.h"
@@ -112,7 +113,8 @@ static int need_history(struct command_call *call, const struct gd_history **ret
         return GD_OK;
     }
     if (gd_session_can_recall(call->session)) {
-        return gd_fail(err, GD_ENODATA, "for a dump, specify one tensor: info history NODE:0");
+        return gd_fail(err, GD_ENODATA,
+                       "for a dump, specify one tensor or metric: info history NODE:0");
     }
     return gd_fail(err, GD_ENODATA,
                    call->debugger->settings.history_bytes == 0
@@ -177,10 +179,36 @@ static int read_track(const struct gd_history *history, uint32_t index, struct t
     ret->records = malloc(MAX_RECORDS * sizeof(*ret->records));
     if (!ret->records || !gd_history_tensor(history, index, &ret->tensor)) {
         free(ret->records);
+        ret->records = NULL;
         return gd_fail(err, GD_ENOMEM, "out of memory for the records of a tensor");
     }
     ret->count = gd_history_read(history, index, ret->records, MAX_RECORDS);
     return GD_OK;
+}
+
+/* The newest reports of a dump's metric, which the history does not have. 0: there is none. */
+static size_t read_metric(struct command_call *call, const char *name, struct track *ret)
+{
+    const struct gd_catalog *catalog = gd_catalog_of(call->session);
+    size_t count = 0;
+    const struct gd_catalog_scalar *scalars = catalog ? gd_catalog_scalars(catalog, &count) : NULL;
+
+    ret->records = scalars ? calloc(MAX_RECORDS, sizeof(*ret->records)) : NULL;
+    ret->tensor = (struct gd_history_tensor){.name = name, .is_scalar = true, .dtype = GD_FLOAT64};
+    for (size_t i = 0; ret->records && i < count; i++) {
+        if (strcmp(scalars[i].name, name) != 0) {
+            continue;
+        }
+        if (ret->count == MAX_RECORDS) {
+            ret->count--;
+            memmove(ret->records, ret->records + 1, ret->count * sizeof(*ret->records));
+        }
+        struct gd_history_record *record = &ret->records[ret->count++];
+        *record = (struct gd_history_record){.step = scalars[i].step, .has_stats = true};
+        gd_number_stats(scalars[i].value, &record->stats);
+        ret->tensor.seen++;
+    }
+    return ret->count;
 }
 
 /* Parses "abs_mean", "abs_mean(cur-prev)". */
@@ -353,24 +381,41 @@ static void show_head_of(struct command_call *call, const struct track *track, s
             OUT_INT("rows", track->count > rows ? rows : 0));
 }
 
-static int show_track(struct command_call *call, const struct gd_history *history, uint32_t index,
-                      struct chosen_figures *figures, size_t rows, struct gd_err *err)
+static void show_track(struct command_call *call, const struct track *track,
+                       struct chosen_figures *figures, size_t rows)
 {
-    struct track track = {.count = 0};
-    int rc = read_track(history, index, &track, err);
-
-    if (rc != GD_OK) {
-        return rc;
-    }
-    default_figures(track.tensor.is_scalar, figures);
-    show_head_of(call, &track, rows);
-    print_steps(call, &track, figures, rows);
+    default_figures(track->tensor.is_scalar, figures);
+    show_head_of(call, track, rows);
+    print_steps(call, track, figures, rows);
     if (!out_is_json(call->out)) {
-        print_sparks(call, &track, figures);
-        print_first_bad(call, &track);
+        print_sparks(call, track, figures);
+        print_first_bad(call, track);
+    }
+}
+
+/* What the first word names, with the statistics that the others name. */
+static int show_one(struct command_call *call, const struct gd_history *history, size_t rows,
+                    struct gd_err *err)
+{
+    struct chosen_figures figures = {.count = 0};
+    struct track track = {.count = 0};
+    uint32_t index = 0;
+    int rc = GD_OK;
+
+    for (int i = 1; rc == GD_OK && i < call->argc; i++) {
+        rc = parse_figure(call->argv[i], &figures, err);
+    }
+    if (rc == GD_OK && read_metric(call, call->argv[0], &track) == 0) {
+        free(track.records);
+        track = (struct track){.count = 0};
+        rc = find_tensor(call, &history, call->argv[0], &index, err);
+        rc = rc != GD_OK ? rc : read_track(history, index, &track, err);
+    }
+    if (rc == GD_OK) {
+        show_track(call, &track, &figures, rows);
     }
     free(track.records);
-    return GD_OK;
+    return rc;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -466,25 +511,17 @@ int info_history(struct command_call *call, struct gd_err *err)
 {
     const struct gd_history *history = NULL;
     struct gd_history_head head;
-    struct chosen_figures figures = {.count = 0};
     bool all = inspect_take_flag(call, "-a");
     int64_t rows = STEP_ROWS;
-    uint32_t index = 0;
     int rc = inspect_take_count(call, "-n", 1, MAX_RECORDS, &rows, err);
 
     rc = rc != GD_OK ? rc : inspect_no_options(call, err);
     rc = rc != GD_OK ? rc : need_history(call, &history, err);
-    if (rc == GD_OK && call->argc > 0) {
-        rc = find_tensor(call, &history, call->argv[0], &index, err);
-    }
-    for (int i = 1; rc == GD_OK && i < call->argc; i++) {
-        rc = parse_figure(call->argv[i], &figures, err);
-    }
     if (rc != GD_OK) {
         return rc;
     }
     if (call->argc > 0) {
-        return show_track(call, history, index, &figures, all ? MAX_RECORDS : (size_t)rows, err);
+        return show_one(call, history, all ? MAX_RECORDS : (size_t)rows, err);
     }
     gd_history_head(history, &head);
     show_head(call, history, &head);
