@@ -12,7 +12,9 @@ info scalars
 info log -level WARNING
 info log -module parser
 info log 2
-open b.log
+info history loss
+shell ln -s b.log link.log
+open link.log
 info steps
 goto 4
 info scalars
