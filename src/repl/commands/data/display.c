@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "repl/commands/data/metric.h"
 #include "repl/commands/status/info.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
@@ -91,9 +92,15 @@ static int show_one(struct command_call *call, const struct display *display, cJ
     if (scalar) {
         out_set(record, OUT_TEXT("name", scalar->name), OUT_REAL("value", scalar->value),
                 OUT_INT("step", scalar->step));
-        out_say(call->out, record, "{number}: {name} = {text}\n",
-                OUT_TEXT("text", repl_scalar_text(call->arena, scalar->value, 9)));
+        out_say(call->out, record, "{number}: {name} = {text}[{?old} (step {step})]\n",
+                OUT_TEXT("text", repl_scalar_text(call->arena, scalar->value, 9)),
+                OUT_BOOL("old", scalar->step != gd_session_step(call->session)));
         return GD_OK;
+    }
+    if (rc == GD_ENOTFOUND && metric_is_awaited(call, display->text, &err)) {
+        out_set(record, OUT_TEXT("name", display->text), OUT_TEXT("error", err.text));
+        out_say(call->out, record, "{number}: {error}\n");
+        return GD_ENODATA;
     }
     if (rc != GD_OK) {
         out_set(record, OUT_TEXT("name", display->text), OUT_TEXT("error", err.text));
