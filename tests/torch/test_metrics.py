@@ -360,10 +360,12 @@ class Found(Metrics):
             self.assertRegex(said, r"accuracy: not counted: \d+ labels to be ignored")
 
     def test_a_command_waits_for_the_first_evaluation(self):
-        said = self.said([self.write("train.py", CLASSIFIER), "module"], "metric accuracy", "print accuracy",
-                         "on epoch-end print epoch, eval_accuracy", "step 9", "info breakpoints", "continue")
-        self.assertIn("error: accuracy has no value yet: it comes at the end of a step\n", said)
-        self.assertIn("epoch = 1 (step 4)\nerror: eval_accuracy has no value yet: no evaluation has ended", said)
+        said = self.said([self.write("train.py", CLASSIFIER), "module"], "metric accuracy",
+                         "on epoch-end print epoch, eval_accuracy", "display eval_accuracy",
+                         "on step-end if improved(eval_accuracy) info metrics", "step 9", "info breakpoints", "continue")
+        self.assertIn("  eval_accuracy is known only after its step has ended: use eval-end", said)
+        self.assertIn("1: eval_accuracy has no value yet: no evaluation has ended", said)
+        self.assertRegex(said, r"(?m)^1: eval_accuracy = \S+ \(step 8\)$")
         self.assertRegex(said, r"epoch = 2 \(step 8\)\neval_accuracy = \S+ \(step 4\)\n")
         self.assertRegex(said, r"(?m)^1 +on +keep +y ")
 

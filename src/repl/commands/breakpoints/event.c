@@ -10,6 +10,8 @@
 #include "repl/values/inspect.h"
 #include "repl/values/watch.h"
 
+#define MAX_NAMES 16
+
 enum gd_happening event_take(struct command_call *call)
 {
     static const char *const halves[] = {"epoch", "step", "eval"};
@@ -71,6 +73,28 @@ void event_record(struct command_call *call, cJSON *object, const struct gd_brea
             OUT_IF(at->command, OUT_TEXT("runs", at->command ? at->command : "")));
 }
 
+/* At the end of a step, the number of an evaluation after the step before is new. */
+static void note_evaluation(struct command_call *call, const struct gd_breakpoint *at)
+{
+    const char *name[MAX_NAMES];
+    size_t count = at->guard && at->event == GD_HAPPENED_STEP_END
+                       ? gd_expr_names(at->guard, name, MAX_NAMES)
+                       : 0;
+
+    for (size_t i = 0; i < count && i < MAX_NAMES; i++) {
+        struct gd_expr_function function;
+        const char *number = gd_expr_function(name[i], &function) ? function.number : name[i];
+
+        if (strncmp(number, "eval_", 5) == 0) {
+            out_printf(call->out,
+                       "  %s is known only after its step has ended: use eval-end to act on the "
+                       "weights that were evaluated.\n",
+                       out_safe(call, number));
+            return;
+        }
+    }
+}
+
 void event_show(struct command_call *call, const struct gd_breakpoint *at)
 {
     out_printf(call->out, "%s %d: %s\n",
@@ -79,6 +103,7 @@ void event_show(struct command_call *call, const struct gd_breakpoint *at)
                                : "Catchpoint",
                at->number, event_text(call, at));
     watch_note_unknown(call, at->guard);
+    note_evaluation(call, at);
     breakpoint_record(call, out_record(call->out, "breakpoint"), at);
 }
 
