@@ -41,6 +41,9 @@ static int list_sessions(struct command_call *call, struct gd_session ***ret, si
 static void show_written(struct command_call *call, const char *path, size_t ranks,
                          const struct trace_written *done)
 {
+    const struct gd_session *session = call->session;
+    bool measures = gd_session_is_live(session) && session->target &&
+                    session->target->capabilities & GD_CAN_COMMAND;
     cJSON *record = out_record(call->out, "exported");
 
     out_set(record, OUT_TEXT("file", path), OUT_TEXT("format", "trace"), OUT_INT("ranks", ranks),
@@ -53,8 +56,10 @@ static void show_written(struct command_call *call, const char *path, size_t ran
         "of {ranks} ranks] to {file}.\n"
         "[{?laid}Operators and parts are laid end to end in each step: their durations were "
         "measured, not their starts.\n]"
+        "[{?unmeasured}Operators are in it after `set timing on`.\n]"
         "[{dropped|event} of earlier steps were no longer there.\n]",
-        OUT_BOOL("several", ranks > 1), OUT_BOOL("laid", done->laid && done->operators > 0));
+        OUT_BOOL("several", ranks > 1), OUT_BOOL("laid", done->laid && done->operators > 0),
+        OUT_BOOL("unmeasured", measures && done->operators == 0));
 }
 
 static int write_trace(struct command_call *call, const char *path,
