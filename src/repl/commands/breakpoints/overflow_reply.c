@@ -11,17 +11,18 @@
 
 #define MAX_WORDS ((size_t)16384) /* bytes of a command of the training process */
 
-static int fail_unable(struct gd_err *err)
+static int fail_unable(const struct command_call *call, struct gd_err *err)
 {
-    return gd_fail(err, GD_EUNSUPPORTED,
-                   "this training process cannot look for overflows; use \"watch TO on all\" to "
-                   "find non-finite outputs");
+    return gd_fail(err, GD_EUNSUPPORTED, "%s; use \"watch TO on all\" to find non-finite outputs",
+                   gd_session_is_record(call->session)
+                       ? "what is open was recorded, and runs no operators"
+                       : "this training process cannot look for overflows");
 }
 
 static int need_commands(struct command_call *call, struct gd_err *err)
 {
     bool can = call->session->target && call->session->target->capabilities & GD_CAN_COMMAND;
-    return can ? GD_OK : fail_unable(err);
+    return can ? GD_OK : fail_unable(call, err);
 }
 
 /* The caller deletes *ret, also after a failure. */
@@ -39,7 +40,8 @@ int overflow_ask(struct command_call *call, const char *name, const char *args, 
     const char *text = NULL;
     int rc = need_commands(call, err);
     rc = rc != GD_OK ? rc : repl_command(call, name, args, GD_NO_NODE, &text, err);
-    rc = rc == GD_EUNSUPPORTED ? fail_unable(err) : rc; /* it has commands, but not this one */
+    rc =
+        rc == GD_EUNSUPPORTED ? fail_unable(call, err) : rc; /* it has commands, but not this one */
     return rc == GD_OK ? read_reply(text, ret, err) : rc;
 }
 
@@ -48,7 +50,7 @@ int overflow_ask_all(struct command_call *call, const char *args, cJSON **ret, s
     const char *text = NULL;
     int rc = need_commands(call, err);
     rc = rc != GD_OK ? rc : everyone_command(call, OVERFLOW_COMMAND, args, &text, err);
-    rc = rc == GD_EUNSUPPORTED ? fail_unable(err) : rc;
+    rc = rc == GD_EUNSUPPORTED ? fail_unable(call, err) : rc;
     return rc == GD_OK ? read_reply(text, ret, err) : rc;
 }
 
