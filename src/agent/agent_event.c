@@ -405,7 +405,8 @@ static void weigh_wishes(struct agent *a)
         for (size_t k = wish->first; k < wish->first + wish->count; k++) {
             const struct agent_number *number = &events->number[k];
             if (strcmp(number->name, STEP) == 0 && is_from(number)) {
-                first = (double)first > number->value ? (int64_t)ceil(number->value) : first;
+                double from = number->value > 0 ? ceil(number->value) : 0;
+                first = (double)first > from ? (int64_t)from : first;
             } else {
                 open = open || !of_reports(number);
             }

@@ -194,6 +194,7 @@ static void spell_frame(const struct gd_snapshot *snapshot, uint32_t number, str
         return;
     }
     ret->name = stacks->text[stacks->frame[number].name].text;
+    ret->name = *ret->name ? ret->name : "(no name)";
     snprintf(ret->where, sizeof(ret->where), "%s:%d", stacks->text[stacks->frame[number].file].text,
              (int)stacks->frame[number].line);
 }

@@ -10,6 +10,7 @@
 #define MAX_ARGS   64
 #define MAX_PIECES (2 * MAX_ARGS + 2)
 #define MAX_WIDTH  9999 /* of a field, and digits after the point */
+#define MAX_DIGITS 8    /* of such a number */
 
 /* ---- splitting ----------------------------------------------------------------------------- */
 
@@ -157,13 +158,14 @@ static int bad_conversion(const char *at, size_t len, struct gd_err *err)
                    (int)len, at);
 }
 
-/* Digits up to MAX_WIDTH; false: more. */
+/* Digits up to MAX_WIDTH; false: more. Zeros in front must not make it any longer. */
 static bool skip_number(const char **at)
 {
     long value = strtol(*at, NULL, 10);
+    size_t digits = strspn(*at, "0123456789");
 
-    *at += strspn(*at, "0123456789");
-    return value <= MAX_WIDTH;
+    *at += digits;
+    return value <= MAX_WIDTH && digits <= MAX_DIGITS;
 }
 
 /* The conversion at `at`, a percent sign. */
