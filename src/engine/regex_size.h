@@ -2,6 +2,7 @@
 /*
  * How large a POSIX extended regular expression becomes inside regcomp(), which unrolls x+ and x{n}
  * by copying, nested ones into each other, without a limit: a short selector could take all memory.
+ * Nested x* and x? take it as long.
  */
 #ifndef GD_ENGINE_REGEX_SIZE_H
 #define GD_ENGINE_REGEX_SIZE_H
