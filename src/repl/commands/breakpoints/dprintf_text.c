@@ -10,7 +10,7 @@
 #define MAX_ARGS   64
 #define MAX_PIECES (2 * MAX_ARGS + 2)
 #define MAX_WIDTH  9999 /* of a field, and digits after the point */
-#define MAX_DIGITS 8    /* of such a number */
+#define MAX_DIGITS 8    /* of these numbers */
 
 /* ---- splitting ----------------------------------------------------------------------------- */
 
