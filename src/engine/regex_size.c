@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TEXT  1024
-#define MAX_PARTS 1000
+#define MAX_TEXT   1024
+#define MAX_PARTS  1000
+#define MAX_NESTED 12
 
 struct level {           /* of parentheses */
     unsigned long total; /* parts so far */
@@ -65,25 +66,33 @@ static const char *count_part(const char *text, struct level *stack, size_t *dep
     case '[': add_size(level, 1); return skip_bracket(text);
     case '\\': add_size(level, 1); return text + (text[1] ? 2 : 1);
     case '{': return read_interval(text, level);
-    /* x* copies nothing, but each star of ((x*)*)* or x*** doubles the time that regcomp takes */
-    case '*':
-    case '?':
     case '+': repeat_size(level, 2); return text + 1;
+    case '*':
+    case '?': level->total++; return text + 1; /* copies nothing */
     default: add_size(level, 1); return text + 1;
     }
+}
+
+/* x**, (x*)?: each doubles the time of regcomp() where an anchor comes before it, as glibc goes
+ * through all ways to match nothing. Any group may match nothing. */
+static bool is_nested(const char *begin, const char *at)
+{
+    return at > begin && strchr("*?{", *at) && strchr("*?+})", at[-1]);
 }
 
 bool gd_regex_is_too_large(const char *text)
 {
     struct level stack[MAX_TEXT + 1] = {{0}};
-    size_t depth = 0;
+    const char *begin = text;
+    size_t depth = 0, nested = 0;
 
     if (strlen(text) > MAX_TEXT) {
         return true;
     }
     while (*text) {
+        nested += is_nested(begin, text);
         text = count_part(text, stack, &depth);
-        if (stack[depth].total > MAX_PARTS) {
+        if (stack[depth].total > MAX_PARTS || nested > MAX_NESTED) {
             return true;
         }
     }

@@ -104,6 +104,8 @@ static const struct {
     {"/a{,20000}/", GD_EINVAL, "too large at column 1"},
     {"/a++++++++++++++++++++++++/", GD_EINVAL, "too large at column 1"},
     {"/a************************/", GD_EINVAL, "too large at column 1"},
+    {"/^(a*)*(b*)*(c*)*(d*)*(e*)*(f*)*(g*)*(h*)*(i*)*(j*)*(k*)*(l*)*(m*)*/", GD_EINVAL,
+     "too large at column 1"},
     {"/((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+/", GD_EINVAL, "too large at column 1"},
     {"/a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p+q+r+|^Default[/]net[+]?|state/", GD_OK, "abceh"},
     {"type:", GD_EINVAL, "needs an operator type"},
