@@ -197,19 +197,16 @@ NATIVE_COLLECTED(offsetof(struct batch, context), offsetof(struct batch, metrics
 
 static PyMethodDef methods[] = {
     {"count", (PyCFunction)(void (*)(void))count_call, METH_FASTCALL,
-     "count(*arguments of the loss): gives the batch to libgradb; False: not done, it is unlike "
-     "the "
-     "last one"},
+     "count(*arguments of the loss): gives the batch to libgradb; False: not done, as it differs "
+     "from the last one"},
     {NULL, NULL, 0, NULL},
 };
 
 static char doc[] =
     "Batch(context, metrics, happenings, what holds the structs, sys._getframe, depth of the frame "
     "that calls the loss, its code, its instruction, ignored label or None, number of that "
-    "argument "
-    "or -1, address of a struct gradb_batch, of gradb_metric_batch, (reach, size) of the outputs, "
-    "of "
-    "the labels)";
+    "argument or -1, address of a struct gradb_batch, of gradb_metric_batch, (reach, size) of the "
+    "outputs, of the labels)";
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, doc},

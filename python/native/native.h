@@ -26,8 +26,8 @@
  * - graph, places, inputs: which node it is, where its outputs are, what it reads
  * - same, clearing, numbers: repeated values; zeroed gradients; loss and learning rates
  * - report, idle: a node has run; a step that nobody watches
- * - operators, pass_node, pass_hooks, engine, hand_over, source, batch: what PyTorch and libgradb
- * call
+ * - operators, pass_node, pass_hooks, engine, hand_over, source: what PyTorch and libgradb call
+ * - batch: what the wrappers of losses call
  * - context_type, module: the Python module; module.h declares its other parts
  */
 #ifndef GRADB_PYTHON_NATIVE_H

@@ -7,7 +7,7 @@
  * - aicore_intermediate_R_detail.csv: full name, mean time, executions (not before 1.8); since 2.1
  *   also of operators that do not run on AI cores, with a column that says where;
  * - aicore_intermediate_R_type.csv: type, time, executions or, before 2.1, different operators;
- * since 2.1 of all operators, and its shares are not in percent;
+ *   since 2.1 of all operators, and its shares are not in percent;
  * - aicpu_intermediate_R.csv: one execution on the device's processors;
  * - flops_R.txt, flops_summary_R.json: floating-point operations.
  *

@@ -192,21 +192,26 @@ static size_t read_metric(struct command_call *call, const char *name, struct tr
     const struct gd_catalog *catalog = gd_catalog_of(call->session);
     size_t count = 0;
     const struct gd_catalog_scalar *scalars = catalog ? gd_catalog_scalars(catalog, &count) : NULL;
+    size_t seen = 0;
 
-    ret->records = scalars ? calloc(MAX_RECORDS, sizeof(*ret->records)) : NULL;
-    ret->tensor = (struct gd_history_tensor){.name = name, .is_scalar = true, .dtype = GD_FLOAT64};
+    for (size_t i = 0; i < count; i++) {
+        seen += strcmp(scalars[i].name, name) == 0;
+    }
+    size_t older = seen > MAX_RECORDS ? seen - MAX_RECORDS : 0;
+    ret->records = seen > 0 ? calloc(seen - older, sizeof(*ret->records)) : NULL;
+    ret->tensor = (struct gd_history_tensor){
+        .name = name, .is_scalar = true, .dtype = GD_FLOAT64, .seen = seen};
     for (size_t i = 0; ret->records && i < count; i++) {
         if (strcmp(scalars[i].name, name) != 0) {
             continue;
         }
-        if (ret->count == MAX_RECORDS) {
-            ret->count--;
-            memmove(ret->records, ret->records + 1, ret->count * sizeof(*ret->records));
+        if (older > 0) {
+            older--;
+            continue;
         }
         struct gd_history_record *record = &ret->records[ret->count++];
         *record = (struct gd_history_record){.step = scalars[i].step, .has_stats = true};
         gd_number_stats(scalars[i].value, &record->stats);
-        ret->tensor.seen++;
     }
     return ret->count;
 }
