@@ -82,6 +82,8 @@ struct gd_expr_function {
     bool least; /* the smaller the better */
 };
 bool gd_expr_function(const char *name, struct gd_expr_function *ret);
+/* The metric that a name of gd_expr_names is, or that the function takes; `room` may hold it. */
+const char *gd_expr_number_in(const char *name, struct gd_expr_function *room);
 /* Whether that metric is in it, by itself or in a function. */
 bool gd_expr_has_number(const struct gd_expr *expr, const char *number);
 /* Whether the text begins with a call of one: "best(". */

@@ -94,6 +94,11 @@ bool gd_expr_function(const char *name, struct gd_expr_function *ret)
     return ret->kind != GD_FN_KINDS;
 }
 
+const char *gd_expr_number_in(const char *name, struct gd_expr_function *room)
+{
+    return gd_expr_function(name, room) ? room->number : name;
+}
+
 bool gd_expr_has_number(const struct gd_expr *expr, const char *number)
 {
     struct gd_expr_function function;
@@ -101,9 +106,7 @@ bool gd_expr_has_number(const struct gd_expr *expr, const char *number)
 
     for (size_t i = 0; i < expr->count && !found; i++) {
         const struct op *op = &expr->op[i];
-        found =
-            op->code == OP_NAMED &&
-            strcmp(gd_expr_function(op->name, &function) ? function.number : op->name, number) == 0;
+        found = op->code == OP_NAMED && strcmp(gd_expr_number_in(op->name, &function), number) == 0;
     }
     return found;
 }

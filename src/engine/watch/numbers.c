@@ -199,7 +199,7 @@ int gd_numbers_check(const struct gd_session *session, const struct gd_expr *exp
     for (size_t i = 0; i < count && i < MAX_NAMES; i++) {
         struct gd_expr_function function;
         char quoted[GD_EXPR_NUMBER + 3];
-        const char *name = gd_expr_function(names[i], &function) ? function.number : names[i];
+        const char *name = gd_expr_number_in(names[i], &function);
         const char *meant = find_meant(session, name);
         snprintf(quoted, sizeof(quoted), "\"%.*s\"", GD_EXPR_NUMBER, name);
         if (meant && !strstr(gd_expr_text(expr), quoted)) {

@@ -244,7 +244,7 @@ static const char *scalar_name(struct gd_watching *w, const struct gd_watchpoint
     size_t count = watch->expr ? gd_expr_names(watch->expr, names, 16) : 0;
     for (size_t i = 0; i < count && i < 16; i++) {
         struct gd_expr_function function;
-        const char *name = gd_expr_function(names[i], &function) ? function.number : names[i];
+        const char *name = gd_expr_number_in(names[i], &function);
         if (gd_over_ranks_has(w->session, name)) {
             return keep_name(w, name);
         }

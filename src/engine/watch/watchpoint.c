@@ -99,7 +99,7 @@ static char *scalar_of(const struct gd_expr *expr)
     struct gd_expr_function function;
     size_t count = gd_expr_names(expr, names, 16);
     for (size_t i = 0; i < count && i < 16; i++) {
-        const char *name = gd_expr_function(names[i], &function) ? function.number : names[i];
+        const char *name = gd_expr_number_in(names[i], &function);
         if (strcmp(name, "elapsed") != 0 && strcmp(name, "step_time") != 0) {
             return strdup(name);
         }

@@ -183,7 +183,7 @@ void watch_note_unknown(struct command_call *call, const struct gd_expr *expr)
     size_t count = expr ? gd_expr_names(expr, name, 16) : 0;
     for (size_t i = 0; session && (session->scalar_count > 0 || dump) && i < count && i < 16; i++) {
         struct gd_expr_function function;
-        const char *of = gd_expr_function(name[i], &function) ? function.number : name[i];
+        const char *of = gd_expr_number_in(name[i], &function);
         bool own = !dump && (strcmp(of, "elapsed") == 0 || strcmp(of, "step_time") == 0);
         if (!own && !gd_session_scalar(session, of)) {
             out_printf(call->out, "  %s a metric \"%s\" %s: the %s waits for it.\n",

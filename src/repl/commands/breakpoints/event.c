@@ -83,7 +83,7 @@ static void note_evaluation(struct command_call *call, const struct gd_breakpoin
 
     for (size_t i = 0; i < count && i < MAX_NAMES; i++) {
         struct gd_expr_function function;
-        const char *number = gd_expr_function(name[i], &function) ? function.number : name[i];
+        const char *number = gd_expr_number_in(name[i], &function);
 
         if (strncmp(number, "eval_", 5) == 0) {
             out_printf(call->out,
