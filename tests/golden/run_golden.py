@@ -43,6 +43,7 @@ def normalise(text):
         (r"(?m)^      \S.*;$", "      CODE"),
         (r"\|[\u2581-\u2588 ]+\|", "|HISTOGRAM|"),
         (r"[\u2581-\u2588]{2,}", "BARS"),
+        (r"(?m)^( *[\d.]*[┤│]).*[\u2801-\u28ff].*$", r"\1CURVE"),
         (r"since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "since TIME"),
         (r"(?m)^(  recorded since +).*$", r"\1TIME"),
         (r'"recorded since":"[^"]*"', '"recorded since":"TIME"'),

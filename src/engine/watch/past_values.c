@@ -18,27 +18,34 @@ static void note_best(struct gd_past_best *best, const struct gd_past_best *befo
     }
 }
 
-static void push_value(struct gd_past_values *past, double value)
+static void push_value(struct gd_past_values *past, double value, int64_t step)
 {
+    struct gd_past_report report = {.step = step, .value = value};
+
     if (past->count == GD_MAX_PAST) {
-        past->value[past->first] = value;
+        past->report[past->first] = report;
         past->first = (past->first + 1) % GD_MAX_PAST;
-    } else if (gd_grow_list(&past->value, past->count, &past->cap, sizeof(*past->value))) {
-        past->value[past->count++] = value;
+    } else if (gd_grow_list(&past->report, past->count, &past->cap, sizeof(*past->report))) {
+        past->report[past->count++] = report;
     } else {
         past->count = 0;
     }
 }
 
-/* The value that is `back` before the last one. */
-static double *value_at(const struct gd_past_values *past, size_t back)
+/* The report that is `back` before the last one. */
+static struct gd_past_report *report_at(const struct gd_past_values *past, size_t back)
 {
-    return &past->value[(past->first + past->count - 1 - back) % past->count];
+    return &past->report[(past->first + past->count - 1 - back) % past->count];
 }
 
 double gd_past_value(const struct gd_past_values *past, size_t back)
 {
-    return *value_at(past, back);
+    return report_at(past, back)->value;
+}
+
+struct gd_past_report gd_past_report(const struct gd_past_values *past, size_t back)
+{
+    return *report_at(past, back);
 }
 
 void gd_past_values_add(struct gd_past_values *past, double value, int64_t step)
@@ -53,9 +60,9 @@ void gd_past_values_add(struct gd_past_values *past, double value, int64_t step)
         past->least_before = past->least;
         past->reports++;
         past->step = step;
-        push_value(past, value);
+        push_value(past, value, step);
     } else if (past->count > 0) {
-        *value_at(past, 0) = value;
+        report_at(past, 0)->value = value;
     }
     note_best(&past->most, &past->most_before, value, true);
     note_best(&past->least, &past->least_before, value, false);
@@ -69,7 +76,7 @@ bool gd_past_values_mean(const struct gd_past_values *past, int64_t count, doubl
         return false;
     }
     for (size_t i = 0; i < (size_t)count; i++) {
-        sum += *value_at(past, i);
+        sum += report_at(past, i)->value;
     }
     *ret = sum / (double)count;
     return true;
@@ -77,6 +84,6 @@ bool gd_past_values_mean(const struct gd_past_values *past, int64_t count, doubl
 
 void gd_past_values_free(struct gd_past_values *past)
 {
-    free(past->value);
+    free(past->report);
     *past = (struct gd_past_values){.reports = 0};
 }

@@ -17,11 +17,15 @@ struct gd_past_best {
     double value;    /* NAN: none is finite */
     int64_t reports; /* since then */
 };
+struct gd_past_report {
+    int64_t step;
+    double value;
+};
 struct gd_past_values {
     int64_t reports, step; /* how many, and of which step the last one is */
     struct gd_past_best most, least;
     struct gd_past_best most_before, least_before; /* without the last one */
-    double *value;                                 /* a ring when it is full */
+    struct gd_past_report *report;                 /* a ring when it is full */
     size_t count, cap, first;
 };
 
@@ -30,6 +34,7 @@ void gd_past_values_add(struct gd_past_values *past, double value, int64_t step)
 bool gd_past_values_mean(const struct gd_past_values *past, int64_t count, double *ret);
 /* The value that is `back` before the last one; back < count. */
 double gd_past_value(const struct gd_past_values *past, size_t back);
+struct gd_past_report gd_past_report(const struct gd_past_values *past, size_t back);
 void gd_past_values_free(struct gd_past_values *past);
 
 #endif

@@ -51,6 +51,7 @@ extern const struct command cmd_export;
 extern const struct command cmd_scan;
 extern const struct command cmd_merge;
 extern const struct command cmd_print;
+extern const struct command cmd_plot;
 extern const struct command cmd_x;
 extern const struct command cmd_whatis;
 extern const struct command cmd_stats;
@@ -158,6 +159,7 @@ const struct command *const command_table[] = {
     &cmd_scan,
     &cmd_merge,
     &cmd_print,
+    &cmd_plot,
     &cmd_x,
     &cmd_whatis,
     &cmd_stats,

@@ -7,8 +7,8 @@
 #include "dump/dump_target.h"
 #include "engine/history/history.h"
 #include "engine/statistic.h"
+#include "repl/chart/series.h"
 #include "repl/commands/status/info.h"
-#include "repl/core/work.h"
 #include "repl/values/inspect.h"
 #include "repl/values/spark.h"
 
@@ -120,57 +120,6 @@ static int need_history(struct command_call *call, const struct gd_history **ret
                    call->debugger->settings.history_bytes == 0
                        ? "no history is recorded: set a size with `set history-bytes`"
                        : "the history is empty: it records what a watchpoint or `trace` covers");
-}
-
-/* Reads a tensor's past from a dump, on demand. */
-static int read_past(struct command_call *call, const struct gd_tensor_ref *ref, struct gd_err *err)
-{
-    struct repl_work work;
-    int rc;
-
-    if (!gd_session_can_recall(call->session)) {
-        return GD_OK;
-    }
-    repl_work_begin_count(&work, call, "statistics of all steps", "steps", 0);
-    rc = gd_session_recall(call->session, ref, repl_work_at, &work, err);
-    return repl_work_end(&work, rc, err);
-}
-
-/* Finds a metric by name, or a tensor as print takes it. */
-static int find_tensor(struct command_call *call, const struct gd_history **history,
-                       const char *text, uint32_t *ret, struct gd_err *err)
-{
-    struct gd_history_tensor about;
-    struct tensor_arg arg;
-    const char *name;
-    int rc;
-
-    if (*history && gd_history_find(*history, text, 0, ret) &&
-        gd_history_tensor(*history, *ret, &about) && about.is_scalar) {
-        return GD_OK;
-    }
-    rc = arg_tensor(call, text, &arg, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    if (arg.value || arg.slice.count > 0) {
-        return gd_fail(err, GD_EINVAL,
-                       "the history is of whole tensors: slices and $N are not supported");
-    }
-    rc = read_past(call, &arg.ref, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    *history = call->session->history;
-    name = gd_graph_name(call->session->graph, arg.ref.node);
-    if (!*history || !gd_history_find(*history, name, arg.ref.slot, ret) ||
-        !gd_history_tensor(*history, *ret, &about) || about.is_scalar) {
-        return gd_fail(err, GD_ENODATA,
-                       "%.300s:%u is not in the history, which records watched tensors (start with "
-                       "`trace` on this node)",
-                       name, arg.ref.slot);
-    }
-    return GD_OK;
 }
 
 static int read_track(const struct gd_history *history, uint32_t index, struct track *ret,
@@ -413,7 +362,7 @@ static int show_one(struct command_call *call, const struct gd_history *history,
     if (rc == GD_OK && read_metric(call, call->argv[0], &track) == 0) {
         free(track.records);
         track = (struct track){.count = 0};
-        rc = find_tensor(call, &history, call->argv[0], &index, err);
+        rc = series_find_tensor(call, &history, call->argv[0], &index, err);
         rc = rc != GD_OK ? rc : read_track(history, index, &track, err);
     }
     if (rc == GD_OK) {

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Series over steps: what the session recorded of a metric, or of a statistic of a tensor. A metric
+ * is kept from the moment at which the process connected, its newest GD_MAX_PAST reports, and as
+ * long as the history has it. One thread; a series is a copy.
+ */
+#ifndef GD_REPL_SERIES_H
+#define GD_REPL_SERIES_H
+
+#include "engine/history/history.h"
+#include "engine/statistic.h"
+#include "repl/chart/chart.h"
+
+struct command_call;
+
+struct series {
+    char *name; /* as it is to be shown */
+    enum chart_unit unit;
+    struct chart_point *point; /* by step; NaN and Inf included */
+    size_t count, cap;
+    bool is_metric;
+};
+void series_release(struct series *series);
+/* The curve of a chart; valid as long as the series. */
+struct chart_curve series_curve(const struct series *series);
+
+/* GD_ENOTFOUND: the session has no metric of that name. GD_ENOMEM. */
+int series_of_metric(const struct gd_session *session, const char *name, struct series *ret,
+                     struct gd_err *err);
+/* A statistic of tensor number `index` of the history, under `name`. GD_ENOMEM. */
+int series_of_tensor(const struct gd_history *history, uint32_t index, enum gd_statistic statistic,
+                     const char *name, struct series *ret, struct gd_err *err);
+/* The metrics of a session: calls fn with each name, once. */
+void series_each_metric(const struct gd_session *session, void (*fn)(void *ctx, const char *name),
+                        void *ctx);
+/* The value at the step. False: none. */
+bool series_at(const struct series *series, int64_t step, double *ret);
+
+/* ---- by what is typed ---- */
+
+/* A metric, or NODE[:SLOT] and a statistic: "loss", "fc1.weight.norm", "fc1/weight:0.max",
+ * "fc1/weight" (its abs_mean). Of a dump, reads the tensor's values. Errors say what can be
+ * plotted. */
+int series_find(struct command_call *call, const char *text, struct series *ret,
+                struct gd_err *err);
+/* A tensor of the history, as print takes it, or a metric of the history. A dump's tensor is read
+ * first, so *history may change. */
+int series_find_tensor(struct command_call *call, const struct gd_history **history,
+                       const char *text, uint32_t *ret, struct gd_err *err);
+
+#endif

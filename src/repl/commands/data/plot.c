@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Commands: plot */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "repl/chart/chart_print.h"
+#include "repl/chart/series.h"
+#include "repl/values/inspect.h"
+
+#define LEAST_ROWS 5
+#define MOST_ROWS  20
+#define MOST_MARKS 4096
+
+struct plot_request {
+    struct series series[CHART_MAX_CURVES];
+    size_t count;
+    struct chart_options options;
+    bool sliced; /* a name had "[FROM:TO]" */
+    int64_t marked[MOST_MARKS];
+};
+
+/* ---- arguments ---- */
+
+static bool parse_end(const char *text, size_t len, int64_t *ret)
+{
+    char number[24], *end;
+
+    if (len == 0 || len >= sizeof(number)) {
+        return len == 0;
+    }
+    snprintf(number, sizeof(number), "%.*s", (int)len, text);
+    *ret = strtoll(number, &end, 10);
+    return *end == '\0' && number[0] != ' ' && number[0] != '+';
+}
+
+/* Takes "[100:300]" off the name: a slice of steps, without the last; negative ends count from the
+ * last step, which is not known yet. */
+static int take_slice(struct command_call *call, const char **text, int64_t *from, int64_t *to,
+                      bool *sliced, struct gd_err *err)
+{
+    const char *open = strrchr(*text, '['), *colon = open ? strchr(open, ':') : NULL;
+    size_t len = strlen(*text);
+
+    *sliced = open && open > *text && len > 0 && (*text)[len - 1] == ']';
+    *from = 0;
+    *to = INT64_MAX;
+    if (!*sliced) {
+        return GD_OK;
+    }
+    const char *close = *text + len - 1;
+    if (!colon || strchr(colon + 1, ':') ||
+        !parse_end(open + 1, (size_t)(colon - open - 1), from) ||
+        !parse_end(colon + 1, (size_t)(close - colon - 1), to)) {
+        return gd_fail(err, GD_EINVAL,
+                       "\"%.40s\" is not a range of steps: write NAME[100:300], NAME[100:] or "
+                       "NAME[-100:]",
+                       open);
+    }
+    *text = inspect_printf(call, "%.*s", (int)(open - *text), *text);
+    return GD_OK;
+}
+
+/* Steps of the slice for a series that ends at `last`. */
+static int resolve_slice(int64_t last, int64_t *from, int64_t *to, struct gd_err *err)
+{
+    *from = *from < 0 ? last + 1 + *from : *from;
+    *to = *to < 0 ? last + 1 + *to : *to;
+    *to = *to == INT64_MAX ? last : *to - 1;
+    if (*from > *to) {
+        return gd_fail(err, GD_EINVAL, "the range of steps is empty: the last step is %lld",
+                       (long long)last);
+    }
+    return GD_OK;
+}
+
+static int add_series(struct command_call *call, struct plot_request *request, const char *text,
+                      struct gd_err *err)
+{
+    struct series *series = &request->series[request->count];
+    int64_t from, to;
+    bool sliced;
+
+    if (request->count == CHART_MAX_CURVES) {
+        return gd_fail(err, GD_EUSAGE, "at most %d curves can be plotted", CHART_MAX_CURVES);
+    }
+    int rc = take_slice(call, &text, &from, &to, &sliced, err);
+    rc = rc != GD_OK ? rc : series_find(call, text, series, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    request->count++;
+    if (!sliced || series->count == 0) {
+        return GD_OK;
+    }
+    rc = resolve_slice(series->point[series->count - 1].step, &from, &to, err);
+    if (rc == GD_OK && request->sliced &&
+        (from != request->options.from || to != request->options.to)) {
+        rc = gd_fail(err, GD_EUSAGE, "all curves of a chart have the same range of steps");
+    }
+    request->sliced = true;
+    request->options.from = from;
+    request->options.to = to;
+    return rc;
+}
+
+static int parse_smooth(const char *text, double *ret, struct gd_err *err)
+{
+    char *end;
+
+    *ret = strtod(text, &end);
+    if (end == text || *end != '\0' || !(*ret >= 0 && *ret < 1)) {
+        return gd_fail(err, GD_EINVAL, "--smooth takes a weight from 0 to below 1, such as 0.9");
+    }
+    return GD_OK;
+}
+
+static int take_options(struct command_call *call, struct plot_request *request, struct gd_err *err)
+{
+    struct chart_options *options = &request->options;
+    const char *smooth = NULL, *steps = NULL;
+    int64_t from = INT64_MIN, to = INT64_MAX, at = INT64_MIN, rows = 0;
+    int rc = inspect_take_option(call, "--smooth", &smooth, err);
+
+    options->log = inspect_take_flag(call, "--log");
+    options->shared = inspect_take_flag(call, "--shared");
+    rc = rc != GD_OK ? rc : inspect_take_option(call, "--steps", &steps, err);
+    rc = rc != GD_OK ? rc : inspect_take_count(call, "--from", 0, INT64_MAX, &from, err);
+    rc = rc != GD_OK ? rc : inspect_take_count(call, "--to", 0, INT64_MAX, &to, err);
+    rc = rc != GD_OK ? rc : inspect_take_count(call, "--at", 0, INT64_MAX, &at, err);
+    rc = rc != GD_OK
+             ? rc
+             : inspect_take_count(call, "--rows", CHART_MIN_ROWS, CHART_MAX_ROWS, &rows, err);
+    rc = rc != GD_OK ? rc : inspect_no_options(call, err);
+    rc = rc == GD_OK && smooth ? parse_smooth(smooth, &options->smooth, err) : rc;
+    options->from = 1;
+    if (rc == GD_OK && (from != INT64_MIN || to != INT64_MAX)) {
+        options->from = from < 0 ? 0 : from;
+        options->to = to;
+        rc = options->from > to ? gd_fail(err, GD_EINVAL, "--from is after --to") : rc;
+    }
+    rc = rc == GD_OK && steps ? chart_parse_steps(steps, &options->from, &options->to, err) : rc;
+    options->has_cursor = at != INT64_MIN;
+    options->cursor = at;
+    options->rows = (int)rows;
+    return rc;
+}
+
+/* ---- what is shown ---- */
+
+static void take_marks(struct command_call *call, struct plot_request *request)
+{
+    const struct gd_session *session = call->session;
+
+    for (size_t i = 0; i < session->hit_count && request->options.marked_count < MOST_MARKS; i++) {
+        if (session->hits[i].error == 0) {
+            request->marked[request->options.marked_count++] = session->hits[i].step;
+        }
+    }
+    request->options.marked = request->marked;
+}
+
+static void record_series(struct command_call *call, const struct plot_request *request)
+{
+    const struct chart_options *options = &request->options;
+    cJSON *record = out_record(call->out, "plot");
+    bool ranged = options->from <= options->to;
+
+    out_set(record, OUT_REAL("smooth", options->smooth), OUT_BOOL("log", options->log));
+    cJSON *list = out_list(record, "series");
+    for (size_t i = 0; i < request->count; i++) {
+        static const char *const units[CHART_UNITS] = {"", "bytes", "s", "%"};
+        const struct series *series = &request->series[i];
+        struct chart_point *smooth = malloc((series->count + 1) * sizeof(*smooth));
+        cJSON *object = out_push(list), *points;
+
+        out_set(object, OUT_TEXT("name", series->name), OUT_TEXT("unit", units[series->unit]));
+        points = out_list(object, "points");
+        if (smooth && series->count > 0) {
+            memcpy(smooth, series->point, series->count * sizeof(*smooth));
+            chart_smooth(smooth, series->count, options->smooth);
+        }
+        for (size_t k = 0; smooth && k < series->count; k++) {
+            const struct chart_point *point = &series->point[k];
+            if (!ranged || (point->step >= options->from && point->step <= options->to)) {
+                out_set(out_push(points), OUT_INT("step", point->step),
+                        OUT_REAL("value", point->value),
+                        OUT_IF(options->smooth > 0, OUT_REAL("smoothed", smooth[k].value)));
+            }
+        }
+        free(smooth);
+    }
+}
+
+static int draw_request(struct command_call *call, struct plot_request *request, struct gd_err *err)
+{
+    struct chart_curve curves[CHART_MAX_CURVES];
+    struct chart_picture picture;
+    struct chart_options *options = &request->options;
+    int room = chart_screen_rows(call) - 3;
+
+    for (size_t i = 0; i < request->count; i++) {
+        curves[i] = series_curve(&request->series[i]);
+    }
+    if (options->rows == 0) {
+        options->rows = room > MOST_ROWS ? MOST_ROWS : room < LEAST_ROWS ? LEAST_ROWS : room;
+    }
+    options->cols = out_width(call->out);
+    options->utf8 = out_utf8(call->out);
+    take_marks(call, request);
+    if (!chart_draw(curves, request->count, options, &picture)) {
+        return gd_fail_nomem(err);
+    }
+    chart_print(call, &picture);
+    chart_release(&picture);
+    return GD_OK;
+}
+
+static void take_first(void *ctx, const char *name)
+{
+    const char **first = ctx;
+
+    if (!*first || strcmp(name, "loss") == 0) {
+        *first = name;
+    }
+}
+
+static int run_plot(struct command_call *call, struct gd_err *err)
+{
+    struct plot_request *request = calloc(1, sizeof(*request));
+    const char *first = NULL;
+    int rc = request ? take_options(call, request, err) : gd_fail_nomem(err);
+
+    if (rc == GD_OK && call->argc == 0) {
+        series_each_metric(call->session, take_first, &first);
+        rc = add_series(call, request, first ? inspect_printf(call, "%s", first) : "loss", err);
+    }
+    for (int i = 0; rc == GD_OK && i < call->argc; i++) {
+        rc = add_series(call, request, call->argv[i], err);
+    }
+    if (rc == GD_OK && out_is_json(call->out)) {
+        record_series(call, request);
+    } else if (rc == GD_OK) {
+        rc = draw_request(call, request, err);
+    }
+    for (size_t i = 0; request && i < request->count; i++) {
+        series_release(&request->series[i]);
+    }
+    free(request);
+    return rc;
+}
+
+const struct command cmd_plot = {
+    .name = "plot",
+    .group = "data",
+    .usage = "plot [NAME|NODE[:SLOT].STATISTIC]... [--steps FROM-TO|--from N|--to N] [--smooth W] "
+             "[--log] [--shared] [--at STEP] [--rows N]",
+    .summary = "Draw metrics and statistics of tensors over the steps",
+    .help = "Metrics (info scalars) are known from the first one that the training reported on;\n"
+            "statistics of a tensor (info statistics) while a watchpoint or `trace` covers it.\n"
+            "Without a name the loss is drawn. NAME[100:300] and --steps 100-299 show a part;\n"
+            "NAME[-100:] the last 100 steps. Where many steps share a column, all of their values\n"
+            "are in it. NaN and Inf are marked on the axis, and so are steps with hits.\n"
+            "Curves of similar range share a scale (--shared: all do). --smooth W draws a moving\n"
+            "average: W of its last value, 1 - W of the new one, corrected at the start as in\n"
+            "TensorBoard. --log draws on a logarithmic scale. --at says the values at a step.",
+    .examples = "plot loss lr\n"
+                "plot loss[100:300] --smooth 0.9\n"
+                "plot model/head/weight.norm model/head/weight.max --log",
+    .args = {ARG_TENSOR},
+    .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+    .run = run_plot,
+};

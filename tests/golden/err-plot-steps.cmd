@@ -1,0 +1,2 @@
+step 2
+plot loss --steps 9-3

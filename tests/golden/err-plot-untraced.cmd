@@ -1,0 +1,2 @@
+step 2
+plot head.bias.norm

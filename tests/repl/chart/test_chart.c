@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Charts: exact pictures, and pictures of any size of any numbers. */
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../unit.h"
+#include "base/buf.h"
+#include "repl/chart/chart.h"
+
+#define COUNT 200
+
+static struct chart_point falling[COUNT], rate[COUNT], near[COUNT];
+
+static int make_curves(void **state)
+{
+    setlocale(LC_ALL, "C.UTF-8"); /* for the width of characters */
+    for (int i = 0; i < COUNT; i++) {
+        falling[i] = (struct chart_point){i + 1, 3 - i * 0.0125};
+        rate[i] = (struct chart_point){i + 1, i < 100 ? 0.001 : 0.0001};
+        near[i] = (struct chart_point){i + 1, 2.5 - i * 0.01};
+    }
+    return 0;
+}
+
+static struct chart_curve curve_of(const char *name, const struct chart_point *point)
+{
+    return (struct chart_curve){.name = name, .point = point, .count = COUNT};
+}
+
+static struct chart_options size_of(int rows, int cols)
+{
+    return (struct chart_options){.rows = rows, .cols = cols, .utf8 = true, .from = 1};
+}
+
+static void add_picture(const struct chart_picture *picture, struct gd_buf *out)
+{
+    struct gd_buf text = GD_BUF_INIT(4096);
+    enum chart_ink ink;
+
+    for (int row = 0; row < picture->rows; row++) {
+        for (int col = 0; col < picture->cols;) {
+            col = chart_run(picture, row, col, &text, &ink);
+            gd_buf_puts(out, gd_buf_text(&text));
+        }
+        gd_buf_putc(out, '\n');
+    }
+    gd_buf_deinit(&text);
+}
+
+static void expect_picture(const struct chart_curve *curves, size_t count,
+                           struct chart_options options, const char *want)
+{
+    struct gd_buf out = GD_BUF_INIT(1 << 20);
+    struct chart_picture picture;
+
+    assert_true(chart_draw(curves, count, &options, &picture));
+    add_picture(&picture, &out);
+    if (strcmp(gd_buf_text(&out), want) != 0) {
+        print_message("%s", gd_buf_text(&out));
+    }
+    assert_string_equal(gd_buf_text(&out), want);
+    chart_release(&picture);
+    gd_buf_deinit(&out);
+}
+
+static void a_curve_has_axes_and_a_title(void **state)
+{
+    struct chart_curve loss = curve_of("loss", falling);
+
+    expect_picture(&loss, 1, size_of(10, 40),
+                   "loss 0.5125 at step 200, 0.5125 to 3\n"
+                   "   3┤⠙⠒⠦⢄⣀\n"
+                   "    │    ⠈⠉⠒⠦⢄⣀\n"
+                   "   2┤         ⠈⠉⠒⠢⢤⣀\n"
+                   "    │              ⠈⠉⠓⠢⢤⣀⡀\n"
+                   "    │                    ⠉⠓⠢⠤⣀⡀\n"
+                   "   1┤                         ⠉⠑⠲⠤⣀⡀\n"
+                   "    │                              ⠉⠑⠲⠤⣄\n"
+                   "    └─────────────────┬────────────────┬\n"
+                   "step                 100             200\n");
+}
+
+static void without_utf8_all_is_ascii(void **state)
+{
+    struct chart_curve loss = curve_of("loss", falling);
+    struct chart_options options = size_of(9, 40);
+
+    options.utf8 = false;
+    expect_picture(&loss, 1, options,
+                   "loss 0.5125 at step 200, 0.5125 to 3\n"
+                   "   3+'\"-:..\n"
+                   "    |     ''\"-:..\n"
+                   "   2+           ''\"-:..\n"
+                   "    |                 ''\"-:..\n"
+                   "   1+                       ''\"-:..\n"
+                   "    |                             ''\"-:.\n"
+                   "    +-----------------+----------------+\n"
+                   "step                 100             200\n");
+}
+
+static void curves_of_other_ranges_have_their_own_panels(void **state)
+{
+    struct chart_curve curves[] = {curve_of("loss", falling), curve_of("lr", rate)};
+
+    expect_picture(curves, 2, size_of(13, 40),
+                   "loss 0.5125 at step 200, 0.5125 to 3\n"
+                   "     3┤⠉⠓⠒⠢⠤⢤⣀⣀\n"
+                   "     2┤       ⠈⠉⠉⠒⠒⠦⠤⣄⣀⡀\n"
+                   "      │                ⠈⠉⠙⠒⠲⠤⠤⣀⣀⡀\n"
+                   "     1┤                         ⠉⠉⠓⠒⠢⠤⢤⣀\n"
+                   "      └────────────────┬───────────────┬\n"
+                   "lr 0.0001 at step 200, 0.0001 to 0.001\n"
+                   "0.0010┤⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⡇\n"
+                   "      │                ⡇\n"
+                   "0.0005┤                ⢸\n"
+                   "      │                ⢸⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀\n"
+                   "      └────────────────┬───────────────┬\n"
+                   "step                  100            200\n");
+}
+
+static void panels_lie_beside_each_other_on_a_wide_screen(void **state)
+{
+    struct chart_curve curves[] = {curve_of("loss", falling), curve_of("lr", rate)};
+
+    expect_picture(curves, 2, size_of(8, 120),
+                   "loss 0.5125 at step 200, 0.5125 to 3                          lr 0.0001 at "
+                   "step 200, 0.0001 to 0.001\n"
+                   "     3┤⠉⠙⠒⠒⠦⠤⠤⣄⣀⣀                                             "
+                   "0.0010┤⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⡇\n"
+                   "      │          ⠉⠉⠙⠒⠒⠢⠤⠤⣄⣀⣀                                        │          "
+                   "               ⡇\n"
+                   "     2┤                     ⠉⠉⠙⠒⠒⠢⠤⠤⣄⣀⣀                       0.0005┤          "
+                   "               ⢣\n"
+                   "     1┤                                ⠉⠉⠙⠒⠒⠢⠤⠤⣄⣀⣀                  │          "
+                   "               ⢸\n"
+                   "      │                                           ⠉⠉⠙⠒⠒⠲⠤⠤⣄⣀        │          "
+                   "               ⢸⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀\n"
+                   "      └─────────────┬────────────┬────────────┬────────────┬        "
+                   "└────────────┬────────────┬────────────┬───────────┬\n"
+                   "step               50           100          150         200  step             "
+                   " 50           100          150        200\n");
+}
+
+static void similar_curves_share_a_scale_and_have_letters(void **state)
+{
+    struct chart_curve curves[] = {curve_of("loss", falling), curve_of("val", near)};
+    struct chart_options options = size_of(10, 40);
+
+    expect_picture(curves, 2, options,
+                   "a loss 0.5125 at step 200, 0.5125 to 3\n"
+                   "b val 0.51 at step 200, 0.51 to 2.5\n"
+                   "   3┤⠉⠒⠦⢤⣀⡀\n"
+                   "    │⠒⠲⠤⢤⣀⡉a⠒⠤⢄⣀\n"
+                   "   2┤     ⠉⠉⠓⠲⠤⢬⣉⡓⠲⠤⣀⡀\n"
+                   "    │            ⠉⠉⠓⠒⠬⢭b⡦⢤⣀⡀\n"
+                   "   1┤                   ⠈⠉⠓⠛⠵⢶⣤⣄⣀\n"
+                   "    │                          ⠈⠉⠛⠓a⢤⣀ab\n"
+                   "    └────────────────┬───────────────┬\n"
+                   "step                100            200\n");
+    options.utf8 = false;
+    expect_picture(curves, 2, options,
+                   "a loss 0.5125 at step 200, 0.5125 to 3\n"
+                   "b val 0.51 at step 200, 0.51 to 2.5\n"
+                   "   3+aaaaaa\n"
+                   "    |bbbbbbaaaaa\n"
+                   "   2+     bbbbbbbbaaaa\n"
+                   "    |            bbbbbbbbaaa\n"
+                   "   1+                   bbbbbbbba\n"
+                   "    |                          bbbbabbab\n"
+                   "    +----------------+---------------+\n"
+                   "step                100            200\n");
+}
+
+static void a_small_screen_puts_scales_over_each_other(void **state)
+{
+    struct chart_curve curves[] = {curve_of("loss", falling), curve_of("lr", rate)};
+
+    expect_picture(curves, 2, size_of(7, 30),
+                   "a loss 0.5125 at step 200, 0.5\n"
+                   "b lr 0.0001 at step 200, 0.000\n"
+                   "    │⠉⠛⠛⠯⠭⣍a⡉⠉⠉⠉⡇\n"
+                   "    │       ⠉⠉⠑⠒⢣⠤⢄⣀⣀\n"
+                   "    │           ⢸⣀⣀⣀⣈⣉⣙b⣲⣤⣤⣀ab\n"
+                   "    └───────────┬──────────┬\n"
+                   "step           100       200\n");
+}
+
+/* A spike of one step among many that share its column, NaN and Inf, and steps with hits. */
+static void nothing_is_dropped_silently(void **state)
+{
+    static struct chart_point point[20000];
+    static const int64_t marked[] = {5000};
+    struct chart_curve curve = {.name = "norm", .point = point, .count = 20000};
+    struct chart_options options = size_of(9, 60);
+
+    for (int i = 0; i < 20000; i++) {
+        point[i] = (struct chart_point){i, i == 12345 ? 8 : 1};
+    }
+    point[3000].value = NAN;
+    point[15000].value = INFINITY;
+    options.marked = marked;
+    options.marked_count = 1;
+    expect_picture(&curve, 1, options,
+                   "norm 1 at step 19999, 2 NaN/Inf from step 3000, 1 to 8\n"
+                   "   8┤                                 ⢸\n"
+                   "   6┤                                 ⢸\n"
+                   "    │                                 ⢸\n"
+                   "   4┤                                 ⢸\n"
+                   "    │                                 ⢸\n"
+                   "   2┤⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣸⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀\n"
+                   "    └┬───────×────▲─────────────┬─────────────×─────────────\n"
+                   "step 0          5000          10000         15000\n");
+}
+
+static void a_logarithmic_scale_counts_what_it_cannot_show(void **state)
+{
+    struct chart_point point[] = {{1, 1000}, {2, 10}, {3, 0}, {4, -1}, {5, 0.1}, {6, 1}};
+    struct chart_curve curve = {.name = "ratio", .point = point, .count = 6};
+    struct chart_options options = size_of(11, 60);
+
+    options.log = true;
+    expect_picture(&curve, 1, options,
+                   "ratio 1 at step 6, 2 <= 0 not shown, 0.1 to 1000, log scale\n"
+                   "    │⠑⠢⣀\n"
+                   "    │   ⠑⠢⡀\n"
+                   " 100┤     ⠈⠑⠤⡀\n"
+                   "    │        ⠈⠑⠤⡀\n"
+                   "    │\n"
+                   "   1┤                                                      ⣀\n"
+                   "    │                                                ⢀⣀⠤⠔⠊⠉\n"
+                   "    │                                           ⢀⡠⠤⠒⠉⠁\n"
+                   "    └┬──────────┬──────────┬─────────┬──────────┬──────────┬\n"
+                   "step 1          2          3         4          5          6\n");
+}
+
+static void a_part_of_the_steps_and_a_cursor(void **state)
+{
+    struct chart_curve loss = curve_of("loss", falling);
+    struct chart_options options = size_of(8, 50);
+
+    options.from = 101;
+    options.to = 120;
+    options.has_cursor = true;
+    options.cursor = 110;
+    expect_picture(&loss, 1, options,
+                   "loss 1.6375 at step 110, 1.5125 to 1.75\n"
+                   "    │⠉⠑⠒⠢⠤⠤⣀⣀⡀            ┊\n"
+                   " 1.7┤        ⠈⠉⠑⠒⠒⠤⠤⢄⣀⡀   ┊\n"
+                   "    │                 ⠈⠉⠉⠒⠒⠢⠤⠤⣀⣀\n"
+                   " 1.6┤                     ┊     ⠉⠉⠑⠒⠒⠤⠤⣀⣀⡀\n"
+                   "    │                     ┊              ⠈⠉⠉⠒⠒⠤⠤⢄⣀\n"
+                   "    └─────────┬───────────┬───────────┬──────────┬\n"
+                   "step         105         110         115       120\n");
+    options.from = 1000;
+    options.to = 2000;
+    expect_picture(&loss, 1, options,
+                   "loss: no value in these steps\n"
+                   "    │\n"
+                   "    │\n"
+                   "    │\n"
+                   "    │\n"
+                   "    │\n"
+                   "    └┬─────────────────────┬─────────────────────┬\n"
+                   "step                     1500                 2000\n");
+}
+
+static void units_and_names_are_shown(void **state)
+{
+    struct chart_point point[] = {{1, 3.0e9}, {2, 4.5e9}, {3, 4.0e9}};
+    struct chart_curve curve = {
+        .name = "メモリ\x1b[31m", .unit = CHART_BYTES, .point = point, .count = 3};
+
+    expect_picture(&curve, 1, size_of(7, 60),
+                   "メモリ\\x1b[31m 3.725 GiB at step 3, 2.794 GiB to 4.191 GiB\n"
+                   "   4┤                     ⢀⣀⠤⠤⠒⠒⠉⠉⠉⠑⠒⠒⠒⠒⠒⠤⠤⠤⠤⠤⣀⣀⣀⣀⣀⡀\n"
+                   "    │              ⣀⣀⠤⠔⠒⠊⠉⠁                        ⠈⠉⠉⠉⠉⠉⠒⠒⠒\n"
+                   " GiB│      ⢀⣀⡠⠤⠔⠒⠉⠉\n"
+                   "   3┤⣀⠤⠤⠒⠒⠉⠁\n"
+                   "    └┬──────────────────────────┬──────────────────────────┬\n"
+                   "step 1                          2                          3\n");
+}
+
+/* As TensorBoard: the first value itself, then weighted; NaN stays and does not count. */
+static void smoothing_is_corrected_at_the_start(void **state)
+{
+    struct chart_point point[] = {{1, 1}, {2, 2}, {3, NAN}, {4, 4}};
+
+    chart_smooth(point, 4, 0.5);
+    assert_true(point[0].value == 1);
+    assert_true(fabs(point[1].value - (0.5 * 0.5 * 1 + 0.5 * 2) / 0.75) < 1e-12);
+    assert_true(isnan(point[2].value));
+    assert_true(fabs(point[3].value - (0.125 * 1 + 0.25 * 2 + 0.5 * 4) / 0.875) < 1e-12);
+}
+
+static void any_size_and_any_numbers_make_a_picture(void **state)
+{
+    static const double values[] = {0,         -0.0, 1e308, -1e308,   5e-324, NAN, INFINITY,
+                                    -INFINITY, 1,    1e-30, 123456.7, -1,     1e15};
+    static const int64_t steps[] = {0, 1, 2, 1000, 1000000, INT64_MAX / 2, INT64_MAX - 1};
+    struct chart_point point[7];
+    struct chart_picture picture;
+
+    for (unsigned round = 0; round < 3000; round++) {
+        struct chart_curve curves[CHART_MAX_CURVES];
+        unsigned seed = round * 2654435761u;
+        struct chart_options options = size_of((int)(seed % 41), (int)(seed / 64 % 160));
+        for (int i = 0; i < 7; i++) {
+            point[i] = (struct chart_point){steps[i], values[(seed >> i) % 13]};
+        }
+        for (int i = 0; i < CHART_MAX_CURVES; i++) {
+            curves[i] =
+                (struct chart_curve){.name = "x",
+                                     .unit = (enum chart_unit)((seed + (unsigned)i) % CHART_UNITS),
+                                     .point = point + i % 3,
+                                     .count = (seed >> i) % 5};
+        }
+        options.log = round & 1;
+        options.utf8 = round & 2;
+        options.shared = round & 4;
+        options.smooth = round & 8 ? 0.9 : 0;
+        options.has_cursor = round & 16;
+        options.cursor = steps[seed % 7];
+        options.from = round & 32 ? steps[seed % 7] : 1;
+        options.to = round & 32 ? steps[seed % 7] : 0;
+        assert_true(chart_draw(curves, seed % (CHART_MAX_CURVES + 1), &options, &picture));
+        assert_true(picture.rows >= CHART_MIN_ROWS && picture.cols >= CHART_MIN_COLS);
+        chart_release(&picture);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_curve_has_axes_and_a_title),
+        cmocka_unit_test(without_utf8_all_is_ascii),
+        cmocka_unit_test(curves_of_other_ranges_have_their_own_panels),
+        cmocka_unit_test(panels_lie_beside_each_other_on_a_wide_screen),
+        cmocka_unit_test(similar_curves_share_a_scale_and_have_letters),
+        cmocka_unit_test(a_small_screen_puts_scales_over_each_other),
+        cmocka_unit_test(nothing_is_dropped_silently),
+        cmocka_unit_test(a_logarithmic_scale_counts_what_it_cannot_show),
+        cmocka_unit_test(a_part_of_the_steps_and_a_cursor),
+        cmocka_unit_test(units_and_names_are_shown),
+        cmocka_unit_test(smoothing_is_corrected_at_the_start),
+        cmocka_unit_test(any_size_and_any_numbers_make_a_picture),
+    };
+    return cmocka_run_group_tests(tests, make_curves, NULL);
+}
