@@ -16,6 +16,7 @@ _FRAMEWORKS = {"torch": "PyTorch", "mindspore": "MindSpore"}
 _PACKAGE = __name__.rsplit(".", 1)[0]
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _find = None  # importlib's function, once ours replaces it
+_loads = None  # of on_import
 
 
 def _unseen(function):
@@ -28,6 +29,8 @@ def _unseen(function):
 def _find_spec(name, path, target=None):
     """importlib's own search; then hooks a framework, and gives this package where `gradb` means it."""
     spec = _find(name, path, target)
+    if _loads is not None and spec is not None:
+        _loads(spec.origin, name)
     if name in _FRAMEWORKS:
         _listen(name, spec)
     elif _PACKAGE != "gradb" and name[:5] == "gradb" and name[5:6] in ("", "."):
@@ -99,12 +102,24 @@ def _own(name, spec):
                                  is_package=found.submodule_search_locations is not None)
 
 
+def on_import(function):
+    """Calls function(path, name of the module) when a module has been found and is about to run; None: no more."""
+    global _loads
+    _loads = function
+    if function is not None:
+        _replace()
+
+
+def _replace():
+    global _find
+    if _find is None:
+        _find, _importlib._find_spec = _importlib._find_spec, _find_spec
+
+
 def arm():
     """From now on a debugger can attach to a training in this process. Called again, it does nothing: `gradb
     run -- python -m gradb` comes here twice."""
-    global _find
     for name in _FRAMEWORKS:
         if name in sys.modules:
             _is_here(name)
-    if _find is None:
-        _find, _importlib._find_spec = _importlib._find_spec, _find_spec
+    _replace()

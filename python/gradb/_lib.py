@@ -103,10 +103,19 @@ LOCATE_PART = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, c
                                ctypes.POINTER(ctypes.c_int64), WHY)
 
 
+class Line(ctypes.Structure):
+    """struct gradb_line."""
+    _fields_ = [("id", ctypes.c_uint), ("file", ctypes.c_char_p), ("line", ctypes.c_int),
+                ("function", ctypes.c_char_p)]
+
+
+LINES = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Line), ctypes.c_size_t)
+
+
 class Source(ctypes.Structure):
     """struct gradb_source: answers the debugger's questions about values."""
     _fields_ = [("ctx", ctypes.c_void_p), ("locate", LOCATE), ("release", RELEASE), ("stats", STATS),
-                ("keep", KEEP), ("command", COMMAND), ("locate_part", LOCATE_PART)]
+                ("keep", KEEP), ("command", COMMAND), ("locate_part", LOCATE_PART), ("lines", LINES)]
 
 
 class Options(ctypes.Structure):
@@ -166,6 +175,9 @@ _ADDED = {
     "gradb_as_of": (None, [_HANDLE, ctypes.c_int64]),
     "gradb_happened": (None, [_HANDLE, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_char_p]),
     "gradb_heed": (None, [_HANDLE]),
+    "gradb_line_found": (None, [_HANDLE, ctypes.c_uint, ctypes.POINTER(Frame), ctypes.c_size_t, ctypes.c_char_p]),
+    "gradb_line_reached": (None, [_HANDLE, ctypes.POINTER(ctypes.c_uint), ctypes.c_size_t, ctypes.POINTER(Frame),
+                                  ctypes.c_size_t]),
     "gradb_momentary": (None, [_HANDLE, ctypes.c_uint32]),
     "gradb_raised": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
     "gradb_set_inputs": (None, [_HANDLE, ctypes.c_uint32, ctypes.POINTER(Input), ctypes.c_size_t]),

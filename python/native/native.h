@@ -42,6 +42,6 @@
 
 /* The version of the interface between this module and gradb.torch: both must come from one tree.
  */
-#define NATIVE_INTERFACE 14
+#define NATIVE_INTERFACE 15
 
 #endif

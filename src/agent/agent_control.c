@@ -15,6 +15,7 @@
 #include "agent/agent_metric.h"
 #include "agent/agent_tensor.h"
 #include "agent/agent_watch.h"
+#include "agent/line/agent_line.h"
 
 struct agent_later {
     struct agent_later *next;
@@ -125,6 +126,7 @@ static bool apply_message(struct agent *a, agent_to *m)
     case GRADB__V1__TO_TRAINER__MSG_EXPECTED: on_expected(a, m->expected); break;
     case GRADB__V1__TO_TRAINER__MSG_CHECKPOINT: POKE(a->wants_checkpoint, 1); break;
     case GRADB__V1__TO_TRAINER__MSG_EVENT_WISHES: agent_event_wishes(a, m->event_wishes); break;
+    case GRADB__V1__TO_TRAINER__MSG_LINE_BREAKS: kept = agent_line_set(a, m); break;
     case GRADB__V1__TO_TRAINER__MSG_EVENT_VERDICT: agent_event_verdict(a, m->event_verdict); break;
     default: break;
     }
@@ -237,6 +239,7 @@ void agent_disarm(struct agent *a)
     a->stop_pending = false;
     agent_control_clear(a);
     agent_event_wishes(a, NULL);
+    agent_line_clear(a);
     a->verdict.first = a->verdict.awaited = a->verdict.stop = 0;
     agent_arm(a);
 }

@@ -523,8 +523,7 @@ static bool await_verdict(struct agent *a, uint64_t id)
     return a->events->stop && a->link == LINK_UP;
 }
 
-/* Nothing of the running step has been computed. */
-static bool is_between(const struct agent *a)
+bool agent_event_is_between(const struct agent *a)
 {
     return PEEK(a->evaluates) || !PEEK(a->in_step) ||
            (!PEEK(a->entered) && PEEK(a->last_node) == 0);
@@ -537,7 +536,8 @@ static void mark_evaluation(struct agent *a, size_t kind)
         agent_metric_evaluation(a, kind == EVAL_BEGIN);
     }
     if (kind == EVAL_BEGIN) {
-        POKE(a->evaluates, PEEK(a->as_of) >= 0 ? PEEK(a->as_of) < PEEK(a->step) : is_between(a));
+        POKE(a->evaluates,
+             PEEK(a->as_of) >= 0 ? PEEK(a->as_of) < PEEK(a->step) : agent_event_is_between(a));
     } else if (kind == EVAL_END && PEEK(a->evaluates)) {
         POKE(a->entered, 0);
         POKE(a->last_node, 0);
@@ -562,7 +562,7 @@ static bool tell_event(struct agent *a, size_t kind, Gradb__V1__Happening *m)
         agent_wake(a);
         return false;
     }
-    bool between = is_between(a);
+    bool between = agent_event_is_between(a);
     agent_stop_thread(a, GRADB__V1__STOP_REASON__STOP_EVENT, between ? 0 : PEEK(a->last_node),
                       between, "", 0);
     return true;
@@ -589,7 +589,7 @@ void gradb_happened(gradb *g, const char *kind, int64_t epoch, int64_t batch, co
     strncat(kept, text ? text : "", sizeof(kept) - 1);
     Gradb__V1__Happening m = GRADB__V1__HAPPENING__INIT;
     m.text = kept;
-    m.step = is_between(a) && PEEK(a->in_step) ? PEEK(a->ended) : PEEK(a->step);
+    m.step = agent_event_is_between(a) && PEEK(a->in_step) ? PEEK(a->ended) : PEEK(a->step);
     m.epoch = epoch;
     m.batch = batch;
     tell_event(a, index, &m);

@@ -16,5 +16,7 @@ void agent_event_free(struct agent *a);
 void agent_event_scalar(struct agent *a, const struct agent_scalar *scalar);
 /* A step begins or ends. The caller has the turn. True: the thread was stopped. */
 bool agent_event_step(struct agent *a, bool begins, int64_t step);
+/* Nothing of the running step has been computed, or none runs. */
+bool agent_event_is_between(const struct agent *a);
 
 #endif

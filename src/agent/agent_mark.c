@@ -6,6 +6,7 @@
 #include "agent/agent_mark.h"
 
 #include "agent/agent_event.h"
+#include "agent/line/agent_line.h"
 
 bool agent_is_expected(const struct agent *a, const char *name)
 {
@@ -38,7 +39,7 @@ void agent_arm(struct agent *a)
         any || (up && (a->break_count || a->expected.count || a->expected.not_finite ||
                        a->exact_items || a->seen_items || a->metric_nodes || a->capturing.active));
     bool steps = nodes || a->hold_pending || (up && agent_event_of_steps(a)) || a->kept.asked_new ||
-                 a->capturing.held ||
+                 a->capturing.held || agent_line_is_new(a) ||
                  (up && (a->stop_pending || a->end_items || a->kept.count || a->kept.asked_count ||
                          a->interrupt.at || a->capturing.last > 0));
     bool changed = any != a->hears_all || nodes != a->sees_nodes;

@@ -22,6 +22,7 @@
 #include "agent/agent_stop.h"
 #include "agent/agent_turn.h"
 #include "agent/agent_words.h"
+#include "agent/line/agent_line.h"
 #include "base/owner.h"
 
 #define MAX_GRAPH_MEMORY ((size_t)16 << 30)
@@ -175,6 +176,7 @@ static void free_agent(struct agent *a)
     agent_graph_free(a);
     agent_words_drop(a);
     agent_event_free(a);
+    agent_line_free(a);
     char *strings[] = {a->framework,  a->framework_version, a->device, a->program,
                        a->graph_name, a->address,           a->token,  a->job};
     for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {

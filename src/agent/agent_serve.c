@@ -11,6 +11,7 @@
 #include "agent/agent_core.h"
 #include "agent/agent_source.h"
 #include "agent/agent_watch.h"
+#include "agent/line/agent_line.h"
 
 static void serve_stats(struct agent *a, struct agent_ask *ask)
 {
@@ -52,7 +53,7 @@ static void serve_ask(struct agent *a, struct agent_ask *ask)
 
 bool agent_serve(struct agent *a)
 {
-    if (a->kept.asked_new) {
+    if (a->kept.asked_new || agent_line_is_new(a)) {
         agent_source_keep(a);
     } else if (a->located && a->ask->state != ASK_DONE) {
         agent_source_release(a);

@@ -9,6 +9,7 @@
 #include "agent/agent_source.h"
 #include "agent/agent_tensor.h"
 #include "agent/agent_watch.h"
+#include "agent/line/agent_line.h"
 #include "base/slice.h"
 
 #define TEXT       160
@@ -351,10 +352,41 @@ bool agent_source_stats(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__
     return true;
 }
 
-/* ---- keeping and commands -------------------------------------------------------------------- */
+/* ---- lines, keeping and commands ------------------------------------------------------------- */
+
+void agent_source_lines(struct agent *a)
+{
+    while (agent_line_is_new(a)) {
+        agent_to *message = a->lines.message;
+        size_t count = message ? message->line_breaks->n_lines : 0;
+        gradb_line *lines = calloc(count + 1, sizeof(*lines));
+        a->lines.message = NULL;
+        a->lines.clear = false;
+        a->lines.known = count > 0;
+        if (!lines) {
+            agent_set_error(a, "out of memory for %zu lines", count);
+            count = 0;
+        }
+        for (size_t i = 0; i < count; i++) {
+            const Gradb__V1__LineBreak *from = message->line_breaks->lines[i];
+            lines[i] = (gradb_line){.id = from->id,
+                                    .file = from->file,
+                                    .line = from->line <= INT32_MAX ? (int)from->line : INT32_MAX,
+                                    .function = from->function};
+        }
+        call_begin(a);
+        a->source.lines(a->source.ctx, lines, count);
+        call_end(a);
+        free(lines);
+        if (message) {
+            gradb__v1__to_trainer__free_unpacked(message, NULL);
+        }
+    }
+}
 
 void agent_source_keep(struct agent *a)
 {
+    agent_source_lines(a);
     while (a->kept.asked_new) {
         a->kept.asked_new = false;
         size_t count = a->kept.asked_count;

@@ -37,6 +37,7 @@ bool agent_source_stats(struct agent *a, uint32_t node, uint32_t slot,
                         struct agent_look *ret);
 void agent_source_release(struct agent *a); /* after a value was located */
 void agent_source_keep(struct agent *a);    /* after the set of nodes has changed */
+void agent_source_lines(struct agent *a);   /* after the set of lines has changed */
 /* Returns a code or -1; *reply is malloc'd. */
 int agent_source_command(struct agent *a, const Gradb__V1__Command *command, char **reply,
                          char text[160]);

@@ -104,7 +104,8 @@ struct agent_slot {
 struct agent_events;     /* agent_event.c */
 struct agent_watch_item; /* agent_watch.h */
 struct agent_watch_plan;
-struct agent_metrics; /* agent_metric.h */
+struct agent_metrics;   /* agent_metric.h */
+struct agent_line_stop; /* agent_line.h */
 
 struct agent_node {
     const char *name, *type;
@@ -314,6 +315,13 @@ struct agent {
     struct agent_metrics *metrics; /* NULL: none */
     bool metric_nodes;             /* some node has NODE_METRIC */
     struct agent_events *events;   /* NULL: the debugger has never waited for one */
+
+    struct {               /* agent_line.c */
+        agent_to *message; /* a LineBreaks that the program does not know yet; owned */
+        bool clear;        /* it is to forget its lines: the debugger is gone */
+        bool known;        /* it has some */
+        const struct agent_line_stop *stop; /* during a stop at a line */
+    } lines;
 
     struct { /* gradb_sync */
         bool supported;

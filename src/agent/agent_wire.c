@@ -17,6 +17,7 @@
 #include "agent/agent_source.h"
 #include "agent/agent_watch.h"
 #include "agent/agent_words.h"
+#include "agent/line/agent_line.h"
 
 #define STEP_SECONDS  1.0               /* between two heartbeats that only carry the step */
 #define SMALL_SECONDS 0.1               /* scalars and log lines are collected for this long */
@@ -46,7 +47,7 @@ static void fill_hello(const struct agent *a, Gradb__V1__Hello *m)
 static int say_hello(struct agent_io *io)
 {
     struct agent *a = io->agent;
-    Gradb__V1__Capability can[] = {
+    Gradb__V1__Capability can[24] = {
         GRADB__V1__CAPABILITY__CAPABILITY_NEXT,
         GRADB__V1__CAPABILITY__CAPABILITY_FINISH,
         GRADB__V1__CAPABILITY__CAPABILITY_STATS,
@@ -69,15 +70,24 @@ static int say_hello(struct agent_io *io)
                             : GRADB__V1__CAPABILITY__CAPABILITY_DIGEST,
         GRADB__V1__CAPABILITY__CAPABILITY_METRIC,
         GRADB__V1__CAPABILITY__CAPABILITY_METRIC_COUNTS,
-        GRADB__V1__CAPABILITY__CAPABILITY_COMMAND, /* last, because not every program has one */
     };
+    size_t count = 0;
+    while (can[count] != GRADB__V1__CAPABILITY__CAPABILITY_NONE) {
+        count++;
+    }
+    if (a->source.command) {
+        can[count++] = GRADB__V1__CAPABILITY__CAPABILITY_COMMAND;
+    }
+    if (a->source.lines) {
+        can[count++] = GRADB__V1__CAPABILITY__CAPABILITY_LINES;
+    }
     char host[128] = "";
     gethostname(host, sizeof(host) - 1);
     Gradb__V1__Hello m = GRADB__V1__HELLO__INIT;
     fill_hello(a, &m);
     m.host = host;
     m.capabilities = can;
-    m.n_capabilities = sizeof(can) / sizeof(can[0]) - !a->source.command;
+    m.n_capabilities = count;
     m.step = PEEK(a->step);
     m.detached_from.data = io->detached_from;
     m.detached_from.len = io->detached_from_len;
@@ -145,7 +155,13 @@ static int send_stopped(struct agent_io *io)
     m.phase = (Gradb__V1__Phase)stop->phase;
     m.text = stop->text;
     m.watch_report = stop->report;
-    return agent_wire_send(io, &m.base);
+    Gradb__V1__LineStop line;
+    m.line = agent_line_fill(io->agent, &line) ? &line : NULL;
+    int rc = agent_wire_send(io, &m.base);
+    if (m.line) {
+        agent_line_unfill(&line);
+    }
+    return rc;
 }
 
 static int send_heartbeat(struct agent_io *io)

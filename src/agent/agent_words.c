@@ -119,7 +119,7 @@ static bool is_heard(const struct agent *a)
     return a && PEEK(a->connected) && agent_usable(a);
 }
 
-static void queue_words(struct agent *a, const ProtobufCMessage *message)
+void agent_words_queue(struct agent *a, const ProtobufCMessage *message)
 {
     pthread_mutex_lock(&a->lock);
     if (a->link == LINK_UP && !agent_queue(a, message)) {
@@ -142,7 +142,7 @@ void gradb_event(gradb *g, const char *kind, const char *text, gradb_node node)
     m.text = kept_text;
     m.step = PEEK(a->step);
     m.node = node;
-    queue_words(a, &m.base);
+    agent_words_queue(a, &m.base);
     agent_wake(a);
 }
 
@@ -213,7 +213,7 @@ static void queue_with_ops(struct agent *a, const gradb_times *times)
     }
     m.ops = list;
     agent_fill_timing(&m, &(struct agent_times){*times, a->compiled, PEEK(a->step)});
-    queue_words(a, &m.base);
+    agent_words_queue(a, &m.base);
     free(list);
     free(ops);
 }
@@ -260,5 +260,5 @@ void gradb_timing_facts(gradb *g, const char *json)
     }
     Gradb__V1__TimingFacts m = GRADB__V1__TIMING_FACTS__INIT;
     m.json = gd_envelope_text(json);
-    queue_words(a, &m.base);
+    agent_words_queue(a, &m.base);
 }

@@ -7,6 +7,8 @@
 
 /* With the lock: queues a message other than a report; false: it was dropped. */
 bool agent_queue(struct agent *a, const ProtobufCMessage *message);
+/* The same without the lock. */
+void agent_words_queue(struct agent *a, const ProtobufCMessage *message);
 /* The step that a number belongs to which is reported now: of an evaluation, and between two steps,
  * the one that has ended. */
 int64_t agent_number_step(const struct agent *a);

@@ -61,9 +61,10 @@ extern "C" {
  *   1.9  gradb_momentary, gradb_wants_at_end, gradb_wants_new
  *   1.10 gradb_timing_facts, gradb_metric, gradb_metric_batch, gradb_metric_evaluated,
  *        gradb_happened, gradb_wants_event, gradb_timing_compiled, gradb_as_of
+ *   1.11 gradb_source.lines, gradb_line_found, gradb_line_reached
  */
 #define GRADB_VERSION_MAJOR 1
-#define GRADB_VERSION_MINOR 10
+#define GRADB_VERSION_MINOR 11
 #define GRADB_MAX_RANK      32
 
 /* The public words. `armed` is not 0 while the debugger wants reports about nodes. `changes` gets a
@@ -219,6 +220,13 @@ typedef struct gradb_slice_item {
     int64_t start, stop, step; /* step is not 0, and may be negative */
 } gradb_slice_item;
 
+typedef struct gradb_line { /* a line at which the program is to stop */
+    unsigned id;
+    const char *file;     /* a path, or the end of one; "": any file that has the function */
+    int line;             /* 0: the first line of `function` */
+    const char *function; /* "forward", "Net.forward", "model.Net.forward"; "" with a line */
+} gradb_line;
+
 /*
  * Functions of the program that libgradb calls, on the thread that is inside a function of libgradb
  * (the stopped one while the training is stopped); never two at a time, and with no lock of
@@ -268,6 +276,10 @@ typedef struct gradb_source {
     gradb_answer (*locate_part)(void *ctx, gradb_node node, unsigned slot, bool previous,
                                 const gradb_slice_item *items, size_t count, gradb_tensor *ret,
                                 int64_t *step, char why[GRADB_WHY]);
+    /* Lines at which the program is to stop, with gradb_line_reached, before it executes them.
+     * Replaces the previous set; count 0: none any more. Called as `keep`. Answer each line with
+     * gradb_line_found. NULL: the program cannot stop at lines. */
+    void (*lines)(void *ctx, const gradb_line *lines, size_t count);
 } gradb_source;
 
 /* NULL if GRADB_DISABLE is set or memory is exhausted: continue without it. options may be NULL. */
@@ -377,6 +389,16 @@ GRADB_API void gradb_stop(gradb *g, const char *why);
 GRADB_API void gradb_stop_at(gradb *g, gradb_node node, const char *why);
 /* The same for an exception raised at a node; 0: at no known node. */
 GRADB_API void gradb_raised(gradb *g, gradb_node node, const char *why);
+
+/* Where a line of gradb_source.lines is: several places if several files or functions match. None:
+ * `why` says why it will never be reached; "": its source is not loaded yet, and the program looks
+ * again when it loads more. */
+GRADB_API void gradb_line_found(gradb *g, unsigned id, const gradb_frame *places, size_t count,
+                                const char *why);
+/* The program is about to execute a line: stops. ids: of the lines there; frames: the stack,
+ * innermost first. */
+GRADB_API void gradb_line_reached(gradb *g, const unsigned *ids, size_t id_count,
+                                  const gradb_frame *frames, size_t frame_count);
 
 /* Stops here if the debugger has requested it: for places inside a long computation that reports no
  * node. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ void breakpoint_free(struct gd_breakpoint *breakpoint)
     if (breakpoint) {
         gd_selector_destroy(breakpoint->selector);
         gd_expr_destroy(breakpoint->guard);
+        gd_line_destroy(breakpoint->line);
         free(breakpoint->command);
         free(breakpoint->print);
         free(breakpoint->where);
@@ -116,6 +118,14 @@ bool gd_breakpoint_skips(const struct gd_breakpoint *breakpoint, const struct gd
            is_in_scope(info.name, breakpoint->where);
 }
 
+/* The process stops at its line, not at nodes. */
+static bool is_at_line(const struct gd_session *session, const struct gd_breakpoint *breakpoint)
+{
+    const struct gd_line *line = breakpoint->line;
+    return line && gd_session_has_lines(session) &&
+           (gd_line_is_numbered(line) || line->state == GD_LINE_FOUND);
+}
+
 /* Appends the nodes of one breakpoint to the sites. */
 static int add_sites(struct gd_session *session, struct gd_breakpoint *breakpoint)
 {
@@ -123,6 +133,9 @@ static int add_sites(struct gd_session *session, struct gd_breakpoint *breakpoin
     size_t count = 0;
     bool ok = true;
     struct gd_err why;
+    if (is_at_line(session, breakpoint)) {
+        return GD_OK;
+    }
     int rc = gd_selector_resolve(breakpoint->selector, session->graph, &nodes, &count, &why);
 
     if (rc == GD_EAMBIGUOUS) {
@@ -131,6 +144,7 @@ static int add_sites(struct gd_session *session, struct gd_breakpoint *breakpoin
     if (rc != GD_OK || count == 0) {
         return GD_OK; /* pending: its node may come with the next part of the graph */
     }
+    breakpoint->matched = true;
     for (size_t i = 0; ok && i < count; i++) {
         ok = gd_breakpoint_skips(breakpoint, session->graph, nodes[i]) ||
              add_site(session->impl, nodes[i], breakpoint->number);
@@ -220,6 +234,7 @@ static void push_sites(struct gd_session *session, int rc)
 void breakpoints_push(struct gd_session *session)
 {
     happenings_push(session);
+    lines_push(session);
     push_sites(session, resolve_sites(session));
 }
 
@@ -239,10 +254,14 @@ static bool takes_alone(const struct gd_session *session, const struct gd_select
 
 static int add_new_sites(struct gd_session *session, gd_node_id node)
 {
-    for (const struct gd_breakpoint *b = session->debugger->breakpoints; b; b = b->next) {
-        if (b->enabled && b->selector && gd_selector_matches(b->selector, session->graph, node) &&
-            !gd_breakpoint_skips(b, session->graph, node) &&
-            !add_site(session->impl, node, b->number)) {
+    for (struct gd_breakpoint *b = session->debugger->breakpoints; b; b = b->next) {
+        if (!b->enabled || !b->selector || is_at_line(session, b) ||
+            !gd_selector_matches(b->selector, session->graph, node) ||
+            gd_breakpoint_skips(b, session->graph, node)) {
+            continue;
+        }
+        b->matched = true;
+        if (!add_site(session->impl, node, b->number)) {
             return GD_ENOMEM;
         }
     }
@@ -368,6 +387,9 @@ struct gd_breakpoint *gd_session_next_print(struct gd_session *session,
 {
     struct gd_breakpoint *found = NULL;
 
+    if (session->stop.at_line) {
+        return lines_next_print(session, previous);
+    }
     for (const struct session_site *site = site_at(session, session->stop.node); site && !found;
          site = next_site(session, site)) {
         struct gd_breakpoint *breakpoint = gd_debugger_breakpoint(session->debugger, site->number);
@@ -429,6 +451,18 @@ static int check_names(struct gd_debugger *debugger, const struct gd_selector *s
     return rc == GD_EAMBIGUOUS ? gd_fail(err, rc, "%s", ignored.text) : GD_OK;
 }
 
+/* Of a line: the nodes there, for processes that do not stop at lines. */
+static int parse_place(struct gd_breakpoint *breakpoint, struct gd_err *err)
+{
+    char nodes[4096];
+
+    if (!breakpoint->line || !gd_line_is_numbered(breakpoint->line)) {
+        return gd_selector_parse(breakpoint->where, &breakpoint->selector, err);
+    }
+    snprintf(nodes, sizeof(nodes), "at:%.4000s", breakpoint->where);
+    return gd_selector_parse(nodes, &breakpoint->selector, err);
+}
+
 static int make_breakpoint(struct gd_debugger *debugger, const char *where, const char *print,
                            struct gd_breakpoint **ret, struct gd_err *err)
 {
@@ -443,7 +477,8 @@ static int make_breakpoint(struct gd_debugger *debugger, const char *where, cons
         free(breakpoint);
         return gd_fail_nomem(err);
     }
-    int rc = gd_selector_parse(where, &breakpoint->selector, err);
+    int rc = gd_line_parse(where, !print, &breakpoint->line, err);
+    rc = rc != GD_OK ? rc : parse_place(breakpoint, err);
     rc = rc != GD_OK ? rc : check_names(debugger, breakpoint->selector, err);
     if (rc != GD_OK) {
         breakpoint_free(breakpoint);

@@ -40,6 +40,7 @@ void session_destroy(struct gd_session *session)
     if (session->impl) {
         session_drop_requests(session);
         gd_cache_destroy(session->impl->cache);
+        lines_free(session);
         free(session->impl->sites);
         free(session->impl->pushed);
         free(session->impl->kept);

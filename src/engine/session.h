@@ -11,6 +11,7 @@
 
 #include "engine/event/event_log.h"
 #include "engine/event/happening.h"
+#include "engine/line/line.h"
 #include "engine/target.h"
 #include "engine/timing/report.h"
 #include "engine/timing/step_times.h"
@@ -58,6 +59,7 @@ struct gd_stop {
     char phase[32];      /* "forward", "backward", "optimizer", or "" */
     /* the process's own message if it asked to stop or raised an exception, else "" */
     char text[GD_STOP_TEXT_MAX];
+    bool at_line;                /* GD_STOP_BREAKPOINT before a line: gd_session_line_stack */
     struct gd_happened happened; /* GD_STOP_EVENT */
     bool passing;      /* only to run the commands of `on`: the run continues afterwards */
     bool together;     /* stopped only because the ranks of its job are, and not the selected one */

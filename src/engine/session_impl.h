@@ -26,6 +26,15 @@ struct session_rank { /* what ranks.c keeps per session; ranks NULL: it is alone
     bool quiet;  /* it continues from one boundary to the next, without events */
 };
 
+struct session_lines { /* line.c */
+    int *sent;         /* numbers of the breakpoints that the target knows */
+    size_t sent_count;
+    int number[GD_MAX_FIRED]; /* at the line of the stop */
+    size_t number_count;
+    struct gd_frame *frame; /* its stack */
+    size_t frame_count;
+};
+
 struct gd_session_impl {
     struct gd_cache *cache; /* of fetched values */
     struct session_request *requests;
@@ -62,9 +71,10 @@ struct gd_session_impl {
     uint64_t kept_changes;
     bool warned_breakpoints, warned_keep, warned_expected;
     bool history_failed, history_warned; /* history_session.c */
-    struct gd_happened happened;         /* the last event of event/happening.h */
-    bool awaits;                         /* its verdict waits for metrics over ranks */
-    bool undecided;                      /* they are unknown, during the verdict */
+    struct session_lines lines;
+    struct gd_happened happened; /* the last event of event/happening.h */
+    bool awaits;                 /* its verdict waits for metrics over ranks */
+    bool undecided;              /* they are unknown, during the verdict */
     double awaits_since;
     bool has_wishes;   /* the target waits at some */
     bool rough_wishes; /* it may have reported numbers that they do not know */
@@ -125,6 +135,19 @@ void breakpoints_add(struct gd_debugger *debugger, struct gd_breakpoint *breakpo
 void breakpoints_changed(struct gd_debugger *debugger);
 void breakpoint_free(struct gd_breakpoint *breakpoint); /* NULL is fine */
 
+enum breakpoint_verdict { BREAKPOINT_NONE, BREAKPOINT_STOP, BREAKPOINT_IGNORE };
+
+/* line.c. Sends the target the lines of the breakpoints; the run is about to execute a line: counts
+ * that for its breakpoints. */
+void lines_push(struct gd_session *session);
+enum breakpoint_verdict lines_pass(struct gd_session *session);
+/* A dprintf is at the line; the next one after `previous`. */
+bool lines_print(const struct gd_session *session);
+struct gd_breakpoint *lines_next_print(const struct gd_session *session,
+                                       const struct gd_breakpoint *previous);
+void lines_delete_temporary(struct gd_session *session);
+void lines_free(struct gd_session *session);
+
 /* event/happening.c. Sends the target the events of the breakpoints; settles a stop at one (rest:
  * something is left of the run); deletes the temporary ones that fired. */
 void happenings_push(struct gd_session *session);
@@ -135,7 +158,6 @@ void happenings_delete_temporary(struct gd_session *session);
 /* Same for settings.keep_previous. */
 void keep_previous_grow(struct gd_session *session);
 
-enum breakpoint_verdict { BREAKPOINT_NONE, BREAKPOINT_STOP, BREAKPOINT_IGNORE };
 /* The run passed `node`: counts that for every breakpoint there. */
 enum breakpoint_verdict breakpoints_pass(struct gd_session *session, gd_node_id node);
 /* Whether an enabled dprintf covers the node. */

@@ -59,12 +59,13 @@ static bool rest_of_run(const struct gd_session *session, struct gd_run *ret)
             b.order != GD_NO_ORDER && b.order > a.order) {
             ret->count -= (int64_t)b.order - a.order;
         } else {
-            ret->count--;
+            ret->count -= !at->at_line; /* no node has run */
         }
         return ret->count > 0;
     }
     /* at its node, which is also that of an ignored breakpoint */
-    return ret->kind != GD_RUN_TO_NODE || at->node == GD_NO_NODE || at->node != ret->node;
+    return at->at_line || ret->kind != GD_RUN_TO_NODE || at->node == GD_NO_NODE ||
+           at->node != ret->node;
 }
 
 /* The same for the run of a job. */
@@ -147,11 +148,13 @@ void session_announce(struct gd_session *session, enum breakpoint_verdict verdic
 {
     gd_node_id node = session->stop.node;
 
-    if (node != GD_NO_NODE) {
-        session->current = node;
+    if (node != GD_NO_NODE || session->stop.at_line) {
+        session->current = session->stop.at_line ? GD_NO_NODE : node;
     }
     session_emit(session, GD_EV_STOPPED, NULL, NULL);
-    if (verdict == BREAKPOINT_STOP && session->stop.node == node) {
+    if (verdict == BREAKPOINT_STOP && session->stop.at_line) {
+        lines_delete_temporary(session);
+    } else if (verdict == BREAKPOINT_STOP && session->stop.node == node) {
         breakpoints_delete_temporary(session, node);
     }
     if (session->stop.reason == GD_STOP_EVENT && !session->stop.passing) {
@@ -188,7 +191,8 @@ static bool hold_for_print(struct gd_session *session, enum breakpoint_verdict v
 {
     struct gd_session_impl *impl = session->impl;
 
-    if (!breakpoints_print(session, session->stop.node)) {
+    if (session->stop.at_line ? !lines_print(session)
+                              : !breakpoints_print(session, session->stop.node)) {
         return false;
     }
     impl->print_verdict = (int)verdict;
@@ -214,14 +218,17 @@ static void take_stop(struct gd_session *session, struct gd_stop now)
 
     do {
         verdict = BREAKPOINT_NONE;
-        bool at_node = now.reason == GD_STOP_BREAKPOINT || now.reason == GD_STOP_NODE ||
-                       now.reason == GD_STOP_HIT;
+        bool at_node = !now.at_line && (now.reason == GD_STOP_BREAKPOINT ||
+                                        now.reason == GD_STOP_NODE || now.reason == GD_STOP_HIT);
 
         enter_stop(session, &now);
         if (at_node && !impl->rechecking) {
             verdict = breakpoints_pass(session, session->stop.node);
         }
-        bool prints = at_node && !impl->rechecking;
+        if (now.at_line) {
+            verdict = lines_pass(session);
+        }
+        bool prints = now.at_line || (at_node && !impl->rechecking);
         impl->rechecking = false;
         if (prints && hold_for_print(session, verdict, now.reason)) {
             return;

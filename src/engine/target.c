@@ -199,6 +199,14 @@ int gd_target_set_events(struct gd_target *target, const struct gd_event_wish *w
     return rc != GD_OK ? rc : target->ops->set_events(target, wishes, count, err);
 }
 
+int gd_target_set_lines(struct gd_target *target, const struct gd_line_wish *wishes, size_t count,
+                        struct gd_err *err)
+{
+    int rc = check_live(target, target->ops->set_lines != NULL, "stop at lines", "set lines", err);
+
+    return rc != GD_OK ? rc : target->ops->set_lines(target, wishes, count, err);
+}
+
 int gd_target_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
                     const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
 {

@@ -145,6 +145,7 @@ enum gd_capability {
     GD_CAN_CAPTURE = 1 << 20,
     GD_CAN_EVENTS = 1 << 21,      /* set_events */
     GD_CAN_EVENT_TERMS = 1 << 27, /* tests with terms */
+    GD_CAN_LINES = 1 << 29,       /* set_lines */
     GD_CAN_GOTO = 1 << 16,        /* it is a record: BACK, GOTO; ranks do not wait for each other */
 };
 
@@ -154,6 +155,13 @@ struct gd_event_wish {
     int64_t every;                  /* of steps: those with a number that it divides */
     const struct gd_test_of *tests; /* only when one of them holds; none: always */
     size_t test_count;
+};
+
+struct gd_line_wish { /* of a breakpoint at a line: engine/line/line.h */
+    int number;
+    const char *file;
+    uint32_t line;
+    const char *function;
 };
 
 /* Nodes that may come, and are waited for. */
@@ -183,6 +191,10 @@ struct gd_target_ops {
     /* Replaces the events at which the target waits. */
     int (*set_events)(struct gd_target *target, const struct gd_event_wish *wishes, size_t count,
                       struct gd_err *err);
+    /* Replaces the lines before which the run stops. Each is answered with
+     * gd_session_on_line_place. */
+    int (*set_lines)(struct gd_target *target, const struct gd_line_wish *wishes, size_t count,
+                     struct gd_err *err);
     /* After GD_VERDICT_LATER: the verdict on the event. */
     void (*event_verdict)(struct gd_target *target, bool stop);
     /* For a graph that grows as the program runs. Replaces what was expected; NULL where graphs do
@@ -249,6 +261,8 @@ int gd_target_set_breakpoints(struct gd_target *target, const gd_node_id *nodes,
                               struct gd_err *err);
 int gd_target_set_events(struct gd_target *target, const struct gd_event_wish *wishes, size_t count,
                          struct gd_err *err);
+int gd_target_set_lines(struct gd_target *target, const struct gd_line_wish *wishes, size_t count,
+                        struct gd_err *err);
 int gd_target_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
                     const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
 int gd_target_stats(struct gd_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,

@@ -41,6 +41,19 @@ static int set_breakpoints(struct gd_target *target, const gd_node_id *nodes, si
     return GD_OK;
 }
 
+static int set_lines(struct gd_target *target, const struct gd_line_wish *wishes, size_t count,
+                     struct gd_err *err)
+{
+    struct fake_target *fake = (struct fake_target *)target;
+
+    for (size_t i = 0; i < count && i < 16; i++) {
+        fake->lines[i] = wishes[i].number;
+    }
+    fake->line_count = count;
+    fake->line_pushes++;
+    return GD_OK;
+}
+
 static int keep_previous(struct gd_target *target, const gd_node_id *nodes, size_t count,
                          struct gd_err *err)
 {
@@ -160,6 +173,7 @@ static const struct gd_target_ops full_ops = {
     .resume = fake_resume,
     .interrupt = fake_interrupt,
     .set_breakpoints = set_breakpoints,
+    .set_lines = set_lines,
     .fetch = fake_fetch,
     .stats = fake_stats,
     .keep_previous = keep_previous,

@@ -18,6 +18,9 @@ struct fake_target {
     gd_node_id breakpoints[16], kept[16];
     size_t breakpoint_count, kept_count;
     int breakpoint_pushes, keep_pushes;
+    int lines[16]; /* numbers of the breakpoints at lines */
+    size_t line_count;
+    int line_pushes;
     int fetches, stats_asked;
     /* the request that waits for fake_answer_*; answered at once when `value` is set */
     gd_tensor_fn tensor_fn;

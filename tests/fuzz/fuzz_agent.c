@@ -10,8 +10,17 @@
 #include "agent/agent_event.h"
 #include "agent/agent_graph.h"
 #include "agent/agent_metric.h"
+#include "agent/agent_source.h"
 #include "agent/agent_words.h"
+#include "agent/line/agent_line.h"
 #include "fuzz.h"
+
+static void check_lines(void *ctx, const gradb_line *lines, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        FUZZ_CHECK(strlen(lines[i].file) + strlen(lines[i].function) < 65536 && lines[i].line >= 0);
+    }
+}
 
 /* Without a connection and its thread. */
 static struct agent *make_agent(void)
@@ -26,6 +35,9 @@ static struct agent *make_agent(void)
     a->wake[0] = a->wake[1] = -1;
     a->scalars = calloc(AGENT_MAX_SCALARS, sizeof(*a->scalars));
     FUZZ_CHECK(a->scalars);
+    a->source.lines = check_lines;
+    a->ask = calloc(1, sizeof(*a->ask));
+    FUZZ_CHECK(a->ask);
     POKE(a->as_of, -1);
     return a;
 }
@@ -37,6 +49,8 @@ static void free_agent(struct agent *a)
     agent_event_free(a);
     agent_graph_free(a);
     free(a->kept.nodes);
+    agent_line_free(a);
+    free(a->ask);
     free(a->scalars);
     pthread_cond_destroy(&a->go);
     pthread_mutex_destroy(&a->lock);
@@ -81,6 +95,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (m && !kept) {
             gradb__v1__to_trainer__free_unpacked(m, NULL);
         }
+        pthread_mutex_lock(&a->lock);
+        agent_source_lines(a);
+        pthread_mutex_unlock(&a->lock);
         run_step(a, step);
     }
     free_agent(a);

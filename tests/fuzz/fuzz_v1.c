@@ -44,8 +44,9 @@ static void say_hello(struct v1_conn *conn)
 {
     static const Gradb__V1__Capability can[] = {
         GRADB__V1__CAPABILITY__CAPABILITY_NEXT, GRADB__V1__CAPABILITY__CAPABILITY_STATS,
-        GRADB__V1__CAPABILITY__CAPABILITY_PREVIOUS, GRADB__V1__CAPABILITY__CAPABILITY_SLICE};
-    Gradb__V1__Capability copy[4];
+        GRADB__V1__CAPABILITY__CAPABILITY_PREVIOUS, GRADB__V1__CAPABILITY__CAPABILITY_SLICE,
+        GRADB__V1__CAPABILITY__CAPABILITY_LINES};
+    Gradb__V1__Capability copy[5];
     Gradb__V1__Hello hello = GRADB__V1__HELLO__INIT;
     v1_from from = GRADB__V1__FROM_TRAINER__INIT;
     uint8_t bytes[128];
@@ -53,7 +54,7 @@ static void say_hello(struct v1_conn *conn)
     memcpy(copy, can, sizeof(copy));
     hello.version_min = hello.version_max = V1_VERSION;
     hello.capabilities = copy;
-    hello.n_capabilities = 4;
+    hello.n_capabilities = 5;
     from.msg_case = GRADB__V1__FROM_TRAINER__MSG_HELLO;
     from.hello = &hello;
     v1_conn_message(conn, bytes, gradb__v1__from_trainer__pack(&from, bytes));
@@ -64,6 +65,11 @@ static void ask_session(struct gd_debugger *debugger, unsigned *asked, unsigned 
 {
     struct gd_session *session = debugger->session_count ? debugger->sessions[0] : NULL;
     struct gd_tensor_ref ref = {.node = *asked % 3};
+    uint32_t frames = 0;
+
+    if (session && gd_session_line_stack(session, &frames)) {
+        FUZZ_CHECK(session->stop.at_line && frames > 0);
+    }
 
     if (!session || !session->target || session->state != GD_STOPPED) {
         return;
@@ -79,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct gd_v1_service *service = NULL;
     bool ended = false;
     unsigned asked = 0, answers = 0;
+    struct gd_breakpoint *print;
 
     FUZZ_CHECK(loop && gd_debugger_create(&debugger, NULL) == GD_OK);
     debugger->settings.max_tensor = 1 << 20;
@@ -86,6 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(v1_service_create(loop, debugger, &service, NULL) == GD_OK);
     struct v1_conn *conn = v1_conn_open(service, &wire, &ended, "127.0.0.1:1", true);
     FUZZ_CHECK(conn);
+    FUZZ_CHECK(gd_debugger_break(debugger, "net.py:3", false, NULL, NULL) == GD_OK);
+    FUZZ_CHECK(gd_debugger_dprintf(debugger, "net.py:4", "\"x\"", "", &print, NULL) == GD_OK);
     say_hello(conn);
     FUZZ_CHECK(!ended && debugger->session_count == 1);
     while (size >= 2 && !ended) {

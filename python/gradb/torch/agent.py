@@ -20,6 +20,7 @@ from . import (  # some only to register their commands
     allocations, aten, backward, clearing, digest, exceptions, live, memory, metrics, modules, oom, ops, optim,
     overflow_store, rates, regions, saving, source_text, storages, training, values, warning_lines)
 from ..memory import Growth
+from ..lines import Lines
 from ..memory_metrics import Metrics
 from .evaluation import Evaluation
 from .events import Events
@@ -53,6 +54,7 @@ class Agent(native.base("Agent")):
         self.allocations = None  # an allocations.Allocations while allocations are observed
         self.growth = Growth()
         self.live = live.Live()
+        self.lines = Lines(self)
         self.source = Source(self)
         self._pid = os.getpid()
         self._ending = None
@@ -156,6 +158,7 @@ class Agent(native.base("Agent")):
         self.end_idle()
         self.observe_allocations(False)
         self.dead = True
+        self.lines.forget()
         self.metrics.stop()
         self.timing.collectives.end()
         self.regions.remove()
@@ -206,6 +209,7 @@ class Agent(native.base("Agent")):
 
     def _forked(self):
         self.dead = True
+        self.lines.forget()
         self.watching_now = False
         self.handle = None
 

@@ -36,6 +36,7 @@ class Source:
         self.struct.keep = _lib.KEEP(self._keep)
         self.struct.command = _lib.COMMAND(self._command)
         self.struct.locate_part = _lib.LOCATE_PART(self._locate_part)
+        self.struct.lines = agent.lines.callback
 
     def pointer(self):
         """For gradb_open's options."""

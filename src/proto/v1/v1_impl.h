@@ -255,6 +255,13 @@ int v1_event_wishes(struct gd_target *base, const struct gd_event_wish *wishes, 
                     struct gd_err *err);
 void v1_event_happened(struct v1_target *target, const Gradb__V1__Happening *m);
 
+/* ---- v1_line.c ----------------------------------------------------------------------- */
+
+int v1_line_breaks(struct gd_target *base, const struct gd_line_wish *wishes, size_t count,
+                   struct gd_err *err);
+void v1_line_places(struct v1_target *target, const Gradb__V1__LinePlaces *m);
+void v1_line_stopped(struct v1_target *target, const Gradb__V1__LineStop *m);
+
 /* ---- v1_watch.c ---------------------------------------------------------------------- */
 
 int v1_watch_plan(struct gd_target *target, const struct gd_watch_plan *plan, struct gd_err *err);

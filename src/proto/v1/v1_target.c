@@ -273,6 +273,7 @@ static const struct gd_target_ops v1_ops = {
     .set_breakpoints = set_breakpoints,
     .set_events = v1_event_wishes,
     .event_verdict = v1_event_verdict,
+    .set_lines = v1_line_breaks,
     .expect = expect_nodes,
     .fetch = v1_value_fetch,
     .stats = v1_value_stats,
@@ -309,6 +310,7 @@ static unsigned engine_capabilities(const struct v1_target *t)
     can |= v1_target_can(t, CAN(STEP_END)) ? GD_CAN_INTERRUPT_AT : 0U;
     can |= v1_target_can(t, CAN(EVENTS)) ? GD_CAN_EVENTS : 0U;
     can |= v1_target_can(t, CAN(EVENT_TERMS)) ? GD_CAN_EVENT_TERMS : 0U;
+    can |= v1_target_can(t, CAN(LINES)) ? GD_CAN_LINES : 0U;
     can |= v1_target_can(t, CAN(GROWS)) ? GD_CAN_GROW : 0U;
     can |= v1_target_can(t, CAN(DIGEST)) ? GD_CAN_DIGEST : 0U;
     can |= v1_target_can(t, CAN(CAPTURE)) || v1_target_can(t, CAN(CAPTURE_STEPS)) ? GD_CAN_CAPTURE
@@ -398,6 +400,10 @@ static void on_stopped(struct v1_target *t, const Gradb__V1__Stopped *m)
         stop.reason = reasons[reason];
     } else if (m->reason == GRADB__V1__STOP_REASON__STOP_EVENT) {
         stop.reason = GD_STOP_EVENT;
+    } else if (m->reason == GRADB__V1__STOP_REASON__STOP_LINE && m->line) {
+        v1_line_stopped(t, m->line);
+        stop.reason = GD_STOP_BREAKPOINT;
+        stop.at_line = true;
     }
     stop.step = m->step > 0 ? m->step : 0;
     stop.at_step_end = m->at_step_end;

@@ -115,6 +115,7 @@ void v1_words(struct v1_target *t, const v1_from *m)
     case GRADB__V1__FROM_TRAINER__MSG_LOG: on_log(t, m->log); break;
     case GRADB__V1__FROM_TRAINER__MSG_EVENT: on_event(t, m->event); break;
     case GRADB__V1__FROM_TRAINER__MSG_HAPPENING: v1_event_happened(t, m->happening); break;
+    case GRADB__V1__FROM_TRAINER__MSG_LINE_PLACES: v1_line_places(t, m->line_places); break;
     case GRADB__V1__FROM_TRAINER__MSG_TIMING: on_timing(t, m->timing); break;
     case GRADB__V1__FROM_TRAINER__MSG_TIMING_FACTS:
         gd_session_on_time_facts(t->base.session, m->timing_facts->json);

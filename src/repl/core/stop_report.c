@@ -60,6 +60,12 @@ static void add_stop(cJSON *object, const struct gd_session *session)
                 OUT_IF(what->batch > 0, OUT_INT("batch", what->batch)),
                 OUT_SOME("path", what->text));
     }
+    uint32_t count;
+    const struct gd_frame *line = gd_session_line_stack(session, &count);
+    if (line) {
+        out_set(object, OUT_TEXT("file", line->file), OUT_INT("line", line->line),
+                OUT_SOME("function", line->function));
+    }
     if (stop->at_step_end) {
         add_scalars(object, session);
     }
@@ -87,7 +93,10 @@ static const char *source_text(struct repl *repl, struct gd_arena *arena,
 /* "model.c:42 <tab> y = x * w;", as gdb prints it. */
 static void say_source(struct repl_out *out, const struct gd_session *session)
 {
-    const struct gd_frame *frame = session->stop.node != GD_NO_NODE
+    uint32_t count;
+    const struct gd_frame *line = gd_session_line_stack(session, &count);
+    const struct gd_frame *frame = line ? line
+                                   : session->stop.node != GD_NO_NODE
                                        ? gd_graph_place(session->graph, session->stop.node)
                                        : NULL;
     if (frame) {
@@ -247,6 +256,12 @@ static const char *report_template(const struct gd_stop *stop)
         return "{prefix}Stopped at the end of the {phase} phase, [{when}][{!when}step {step}][, "
                "{node}[ ({node_type})]]\n";
     }
+    if (stop->at_line && stop->at_step_end && stop->step > 0) {
+        return "{prefix}{why}after step {step}[, in {function}]\n";
+    }
+    if (stop->at_line) {
+        return "{prefix}{why}[{when}][{!when}step {step}][ ({phase})][, in {function}]\n";
+    }
     if (gd_stop_is_before_first(stop)) {
         return "{prefix}{why}[{?why}stopped][{!why}Stopped] before the first step.\n";
     }
@@ -271,7 +286,7 @@ static void say_stop(struct repl_out *out, const cJSON *record, const struct gd_
     if (stop->reason != GD_STOP_HIT) { /* the hits were reported */
         out_say(out, record, "[{text}\n]");
     }
-    if (stop->at_step_end) {
+    if (stop->at_step_end && !stop->at_line) {
         say_scalars(out, session);
     } else {
         say_source(out, session);

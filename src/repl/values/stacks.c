@@ -15,7 +15,9 @@ int stack_places(struct command_call *call, gd_node_id node, struct stack_places
                  struct gd_err *err)
 {
     uint32_t count = 0;
-    const struct gd_frame *frame = gd_graph_stack(call->session->graph, node, &count);
+    const struct gd_frame *frame = node == GD_NO_NODE
+                                       ? gd_session_line_stack(call->session, &count)
+                                       : gd_graph_stack(call->session->graph, node, &count);
     struct stack_places places = {.frame = frame, .frame_count = count};
     places.place = gd_arena_alloc(call->arena, ((size_t)count + 1) * sizeof(*places.place));
     if (!places.place) {
@@ -28,6 +30,16 @@ int stack_places(struct command_call *call, gd_node_id node, struct stack_places
     }
     *ret = places;
     return GD_OK;
+}
+
+int stack_subject(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err)
+{
+    uint32_t count;
+    if (!text && gd_session_line_stack(call->session, &count)) {
+        *ret = GD_NO_NODE;
+        return GD_OK;
+    }
+    return inspect_node(call, text, ret, err);
 }
 
 /* The gradient of an eager program that nothing produces: the node is a placeholder. */

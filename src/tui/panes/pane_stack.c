@@ -53,6 +53,9 @@ static const struct gd_frame *frames_of(struct tui *tui, uint32_t *count)
     gd_node_id node = tui_node(tui, &session);
 
     *count = 0;
+    if (session && node == GD_NO_NODE) {
+        return gd_session_line_stack(session, count);
+    }
     return node != GD_NO_NODE ? gd_graph_stack(session->graph, node, count) : NULL;
 }
 

@@ -11,6 +11,7 @@
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch_args.h"
 #include "repl/values/inspect.h"
+#include "repl/values/lines.h"
 #include "repl/values/nodes.h"
 #include "repl/values/watch.h"
 
@@ -39,10 +40,24 @@ static size_t count_covered(struct command_call *call, const struct gd_breakpoin
     return kept;
 }
 
+/* It stops at a line, or will when a process is there: not at the nodes of the line. */
+static bool is_at_line(struct command_call *call, const struct gd_breakpoint *at)
+{
+    const struct gd_session *session = call->debugger->current;
+    if (!at->line || (session && !gd_session_has_lines(session))) {
+        return false;
+    }
+    return at->line->state == GD_LINE_FOUND || gd_line_is_numbered(at->line) ||
+           (at->line->state == GD_LINE_PENDING && !at->matched);
+}
+
 const char *breakpoint_place(struct command_call *call, const struct gd_breakpoint *at)
 {
     if (at->event) {
         return event_text(call, at);
+    }
+    if (is_at_line(call, at)) {
+        return lines_text(call, at);
     }
     struct gd_err why = {.code = GD_OK};
     gd_node_id first = GD_NO_NODE;
@@ -109,12 +124,21 @@ void breakpoint_record(struct command_call *call, cJSON *object, const struct gd
             OUT_IF(at->guard, OUT_TEXT("condition", gd_expr_text(at->guard))));
     if (at->event) {
         event_record(call, object, at);
+    } else if (is_at_line(call, at)) {
+        lines_record(object, at);
     }
     const struct repl_lines *body = repl_commands_of(call->repl, at->number);
     cJSON *lines = out_list(object, "commands");
     for (size_t i = 0; body && i < body->count; i++) {
         out_push_text(lines, body->line[i]);
     }
+}
+
+static void show_breakpoint(struct command_call *call, const struct gd_breakpoint *at)
+{
+    out_printf(call->out, "%s %d at %s\n", at->temporary ? "Temporary breakpoint" : "Breakpoint",
+               at->number, breakpoint_place(call, at));
+    breakpoint_record(call, out_record(call->out, "breakpoint"), at);
 }
 
 /* The word "if" begins here. */
@@ -164,6 +188,30 @@ static int split_condition(const char *text, struct gd_watch_spec *ret, struct g
     return GD_OK;
 }
 
+/* "WHERE", "WHERE if EXPR" or "if EXPR" of a line; *ret: it is one. */
+static int break_line(struct command_call *call, bool temporary, bool *ret, struct gd_err *err)
+{
+    const char *text = call->line, *guard = "";
+    const char *at = is_if(text) ? text : strstr(text, " if ");
+    if (at) {
+        size_t length = (size_t)(at - text);
+        guard = watch_args_unquote(call->arena, at + strspn(at, " ") + strlen("if"));
+        text = gd_arena_strndup(call->arena, text, length);
+    }
+    text = text ? watch_args_unquote(call->arena, text) : NULL;
+    if (!text || !guard) {
+        return gd_fail_nomem(err);
+    }
+    const char *where = lines_place_or_function(call, text);
+    struct gd_breakpoint *set = NULL;
+    *ret = where != NULL;
+    int rc = where ? lines_break(call, where, temporary, guard, &set, err) : GD_OK;
+    if (rc == GD_OK && set) {
+        show_breakpoint(call, set);
+    }
+    return rc;
+}
+
 static int find_current_node(struct command_call *call, const char **ret, struct gd_err *err)
 {
     const struct gd_session *session = call->debugger->current;
@@ -204,10 +252,11 @@ static int run_break(struct command_call *call, struct gd_err *err)
     bool temporary = call->command->variant == ONCE;
     const char *where = watch_args_unquote(call->arena, call->line);
     struct gd_breakpoint *at = NULL;
-    bool has_condition;
-    int rc = break_if(call, temporary, &has_condition, err);
+    bool has_condition = false, at_line = false;
+    int rc = break_line(call, temporary, &at_line, err);
+    rc = rc != GD_OK || at_line ? rc : break_if(call, temporary, &has_condition, err);
 
-    if (rc != GD_OK || has_condition) {
+    if (rc != GD_OK || at_line || has_condition) {
         return rc;
     }
     if (!where) {
@@ -219,9 +268,7 @@ static int run_break(struct command_call *call, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    out_printf(call->out, "%s %d at %s\n", temporary ? "Temporary breakpoint" : "Breakpoint",
-               at->number, breakpoint_place(call, at));
-    breakpoint_record(call, out_record(call->out, "breakpoint"), at);
+    show_breakpoint(call, at);
     return GD_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/commands/breakpoints/event.h"
 #include "repl/core/watch_args.h"
+#include "repl/values/lines.h"
 #include "repl/values/watch.h"
 
 /* Of a dprintf. */
@@ -15,6 +16,22 @@ static int guard_print(struct command_call *call, struct gd_breakpoint *at, cons
     if (rc == GD_OK) {
         out_printf(call->out,
                    guard[0] ? "Dprintf %d prints only if %s.\n" : "Dprintf %d: guard removed.%s\n",
+                   at->number, out_safe(call, guard));
+        breakpoint_record(call, out_record(call->out, "breakpoint"), at);
+    }
+    return rc;
+}
+
+static int guard_line(struct command_call *call, struct gd_breakpoint *at, const char *text,
+                      struct gd_err *err)
+{
+    const char *guard = watch_args_unquote(call->arena, text);
+    int rc = guard ? lines_set_guard(call, at, guard, err) : gd_fail_nomem(err);
+
+    if (rc == GD_OK) {
+        out_printf(call->out,
+                   guard[0] ? "Breakpoint %d stops only if %s.\n"
+                            : "Breakpoint %d: condition removed.%s\n",
                    at->number, out_safe(call, guard));
         breakpoint_record(call, out_record(call->out, "breakpoint"), at);
     }
@@ -46,6 +63,9 @@ static int run_condition(struct command_call *call, struct gd_err *err)
     struct gd_breakpoint *at = rc == GD_OK ? gd_debugger_breakpoint(call->debugger, number) : NULL;
     if (at && at->event) {
         return set_event_guard(call, at, guard, err);
+    }
+    if (at && at->line && !at->print) {
+        return guard_line(call, at, guard, err);
     }
     if (at && at->print) {
         return guard_print(call, at, guard, err);

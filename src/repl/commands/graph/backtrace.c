@@ -113,7 +113,7 @@ int info_stack(struct command_call *call, struct gd_err *err)
         return rc;
     }
     gd_node_id node;
-    rc = inspect_node(call, call->argc ? inspect_join(call, 0, call->argc) : NULL, &node, err);
+    rc = stack_subject(call, call->argc ? inspect_join(call, 0, call->argc) : NULL, &node, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -127,7 +127,8 @@ const struct command cmd_backtrace = {
     .group = "graph",
     .usage = "backtrace [NODE] [COUNT] [all]",
     .summary = "Show the call stack that created a node",
-    .help = "The innermost frame is #0. Frames of frameworks and their helpers are hidden unless\n"
+    .help = "Where the training is stopped at a line, show the stack of that line.\n"
+            "The innermost frame is #0. Frames of frameworks and their helpers are hidden unless\n"
             "`all` is given or there are no others. A gradient is shown with the stack of its\n"
             "producer, a weight with that of its user.",
     .examples = "backtrace\n"

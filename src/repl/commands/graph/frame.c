@@ -8,9 +8,10 @@ static int select_frame(struct command_call *call, gd_node_id node, int64_t numb
                         const struct stack_places *places, struct gd_err *err)
 {
     if (number < 0 || number >= places->count) {
+        const char *name =
+            node != GD_NO_NODE ? gd_graph_name(call->session->graph, node) : "the stack";
         return gd_fail(err, GD_ENOTFOUND, "there is no frame %lld: %.300s has frames 0 to %u",
-                       (long long)number, out_safe(call, gd_graph_name(call->session->graph, node)),
-                       places->count - 1);
+                       (long long)number, out_safe(call, name), places->count - 1);
     }
     inspect_set_frame(call, node, (uint32_t)number);
     cJSON *record = out_record(call->out, "frame");
@@ -23,7 +24,7 @@ int info_frame(struct command_call *call, struct gd_err *err)
 {
     gd_node_id node;
     struct stack_places places;
-    int rc = inspect_node(call, NULL, &node, err);
+    int rc = stack_subject(call, NULL, &node, err);
     if (rc == GD_OK) {
         node = stack_node(call, node, true);
         rc = stack_need_places(call, node, &places, err);
@@ -44,7 +45,7 @@ static int move_frame(struct command_call *call, struct gd_err *err)
     int rc = call->argc > 0 ? arg_count(call->argv[0], 1, INT32_MAX, &count, err) : GD_OK;
     gd_node_id node;
     struct stack_places places;
-    rc = rc != GD_OK ? rc : inspect_node(call, NULL, &node, err);
+    rc = rc != GD_OK ? rc : stack_subject(call, NULL, &node, err);
     if (rc == GD_OK) {
         node = stack_node(call, node, false);
         rc = stack_need_places(call, node, &places, err);

@@ -140,7 +140,8 @@ static int list_node(struct command_call *call, gd_node_id node, uint32_t number
         return stack_missing(call, node, err);
     }
     const struct gd_frame *frame = &places.frame[places.place[number]];
-    out_printf(call->out, "%s:%u, %s\n", out_safe(call, frame->file), frame->line, name);
+    out_printf(call->out, "%s:%u, %s\n", out_safe(call, frame->file), frame->line,
+               node == GD_NO_NODE ? out_safe(call, frame->function) : name);
     rc = list_around(call, frame->file, frame->line, frame->code, err);
     if (rc != GD_OK && frame->code[0]) {
         out_printf(call->out, "=> %5u  %s\n", frame->line, out_safe(call, frame->code));
@@ -158,7 +159,7 @@ static int list_on(struct command_call *call, struct gd_err *err)
         return list_lines(call, state->list_file, state->list_next, srcfile_lines_wanted(call),
                           state->list_mark, "", err);
     }
-    int rc = inspect_node(call, NULL, &node, err);
+    int rc = stack_subject(call, NULL, &node, err);
     if (rc == GD_OK) {
         node = stack_node(call, node, true);
         rc = list_node(call, node, inspect_frame(call, node), err);

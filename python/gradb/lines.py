@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: MIT
+"""Stops at lines of the program's source, for the agents of all frameworks: the training thread waits before it
+executes one of them, as it does at a node.
+
+Python 3.12 and later report lines of single functions, at no cost elsewhere (sys.monitoring). Older versions trace the
+thread while there is one (sys.settrace): each call of a function costs a little, and only functions with a
+wanted line are traced line by line. A tracer of the program's own, a debugger or a coverage tool, is called as before.
+
+What the debugger asks for comes through struct gradb_source, at a stop or at a boundary of a step. A line whose source
+is not loaded yet is looked for again when a module is imported."""
+import ctypes
+import os
+import sys
+import threading
+
+from . import _hook, _lib, code_lines
+from .frames import INSTALLED, MAX_FRAMES, OWN, STANDARD
+
+_monitoring = getattr(sys, "monitoring", None)
+
+
+class _Wish:
+    """A line that the debugger wants. places: (file, line, function) of each place; pending: there are none yet."""
+
+    def __init__(self, number, file, line, function):
+        self.number = number
+        self.file = file
+        self.line = line
+        self.function = function
+        self.places = []
+        self.pending = False
+
+
+class Lines:
+    """The lines of one agent. frame: that of the line at which the thread waits now, or None."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.frame = None
+        self.callback = _lib.LINES(self._asked)
+        self._wishes = []
+        self._files = {}   # co_filename -> its path in _places; "" for files without a line
+        self._places = {}  # path -> line -> numbers of wishes
+        self._thread = threading.get_ident()
+        self._watcher = None
+
+    # ---- what is asked for ----
+
+    def _asked(self, _ctx, lines, count):
+        try:
+            self.set([_Wish(line.id, os.fsdecode(line.file), line.line, line.function.decode("utf-8", "replace"))
+                      for line in lines[:count]])
+        except Exception as error:
+            self.agent.fault(error)
+
+    def set(self, wishes):
+        """Replaces the lines. On the training thread."""
+        self._thread = threading.get_ident()
+        self._wishes = wishes
+        loaded = _loaded() if wishes else {}
+        for wish in wishes:
+            self._look(wish, loaded)
+        self._changed()
+
+    def _look(self, wish, loaded):
+        """Looks for a line in files (path -> name of the module), and reports it."""
+        wish.places, why = _find(wish, loaded)
+        wish.pending = not wish.places and not why
+        self._report(wish, why)
+
+    def _report(self, wish, why):
+        found = getattr(self.agent.library, "gradb_line_found", None)
+        if found is not None and self.agent.handle is not None:
+            array = (_lib.Frame * (len(wish.places) or 1))()
+            for i, (file, line, function) in enumerate(wish.places):
+                array[i] = _lib.Frame(_lib.text(file), line, _lib.text(function), False)
+            found(self.agent.handle, wish.number, array, len(wish.places), _lib.text(why))
+
+    def _changed(self):
+        """Watches for what is wanted now."""
+        self._places, self._files = {}, {}
+        for wish in self._wishes:
+            for file, line, _ in wish.places:
+                self._places.setdefault(file, {}).setdefault(line, []).append(wish.number)
+        pending = any(wish.pending for wish in self._wishes)
+        _hook.on_import(self.loads if pending else None)
+        if self._places:
+            if self._watcher is None:
+                self._watcher = _Monitor(self) if _monitoring is not None else _Tracer(self)
+            self._watcher.start()
+        elif self._watcher is not None:
+            self._watcher.stop()
+            self._watcher = None
+
+    def loads(self, path, module):
+        """A module is about to run."""
+        if self.agent.dead or threading.get_ident() != self._thread or not os.path.isabs(path or ""):
+            return
+        try:
+            pending = [wish for wish in self._wishes if wish.pending]
+            for wish in pending:
+                places, why = _find(wish, {path: module})
+                if places or why:
+                    wish.places, wish.pending = places, False
+                    self._report(wish, why)
+            if not all(wish.pending for wish in pending):
+                self._changed()
+        except Exception as error:
+            self.agent.fault(error)
+
+    def forget(self):
+        """Watches no more: the agent is off, or this is a forked child."""
+        self._wishes = []
+        self._changed()
+
+    # ---- what runs ----
+
+    def of_code(self, code):
+        """line -> numbers of wishes, of the lines at which this code object stops; None: none."""
+        path = self._path(code.co_filename)
+        if not path:
+            return None
+        lines, table = self._places[path], code_lines.table(path)
+        own = {line: lines[line] for line in lines if table is None or table.has(code, line)}
+        return own or None
+
+    def _path(self, name):
+        path = self._files.get(name)
+        if path is None:
+            path = self._files[name] = _in(self._places, name)
+        return path
+
+    def has_file(self, name):
+        """Whether a co_filename is that of a file with a line that is wanted."""
+        return bool(self._path(name))
+
+    def reached(self, frame, numbers):
+        """A frame is about to execute a line that is wanted: stops, if the debugger still wants it."""
+        agent = self.agent
+        if agent.dead or agent.handle is None or self.frame is not None or threading.get_ident() != self._thread:
+            return
+        try:
+            self.frame = frame
+            stack = self._stack(frame)
+            ids = (ctypes.c_uint * len(numbers))(*numbers)
+            agent.timing.call_waiting(agent.library.gradb_line_reached, agent.handle, ids, len(numbers), stack,
+                                      len(stack))
+        except Exception as error:
+            agent.fault(error)
+        finally:
+            self.frame = None
+
+    def _stack(self, frame):
+        found = []
+        while frame is not None and len(found) < MAX_FRAMES:
+            if not self.agent.exceptions.is_ours(frame):
+                code = frame.f_code
+                file = _path(code.co_filename)
+                found.append(_lib.Frame(_lib.text(file), frame.f_lineno or 0, _lib.text(_function(code, file)),
+                                        _is_library(file)))
+            frame = frame.f_back
+        return (_lib.Frame * len(found))(*found)
+
+
+# ---- finding --------------------------------------------------------------------------------------
+
+
+def _path(name):
+    """The path of a code object's file."""
+    return name if os.path.isabs(name) or name.startswith("<") else os.path.abspath(name)
+
+
+def _in(paths, name):
+    """The one of `paths` that a co_filename means, or ""."""
+    path = _path(name)
+    if path in paths:
+        return path
+    base = os.path.basename(path)
+    return next((other for other in paths if os.path.basename(other) == base
+                 and os.path.realpath(other) == os.path.realpath(path)), "")
+
+
+def _function(code, file):
+    name = getattr(code, "co_qualname", None)
+    if name is not None:
+        return name.replace("<locals>.", "")
+    table = code_lines.table(file) if not _is_library(file) else None
+    return table.name_of(code) if table is not None else code.co_name
+
+
+def _is_library(path):
+    return path.startswith(("<", OWN) + STANDARD) or INSTALLED.search(path) is not None
+
+
+def _loaded():
+    """path -> name, of the modules that are loaded, and of the files whose code runs on this thread; those first."""
+    found = {}
+    frame = sys._getframe(1)
+    while frame is not None:
+        path = _path(frame.f_code.co_filename)
+        if not path.startswith("<"):
+            found.setdefault(path, frame.f_globals.get("__name__") or "")
+        frame = frame.f_back
+    for name, module in list(sys.modules.items()):
+        path = getattr(module, "__dict__", {}).get("__file__")
+        if isinstance(path, str) and path.endswith((".py", ".pyw")):
+            found.setdefault(_path(path), name)
+    return {path: name for path, name in found.items() if not path.startswith(OWN)}
+
+
+def _matches(path, wanted):
+    wanted = os.path.normpath(wanted)
+    if os.path.isabs(wanted):
+        return path == wanted or os.path.realpath(path) == os.path.realpath(wanted)
+    return path.endswith(os.sep + wanted)
+
+
+def _find(wish, loaded):
+    """(places of a wish in those files, why there are none although its file is loaded)."""
+    if wish.line:
+        return _find_line(wish, _preferred([path for path in loaded if _matches(path, wish.file)]))
+    if wish.file:
+        paths = [path for path in loaded if _matches(path, wish.file)]
+    else:
+        module = wish.function.rpartition(".")[0]
+        paths = [path for path, name in loaded.items() if not _is_library(path)
+                 or (module and (name == module or module.startswith(name + ".")))]
+    found = []
+    for path in _preferred(paths):
+        table = code_lines.table(path)
+        if table is None:
+            continue
+        stem, name = os.path.splitext(os.path.basename(path))[0], loaded[path]
+        names = table.functions(wish.function, stem) or table.functions(wish.function, name)
+        found += [(path, line, function) for line, function in names]
+    if not found and wish.file and paths:
+        return [], "%s has no function %s" % (wish.file, wish.function)
+    return found, ""
+
+
+def _preferred(paths):
+    """Those of the program's own, or all where there are none."""
+    return [path for path in paths if not _is_library(path)] or paths
+
+
+def _find_line(wish, paths):
+    found, why = [], ""
+    for path in paths:
+        table = code_lines.table(path)
+        place = table.at(wish.line) if table is not None else None
+        if place is not None:
+            found.append((path,) + place)
+        elif table is None:
+            why = why or "%s cannot be read as Python" % path
+        else:
+            why = why or "%s has no code at or after line %d" % (wish.file, wish.line)
+    return found, "" if found else why
+
+
+# ---- watching -------------------------------------------------------------------------------------
+
+
+class _Monitor:
+    """sys.monitoring: LINE events of single code objects."""
+
+    def __init__(self, lines):
+        self._lines = lines
+        self._tool = None
+        self._codes = {}  # id -> (code, its lines)
+
+    def start(self):
+        """Watches for the lines that are wanted now."""
+        events = _monitoring.events
+        if self._tool is None:
+            self._tool = next((tool for tool in (4, 3, 0, 1, 2, 5) if _monitoring.get_tool(tool) is None), None)
+            if self._tool is None:
+                raise RuntimeError("all tools of sys.monitoring are in use: gradb cannot stop at lines")
+            _monitoring.use_tool_id(self._tool, "gradb")
+            _monitoring.register_callback(self._tool, events.PY_START, self._started)
+            _monitoring.register_callback(self._tool, events.PY_RESUME, self._started)
+            _monitoring.register_callback(self._tool, events.LINE, self._line)
+        self._leave()
+        frame = sys._getframe(1)
+        while frame is not None:
+            self._started(frame.f_code, 0)
+            frame = frame.f_back
+        _monitoring.set_events(self._tool, events.PY_START | events.PY_RESUME)
+        _monitoring.restart_events()
+
+    def _leave(self):
+        for code, _ in self._codes.values():
+            _monitoring.set_local_events(self._tool, code, 0)
+        self._codes = {}
+
+    def stop(self):
+        """Watches no more."""
+        if self._tool is not None:
+            self._leave()
+            _monitoring.set_events(self._tool, 0)
+            for event in (_monitoring.events.PY_START, _monitoring.events.PY_RESUME, _monitoring.events.LINE):
+                _monitoring.register_callback(self._tool, event, None)
+            _monitoring.free_tool_id(self._tool)
+            self._tool = None
+
+    def _started(self, code, _offset):
+        if id(code) not in self._codes:
+            lines = self._lines.of_code(code)
+            if lines is not None:
+                self._codes[id(code)] = (code, lines)
+                _monitoring.set_local_events(self._tool, code, _monitoring.events.LINE)
+        return _monitoring.DISABLE
+
+    def _line(self, code, line):
+        known = self._codes.get(id(code))
+        numbers = known[1].get(line) if known is not None else None
+        if numbers is None:
+            return _monitoring.DISABLE
+        self._lines.reached(sys._getframe(1), numbers)
+        return None
+
+
+class _Local:
+    """The trace function of a frame with lines that are wanted."""
+    __slots__ = ("lines", "theirs", "reached")
+
+    def __init__(self, lines, theirs, reached):
+        self.lines = lines
+        self.theirs = theirs
+        self.reached = reached
+
+    def __call__(self, frame, event, arg):
+        if self.theirs is not None:
+            self.theirs = self.theirs(frame, event, arg)
+        if event == "line":
+            numbers = self.lines.get(frame.f_lineno)
+            if numbers is not None:
+                self.reached(frame, numbers)
+        return self if self.lines or self.theirs is not None else None
+
+
+class _Tracer:
+    """sys.settrace, which belongs to a thread."""
+
+    def __init__(self, lines):
+        self._lines = lines
+        self._ours = None    # the function that is set
+        self._theirs = None  # the one that it replaced
+
+    def start(self):
+        """Watches for the lines that are wanted now."""
+        before = sys.gettrace()
+        if self._ours is None or before is not self._ours:
+            self._theirs = before
+        self._ours = self._make(self._theirs)
+        sys.settrace(self._ours)
+        self._mark(self._lines.of_code)
+
+    def _mark(self, of_code):
+        """Sets the trace functions of the frames that run already, or takes them away."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            lines, local = of_code(frame.f_code) or {}, frame.f_trace
+            if isinstance(local, _Local):  # it may be running now: then it is set again when it returns
+                local.lines = lines
+                if not lines:
+                    frame.f_trace = local.theirs
+            elif lines:
+                frame.f_trace = _Local(lines, local, self._lines.reached)
+            frame = frame.f_back
+
+    def stop(self):
+        """Watches no more."""
+        self._mark(lambda code: None)
+        if sys.gettrace() is self._ours:
+            sys.settrace(self._theirs)
+        self._ours = None
+
+    def _make(self, theirs):
+        known = {}  # co_filename -> whether it has a line
+        codes = {}  # id -> (code, its lines)
+        lines = self._lines
+
+        def trace(frame, event, arg):
+            code = frame.f_code
+            if known.get(code.co_filename) is False:
+                return theirs(frame, event, arg) if theirs is not None else None
+            own = theirs(frame, event, arg) if theirs is not None else None
+            found = codes.get(id(code))
+            if found is None:
+                found = codes[id(code)] = (code, lines.of_code(code))
+                known[code.co_filename] = lines.has_file(code.co_filename)
+            return _Local(found[1], own, lines.reached) if found[1] is not None else own
+        return trace

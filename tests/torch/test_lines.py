@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stops at lines of a PyTorch script, with an operator or without."""
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+import harness
+import torches
+
+SCRIPT = """import sys
+import torch
+from torch import nn
+
+
+class Nano(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 8)
+        self.fc2 = nn.Linear(8, 1)
+
+    def forward(self, x):
+        # a comment
+        h = torch.relu(self.fc1(x))
+
+        return self.fc2(h)
+
+
+def report(step, loss):
+    text = "step %d: loss %.9g" % (step, loss)
+    print(text)
+
+
+def train(steps):
+    torch.manual_seed(0)
+    net = Nano()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(steps):
+        x = torch.randn(16, 4)
+        loss = (net(x) - x.sum(1, keepdim=True)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 2 == 1:
+            import other
+            other.note(step)
+        report(step, loss.item())
+    print("random", torch.rand(1).item())
+
+
+sys.stdout = open(sys.argv[1], "w")
+train(8)
+"""
+OTHER = '''"""A module that is imported late."""
+
+
+def note(step):
+    value = step * 2
+    return value
+'''
+
+
+# The same program in each version of Python, with an agent that only writes down what it would send.
+PROGRAM = """def squares(n):
+    for i in range(n):
+        yield i * i
+
+
+def total(n):
+    s = 0
+
+    for value in squares(n):
+        s += value
+    t = [v for v in range(n)]
+    return s
+
+
+def outer(n):
+    pass
+    agent.set(WISHES)
+    result = total(n)
+    result += 1
+    return result
+"""
+STAND_IN = """
+import sys
+from gradb import _lib, lines
+import prog
+seen, found, events = [], {}, []
+class Library:
+    @staticmethod
+    def gradb_line_found(handle, number, places, count, why):
+        found[number] = [(place.line, place.function.decode()) for place in places[:count]] or why.decode()
+    @staticmethod
+    def gradb_line_reached(handle, ids, count, frames, frame_count):
+        assert agent.lines.frame.f_lineno == frames[0].line
+        seen.append((ids[0], frames[0].line, frames[0].function.decode()))
+        if ids[0] == 6:  # a line after it in a frame that runs
+            agent.set([(7, b"prog.py", 20, b"")])
+class Agent:
+    dead, handle, library = False, 1, Library
+    class timing:
+        call_waiting = staticmethod(lambda function, *args: function(*args))
+    class exceptions:
+        is_ours = staticmethod(lambda frame: frame.f_code.co_filename.startswith(lines.OWN))
+    def fault(self, error):
+        raise SystemExit(repr(error))
+    def set(self, wishes):
+        self.lines.callback(None, (_lib.Line * (len(wishes) + 1))(*[_lib.Line(*wish) for wish in wishes]), len(wishes))
+prog.agent = agent = Agent()
+agent.lines = lines.Lines(agent)
+def tracer(frame, event, arg):
+    if frame.f_code.co_filename.endswith("prog.py"):
+        events.append((event, frame.f_lineno))
+    return tracer
+prog.WISHES = [(1, b"prog.py", 3, b""), (2, b"prog.py", 8, b""), (3, b"nosuch.py", 1, b""), (4, b"", 0, b"total"),
+               (5, b"prog.py", 99, b""), (6, b"prog.py", 19, b"")]
+prog.outer(2)
+print(seen, found)
+prog.WISHES, seen[:] = [], []
+sys.settrace(tracer)
+prog.outer(1)
+plain, events[:], prog.WISHES = events[:], [], [(1, b"prog.py", 9, b"")]
+prog.outer(1)
+prog.WISHES = []
+prog.outer(1)
+print(sys.gettrace() is tracer, seen, events == plain + plain)
+"""
+
+
+class Versions(unittest.TestCase):
+    def test_each_python_stops_at_the_same_lines(self):
+        folder = harness.folder_of(self)
+        (folder / "prog.py").write_text(PROGRAM, encoding="utf-8")
+        (folder / "agent.py").write_text(STAND_IN, encoding="utf-8")
+        names = [sys.executable] + ["python3.%d" % minor for minor in range(8, 15)]
+        env = dict(os.environ, PYTHONPATH=str(torches.PACKAGE), PYTHONDONTWRITEBYTECODE="1")
+        for name in filter(shutil.which, names):
+            if subprocess.run([name, "-c", ""], env=env, capture_output=True).returncode != 0:
+                continue  # a stand-in for a version that is not selected
+            done = subprocess.run([name, "agent.py"], cwd=folder, env=env, capture_output=True, text=True)
+            self.assertEqual(done.stdout + done.stderr, "%s %s\nTrue %s True\n" % (
+                [(4, 7, "total"), (2, 9, "total"), (1, 3, "squares"), (2, 9, "total"), (1, 3, "squares"),
+                 (2, 9, "total"), (6, 19, "outer"), (7, 20, "outer")],
+                {1: [(3, "squares")], 2: [(9, "total")], 3: "", 4: [(7, "total")],
+                 5: "prog.py has no code at or after line 99", 6: [(19, "outer")], 7: [(20, "outer")]},
+                [(1, 9, "total")] * 2), name)
+
+
+@torches.both
+class Lines(torches.Folder):
+    def setUp(self):
+        super().setUp()
+        self.write("other.py", OTHER)
+        self.script = self.write("nano.py", SCRIPT)
+
+    def said(self, *commands, status=0, options=()):
+        done = self.gradb([self.python, self.script, self.folder / "output"], *commands, options=options)
+        self.assertEqual((done.returncode, done.stderr), (status, ""), done.stdout)
+        return done.stdout.replace(str(self.folder) + "/", "")
+
+    def test_stops_at_lines(self):
+        said = self.said(
+            "break nano.py:13", "break nano.py:19", "tbreak other.py:5", "break nano.py:16 if step == 3",
+            "info breakpoints", "continue", "backtrace", "list", "up", "continue", "continue", "continue", "continue",
+            "disable 1", "ignore 2 1", "continue", "info breakpoints", "delete", "break report", "continue", "break 21",
+            "continue", "delete", "print 7", "continue")
+        for text in ("Breakpoint 1 at nano.py:14 (Nano.forward); line 13 has no code\n",
+                     "Breakpoint 2 at nano.py:20 (report); line 19 has no code\n",
+                     "Temporary breakpoint 3 at other.py:5 (pending: no source file named other.py is loaded)\n",
+                     "Breakpoint 4 at nano.py:16 (Nano.forward)\n",
+                     "Breakpoint 1, step 1 (forward), in Nano.forward\nnano.py:14\t        h = torch.relu(self.fc1(x))\n",
+                     "#0  nano.py:14 in Nano.forward\n", "nano.py:30 in train\n", "nano.py:42 in <module>\n",
+                     "=>    14          h = torch.relu(self.fc1(x))\n", "Module._call_impl\n",
+                     "Breakpoint 2, after step 1, in report\nnano.py:20\t    text = ",
+                     "Breakpoint 1, step 2 (forward), in Nano.forward\n",
+                     "Temporary breakpoint 3, after step 2, in note\nother.py:5\t    value = step * 2\n",
+                     "Breakpoint 2, after step 2, in report\n", "Breakpoint 4, step 3 (forward), in Nano.forward\n",
+                     "nano.py:16\t        return self.fc2(h)\n", "Breakpoint 5 at nano.py:20 (report)\n",
+                     "Breakpoint 5, after step 3, in report\n", "Breakpoint 6 at nano.py:21 (report)\n",
+                     "Breakpoint 6, after step 3, in report\nnano.py:21\t    print(text)\n"):
+            self.assertIn(text, said)
+        self.assertEqual(said.count("already hit 2 times"), 2, said)  # lines 14 and 20
+        self.assertNotIn("Breakpoint 1, step 3", said)
+
+    def test_the_training_does_not_notice(self):
+        alone = self.folder / "alone"
+        subprocess.run([self.python, self.script, alone], cwd=self.folder, check=True, env=torches.environment())
+        self.said("break nano.py:14", "break nano.py:31", "break nano.py:36", *["continue"] * 20, "delete", "continue")
+        self.assertEqual((self.folder / "output").read_text(), alone.read_text())
+
+
+if __name__ == "__main__":
+    harness.main()
