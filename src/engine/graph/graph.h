@@ -202,10 +202,23 @@ const gd_node_id *gd_graph_execution(const struct gd_graph *graph, uint32_t *cou
  * were sent, each after its dependencies. GD_NO_ORDER: it does not run. */
 uint32_t gd_graph_order(const struct gd_graph *graph, gd_node_id node);
 
-/* Exact full name, else exact wire name, else the one node whose name ends in "/NAME", of which a
- * compiled one counts if there is no other; the same
- * within one subgraph if NAME begins with its name and a slash. GD_ENOTFOUND (with a similar name
- * if there is one), GD_EAMBIGUOUS (with two candidates). */
+/* Which part of a training step a node belongs to, in the order in which users mean it. */
+enum gd_graph_part {
+    GD_PART_MODEL,    /* the forward pass of the training, and the parameters */
+    GD_PART_GRADIENT, /* of a parameter: model/fc/weight.grad */
+    GD_PART_OPTIMIZER,
+    GD_PART_BACKWARD,
+    GD_PART_REST, /* evaluation, data, inputs */
+    GD_PART_COMPILED,
+};
+enum gd_graph_part gd_graph_part(const struct gd_graph *graph, gd_node_id node);
+enum gd_graph_part gd_graph_part_of_scope(const struct gd_graph *graph, gd_scope_id scope);
+
+/* Exact full name, else exact wire name, else the one node whose name ends in "/NAME", else in NAME
+ * where dots and slashes are the same ("h.0.fc.weight", "h[0].fc.weight"). Of several, those count
+ * whose part of the training comes first. The same within one subgraph if NAME begins with its name
+ * and a slash. GD_ENOTFOUND (with a similar name if there is one), GD_EAMBIGUOUS (with two
+ * candidates). */
 int gd_graph_find(const struct gd_graph *graph, const char *name, gd_node_id *ret,
                   struct gd_err *err);
 /* Exact full name only, or GRAPH/NAME. GD_NO_NODE also if several subgraphs have it. */
@@ -234,6 +247,12 @@ gd_scope_id gd_graph_scope_limit(const struct gd_graph *graph); /* ids are < thi
 gd_node_id gd_graph_next_in_scope(const struct gd_graph *graph, gd_node_id node);
 /* By its path, or its path within a subgraph where no other has it. */
 gd_scope_id gd_graph_find_scope(const struct gd_graph *graph, const char *path, size_t len);
+/* The one scope whose path ends in the text, by the rules of gd_graph_find. GD_ENOTFOUND: *err is
+ * not filled. GD_EAMBIGUOUS. */
+int gd_graph_find_scope_end(const struct gd_graph *graph, const char *text, gd_scope_id *ret,
+                            struct gd_err *err);
+/* Whether the text occurs in the name; dots and slashes are the same. */
+bool gd_graph_name_holds(const char *name, const char *text);
 /* All scopes with that path within their subgraph, one after another: start with *subgraph 0.
  * GD_NO_SCOPE: no more. */
 gd_scope_id gd_graph_next_scope(const struct gd_graph *graph, const char *path, size_t len,

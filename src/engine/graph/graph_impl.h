@@ -315,6 +315,13 @@ void graph_forget_consumers(struct gd_graph *graph, uint32_t subgraph, uint32_t 
                             uint32_t end);
 void graph_lazy_clear(struct gd_graph *graph);
 
+static inline unsigned char graph_fold_case(char c)
+{
+    unsigned char u = (unsigned char)c;
+
+    return u >= 'A' && u <= 'Z' ? (unsigned char)(u + ('a' - 'A')) : u;
+}
+
 /* ---- node kinds (node_kind.c) ---------------------------------------------------------------- */
 
 enum graph_type_class graph_type_classify(const char *type);

@@ -81,11 +81,47 @@ static bool glob_fits(const void *pattern, const char *name)
     return gd_glob_match(pattern, name, false);
 }
 
+/* A pattern with dots is written as PyTorch spells names: "h.*.weight" means "model/h/0/weight". */
+static bool is_dotted(const char *pattern)
+{
+    return strchr(pattern, '.') && !strchr(pattern, '/');
+}
+
+static void put_dots(const char *text, char *ret, size_t size)
+{
+    size_t len = strlen(text);
+
+    len = len < size ? len : size - 1;
+    for (size_t i = 0; i < len; i++) {
+        ret[i] = text[i] == '/' ? '.' : text[i];
+    }
+    ret[len] = '\0';
+}
+
+/* The whole name, or of the model and its gradients the end of one. */
+static bool dotted_matches(const char *pattern, const struct gd_graph *graph, gd_node_id node)
+{
+    char name[1024];
+
+    put_dots(gd_graph_name(graph, node), name, sizeof(name));
+    if (gd_glob_match(pattern, name, false)) {
+        return true;
+    }
+    const char *end = gd_graph_part(graph, node) <= GD_PART_GRADIENT ? strchr(name, '.') : NULL;
+    for (; end; end = strchr(end + 1, '.')) {
+        if (gd_glob_match(pattern, end + 1, false)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool glob_matches(const char *pattern, bool leaf_too, const struct gd_graph *graph,
                          gd_node_id node)
 {
     return gd_graph_any_name(graph, node, glob_fits, pattern) ||
-           (leaf_too && gd_glob_match(pattern, leaf_of(gd_graph_name(graph, node)), false));
+           (leaf_too && gd_glob_match(pattern, leaf_of(gd_graph_name(graph, node)), false)) ||
+           (is_dotted(pattern) && dotted_matches(pattern, graph, node));
 }
 
 static int match_glob(void *ctx, gd_node_id node)
@@ -98,14 +134,15 @@ static int match_glob(void *ctx, gd_node_id node)
     return 0;
 }
 
-/* Letters that every match must contain: the longest run before the first set. */
+/* Letters that every match must contain: the longest run before the first set. A dot may stand for
+ * a slash. */
 static void literal_of(const char *pattern, char *ret, size_t size)
 {
     const char *best = pattern;
     size_t best_len = 0;
 
     for (const char *at = pattern; *at && *at != '[';) {
-        size_t len = strcspn(at, "*?[\\");
+        size_t len = strcspn(at, "*?[.\\");
 
         if (len > best_len) {
             best = at;
@@ -244,32 +281,6 @@ static bool has_scope(const struct gd_graph *graph, const char *path, size_t len
     return gd_graph_next_scope(graph, path, len, &subgraph) != GD_NO_SCOPE;
 }
 
-/* The one scope whose path ends in "/text". GD_ENOTFOUND, GD_EAMBIGUOUS. */
-static int scope_by_suffix(const struct gd_graph *graph, const char *text, size_t len,
-                           gd_scope_id *ret, struct gd_err *err)
-{
-    struct gd_scope_info info, first;
-
-    *ret = GD_NO_SCOPE;
-
-    for (gd_scope_id i = 1; len > 0 && gd_graph_scope(graph, i, &info); i++) {
-        size_t name_len = strlen(info.name);
-
-        if (name_len > len && info.name[name_len - len - 1] == '/' && info.total_count &&
-            strncmp(info.name, GD_COMPILED_SCOPE, strlen(GD_COMPILED_SCOPE)) != 0 &&
-            memcmp(info.name + name_len - len, text, len) == 0) {
-            if (*ret != GD_NO_SCOPE) {
-                gd_graph_scope(graph, *ret, &first);
-                return gd_fail(err, GD_EAMBIGUOUS,
-                               "'%.100s' could be '%.150s' or '%.150s': write more of the name",
-                               text, first.name, info.name);
-            }
-            *ret = i;
-        }
-    }
-    return *ret != GD_NO_SCOPE ? GD_OK : GD_ENOTFOUND;
-}
-
 /* The end of a name waits for a node that runs. */
 static bool is_ending_of_compiled(const struct gd_graph *graph, gd_node_id node, const char *text)
 {
@@ -277,6 +288,34 @@ static bool is_ending_of_compiled(const struct gd_graph *graph, gd_node_id node,
 
     return gd_graph_node(graph, node, &info) && info.kind == GD_NODE_COMPILED &&
            strcmp(info.name, text) != 0 && strcmp(info.wire_name, text) != 0;
+}
+
+/* The scope that the text ends, which is meant before a node outside the forward pass. `rc`: of the
+ * search for the node. */
+static int pick_scope_end(struct picked *picked, const struct term *term, bool scope_only, int rc,
+                          gd_node_id node, struct gd_err *err)
+{
+    struct gd_scope_info info;
+    struct gd_err why;
+    gd_scope_id scope = GD_NO_SCOPE;
+
+    if (rc == GD_EAMBIGUOUS) {
+        return rc;
+    }
+    int found = gd_graph_find_scope_end(picked->graph, term->text, &scope, &why);
+    if (rc == GD_OK &&
+        (found != GD_OK || !gd_graph_scope(picked->graph, scope, &info) ||
+         gd_graph_part_of_scope(picked->graph, scope) >= gd_graph_part(picked->graph, node))) {
+        return pick_node(picked, node);
+    }
+    if (found == GD_OK) {
+        pick_scope(picked, scope);
+        return GD_OK;
+    }
+    if (found == GD_EAMBIGUOUS) {
+        return gd_fail(err, found, "%s", why.text);
+    }
+    return scope_only ? gd_fail(err, GD_ENOTFOUND, "there is no scope '%.200s'", term->text) : rc;
 }
 
 static int pick_name(struct picked *picked, const struct term *term, struct gd_err *err)
@@ -291,28 +330,20 @@ static int pick_name(struct picked *picked, const struct term *term, struct gd_e
     if (pick_scopes(picked, term->text, len)) {
         return GD_OK;
     }
-    if (term->kind == TERM_NAME && gd_glob_is_pattern(term->text)) {
-        pick_glob(picked, term->text);
+    bool pattern = term->kind == TERM_NAME && gd_glob_is_pattern(term->text);
+    if (pattern && (strpbrk(term->text, "*?") ||
+                    gd_graph_find(picked->graph, term->text, &node, NULL) != GD_OK)) {
+        pick_glob(picked, term->text); /* unless it is "layers[0].weight" */
         return GD_OK;
     }
-    while (len > 0 && term->text[len - 1] == '/') {
-        len--;
-    }
     int rc = scope_only ? GD_ENOTFOUND : gd_graph_find(picked->graph, term->text, &node, err);
-    if (rc == GD_OK && !is_ending_of_compiled(picked->graph, node, term->text)) {
+    if (rc == GD_OK && is_ending_of_compiled(picked->graph, node, term->text)) {
+        rc = gd_fail(err, GD_ENOTFOUND, "there is no node '%.150s'", term->text);
+    }
+    if (rc == GD_OK && gd_graph_part(picked->graph, node) == GD_PART_MODEL) {
         return pick_node(picked, node);
     }
-    rc = rc == GD_OK ? gd_fail(err, GD_ENOTFOUND, "there is no node '%.150s'", term->text) : rc;
-    gd_scope_id scope;
-    int found = rc == GD_ENOTFOUND ? scope_by_suffix(picked->graph, term->text, len, &scope, err)
-                                   : GD_ENOTFOUND;
-    if (found == GD_OK) {
-        pick_scope(picked, scope);
-    }
-    if (found != GD_ENOTFOUND) {
-        return found;
-    }
-    return scope_only ? gd_fail(err, GD_ENOTFOUND, "there is no scope '%.200s'", term->text) : rc;
+    return pick_scope_end(picked, term, scope_only, rc, node, err);
 }
 
 bool gd_selector_has_all(const struct gd_selector *selector)
@@ -330,7 +361,7 @@ static void part_of_name(const struct term *term, char *ret, size_t size)
 {
     const char *text = term->text + (term->text[0] == '/');
 
-    if (term->kind == TERM_NAME && gd_glob_is_pattern(text)) {
+    if (strchr(text, '.') || (term->kind == TERM_NAME && gd_glob_is_pattern(text))) {
         literal_of(text, ret, size);
     } else {
         snprintf(ret, size, "%s", strlen(text) < size ? text : "");
@@ -398,8 +429,8 @@ static bool term_goes_by_node(const struct term *term, const struct gd_graph *gr
     size_t len = strlen(term->text ? term->text : "");
 
     switch (term->kind) {
-    case TERM_NAME: /* a pattern, unless something has exactly that name */
-        return gd_glob_is_pattern(term->text) &&
+    case TERM_NAME: /* a pattern, unless something has exactly that name, or "layers[0].fc" */
+        return gd_glob_is_pattern(term->text) && !strstr(term->text, "].") &&
                gd_graph_lookup(graph, term->text, len) == GD_NO_NODE &&
                !has_scope(graph, term->text, len);
     case TERM_QUOTED: return false;
@@ -454,7 +485,7 @@ bool gd_selector_matches(const struct gd_selector *selector, struct gd_graph *gr
 /* Whether a name may mean it, or a scope of that name that contains it. */
 static bool holds_part(const void *part, const char *name)
 {
-    return strstr(name, part) != NULL;
+    return gd_graph_name_holds(name, part);
 }
 
 static bool may_be_named(const struct term *term, const struct gd_graph *graph, gd_node_id node,

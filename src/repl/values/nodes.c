@@ -65,6 +65,14 @@ static int add_found(void *ctx, gd_node_id node)
                : 0;
 }
 
+static void search_names(struct search *search, const char *text)
+{
+    search->compiled = false;
+    gd_graph_search_name(search->graph, text, add_found, search);
+    search->compiled = true;
+    gd_graph_search_name(search->graph, text, add_found, search);
+}
+
 int nodes_search(struct command_call *call, const char *text, struct node_list *ret,
                  struct gd_err *err)
 {
@@ -78,9 +86,14 @@ int nodes_search(struct command_call *call, const char *text, struct node_list *
     }
     struct search search = {.graph = call->session->graph, .list = ret};
     *ret = (struct node_list){0};
-    gd_graph_search_name(search.graph, text, add_found, &search);
-    search.compiled = true;
-    gd_graph_search_name(search.graph, text, add_found, &search);
+    search_names(&search, text);
+    if (ret->count == 0 && strchr(text, '.')) { /* h.0.attn for h/0/attn */
+        char *slashed = gd_arena_strdup(call->arena, text);
+        for (char *dot = slashed; dot && (dot = strchr(dot, '.'));) {
+            *dot = '/';
+        }
+        search_names(&search, slashed ? slashed : text);
+    }
     if (ret->failed) {
         node_list_deinit(ret);
         return gd_fail_nomem(err);
@@ -233,7 +246,12 @@ int nodes_find_scope(struct command_call *call, const char *text, gd_scope_id *r
                        "'%.100s' could be '%.150s' or '%.150s': write more of the name",
                        out_safe(call, text), out_safe(call, one.name), out_safe(call, other.name));
     }
-    if (scope == GD_NO_SCOPE) {
+    struct gd_err why = {.code = GD_OK};
+    int rc = scope == GD_NO_SCOPE ? gd_graph_find_scope_end(graph, text, &scope, &why) : GD_OK;
+    if (rc == GD_EAMBIGUOUS) {
+        return gd_fail(err, rc, "%s", out_safe(call, why.text));
+    }
+    if (rc != GD_OK) {
         return gd_fail(err, GD_ENOTFOUND, "there is no scope %.200s; `info scopes` lists them",
                        out_safe(call, text));
     }

@@ -280,8 +280,8 @@ const struct command cmd_break = {
     .summary = "Stop the training after a node has executed",
     .help =
         "A selector stops at each node that it covers; the default is the current node. A name\n"
-        "that no node has yet is kept until the graph contains it; a name ending that several\n"
-        "nodes share is an error.\n"
+        "that no node has yet is kept until the graph contains it. If a name could be that of\n"
+        "several nodes, see \"help selectors\".\n"
         "With \"if\", stop only when the expression is true of the node's output; this sets a\n"
         "watchpoint (see \"help conditions\" for expressions).",
     .examples = "break model/block0/attn/linear\n"

@@ -18,7 +18,8 @@ const struct command help_topics[] = {
      .help =
          "One term, or several joined by ',' or '|'. \"except\" removes what the terms after it\n"
          "select, \"with\" adds to it again: weights except *bias with fc2/bias\n\n"
-         "  NAME             a node by its full name, or by the end of its name after a '/'\n"
+         "  NAME             a node by its full name, or by the end of its name after a '/':\n"
+         "                   with slashes or with dots (h/0/fc/weight, h.0.fc.weight)\n"
          "  GRAPH/NAME       the same in one graph, if several contain a node of that name\n"
          "  SCOPE            all nodes below a scope\n"
          "  GLOB             with * ? []; '*' also matches '/'\n"
@@ -27,7 +28,9 @@ const struct command help_topics[] = {
          "  activations:relu activations of one function\n"
          "  type:relu        operators of one type: a glob, in either case\n"
          "  at:FILE[:LINE]   operators that a source line called\n"
-         "  \"NAME\"           a name in quotes, with any characters"},
+         "  \"NAME\"           a name in quotes, with any characters\n\n"
+         "If several nodes have that end, the forward pass of the training comes first, then\n"
+         "the gradients of parameters, the optimizer, the backward pass, and the rest."},
     {.name = "conditions",
      .aliases = "condition-names expressions expression",
      .group = "breakpoints",
