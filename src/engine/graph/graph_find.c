@@ -207,6 +207,20 @@ static void add_found(struct suffix_search *search, gd_node_id id, unsigned rank
     }
 }
 
+static bool alias_ends_in(const struct suffix_search *search, gd_node_id id, bool *whole)
+{
+    const struct gd_graph *graph = search->graph;
+    bool found = false;
+
+    for (uint32_t i = 0; !found && i < graph->alias_count; i++) {
+        const struct graph_alias *alias = &graph->alias[i];
+
+        found = alias->node == id &&
+                name_ends_in(alias->name, alias->len, &search->typed, search->exact, whole);
+    }
+    return found;
+}
+
 static int match_suffix(void *ctx, gd_node_id id)
 {
     struct suffix_search *search = ctx;
@@ -216,8 +230,11 @@ static int match_suffix(void *ctx, gd_node_id id)
     if (search->exact && search->near == GD_NO_NODE && node->kind != GD_NODE_COMPILED) {
         search->near = id;
     }
-    if ((search->subgraph == GD_NO_SUBGRAPH || node->subgraph == search->subgraph) &&
-        name_ends_in(node->name, node->name_len, &search->typed, search->exact, &whole)) {
+    if (search->subgraph != GD_NO_SUBGRAPH && node->subgraph != search->subgraph) {
+        return 0;
+    }
+    if (name_ends_in(node->name, node->name_len, &search->typed, search->exact, &whole) ||
+        alias_ends_in(search, id, &whole)) {
         add_found(search, id, rank_of(gd_graph_part(search->graph, id), whole));
     }
     return search->count == 2 && search->best <= rank_of(GD_PART_MODEL, false);
@@ -353,6 +370,23 @@ static int find_within(const struct gd_graph *graph, const char *name, size_t le
     return count;
 }
 
+/* Up to two nodes that have it as an alias. */
+static int find_alias(const struct gd_graph *graph, const char *name, size_t len,
+                      gd_node_id found[2])
+{
+    int count = 0;
+
+    for (uint32_t i = 0; count < 2 && i < graph->alias_count; i++) {
+        const struct graph_alias *alias = &graph->alias[i];
+
+        if (alias->len == len && memcmp(alias->name, name, len) == 0 &&
+            graph_live(graph, alias->node) && (count == 0 || found[0] != alias->node)) {
+            found[count++] = alias->node;
+        }
+    }
+    return count;
+}
+
 /* Up to two nodes that have the name in full, as spelled or on the wire. */
 static int find_exact(const struct gd_graph *graph, const char *name, size_t len,
                       gd_node_id found[2])
@@ -362,6 +396,7 @@ static int find_exact(const struct gd_graph *graph, const char *name, size_t len
     found[0] = graph_find_first(graph, name, len, graph_hash(graph, name, len));
     if (found[0] == GD_NO_NODE) {
         count = (int)graph_find_wire(graph, name, len, found);
+        count = count ? count : find_alias(graph, name, len, found);
         return count ? count : find_within(graph, name, len, found);
     }
     if (!graph->node[found[0]].shared) {
@@ -442,4 +477,61 @@ int gd_graph_find_scope_end(const struct gd_graph *graph, const char *text, gd_s
     }
     *ret = count ? found[0] : GD_NO_SCOPE;
     return count ? GD_OK : GD_ENOTFOUND;
+}
+
+/* ---- modules --------------------------------------------------------------------------------- */
+
+/* What ends nearer to one side: the first operator, or the last. Gradients count less. */
+struct module_end {
+    bool last;
+    gd_node_id node;
+    bool gradient;
+    uint64_t place;
+};
+
+static void consider(struct module_end *end, const struct gd_graph *graph, gd_node_id id)
+{
+    const struct graph_node *node = &graph->node[id];
+    uint32_t order = gd_graph_order(graph, id);
+    bool gradient = node->kind == GD_NODE_GRADIENT;
+    /* what has no place yet is new: it runs after the others */
+    uint64_t place = order == GD_NO_ORDER ? UINT32_MAX + (uint64_t)id : order;
+
+    if (node->gone || node->kind == GD_NODE_WEIGHT || node->kind == GD_NODE_PARAMETER ||
+        node->kind == GD_NODE_CONSTANT || node->kind == GD_NODE_COMPILED) {
+        return;
+    }
+    bool better =
+        end->node == GD_NO_NODE || (end->gradient && !gradient) ||
+        (end->gradient == gradient && (end->last ? place > end->place : place < end->place));
+    if (better) {
+        *end = (struct module_end){end->last, id, gradient, place};
+    }
+}
+
+gd_node_id gd_graph_module_end(const struct gd_graph *graph, gd_scope_id top, bool last)
+{
+    struct module_end end = {.last = last, .node = GD_NO_NODE};
+    struct gd_scope_info info;
+    gd_scope_id scope = top;
+
+    while (gd_graph_scope(graph, scope, &info)) { /* without recursion: the tree may be deep */
+        for (gd_node_id node = info.first_node; node != GD_NO_NODE;
+             node = gd_graph_next_in_scope(graph, node)) {
+            consider(&end, graph, node);
+        }
+        if (info.first_child != GD_NO_SCOPE) {
+            scope = info.first_child;
+            continue;
+        }
+        while (scope != top && info.next == GD_NO_SCOPE) {
+            scope = info.parent;
+            gd_graph_scope(graph, scope, &info);
+        }
+        if (scope == top) {
+            break;
+        }
+        scope = info.next;
+    }
+    return end.node;
 }

@@ -174,6 +174,11 @@ bool gd_graph_any_name(const struct gd_graph *graph, gd_node_id node,
     if (fn(ctx, rec->name)) {
         return true;
     }
+    for (uint32_t i = 0; i < graph->alias_count; i++) {
+        if (graph->alias[i].node == node && fn(ctx, graph->alias[i].name)) {
+            return true;
+        }
+    }
     if (!gd_graph_is_qualified(graph)) {
         return false;
     }
@@ -226,6 +231,24 @@ static int search_qualified(const struct gd_graph *graph, const char *text, gd_n
     return rc;
 }
 
+/* Nodes of which only an alias contains the text. */
+static int search_aliases(const struct gd_graph *graph, const char *text, gd_node_fn fn, void *ctx)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == GD_OK && i < graph->alias_count; i++) {
+        const struct graph_alias *alias = &graph->alias[i];
+        bool again =
+            !graph_live(graph, alias->node) || strcasestr(graph->node[alias->node].name, text);
+
+        for (uint32_t j = 0; !again && j < i; j++) {
+            again = graph->alias[j].node == alias->node && strcasestr(graph->alias[j].name, text);
+        }
+        rc = !again && strcasestr(alias->name, text) ? fn(ctx, alias->node) : 0;
+    }
+    return rc;
+}
+
 int gd_graph_search_name(const struct gd_graph *graph, const char *text, gd_node_fn fn, void *ctx)
 {
     struct needle needle;
@@ -246,7 +269,7 @@ int gd_graph_search_name(const struct gd_graph *graph, const char *text, gd_node
     for (uint32_t i = 0; rc == GD_OK && i < graph->name_chunk_count; i++) {
         rc = search_chunk(graph, i, &needle, fn, ctx);
     }
-    return rc;
+    return rc == GD_OK && graph->alias_count ? search_aliases(graph, text, fn, ctx) : rc;
 }
 
 int gd_graph_search_type(const struct gd_graph *graph, const char *type, gd_node_fn fn, void *ctx)

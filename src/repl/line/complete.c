@@ -204,7 +204,7 @@ static void add_slots(struct completion *c)
     }
 }
 
-/* Scopes (modules) by their last component. */
+/* Scopes (modules) by their last component, and by their class. */
 static void add_modules(struct completion *c, const struct gd_graph *graph)
 {
     struct gd_scope_info info;
@@ -212,6 +212,7 @@ static void add_modules(struct completion *c, const struct gd_graph *graph)
     for (gd_scope_id s = 1; s < gd_graph_scope_limit(graph) && c->count < MAX_WORDS; s++) {
         if (gd_graph_scope(graph, s, &info)) {
             complete_if(c, info.leaf);
+            complete_if(c, info.class[0] ? info.class : info.leaf);
         }
     }
 }
@@ -332,7 +333,9 @@ void complete_selectors(struct completion *c)
         }
         return;
     }
-    complete_list(c, "weights gradients activations activations: parameters all type: at:");
+    complete_list(
+        c, "weights gradients activations activations: parameters trainable frozen lora model eval "
+           "all type: at:");
     add_nodes(c);
 }
 

@@ -200,6 +200,52 @@ int nodes_must_run_any(struct command_call *call, const char *text, struct gd_er
     return rc;
 }
 
+/* Of some nodes the one that runs next: after the stop, else the first of the next step. */
+static gd_node_id next_of(const struct gd_session *session, const gd_node_id *nodes, size_t count)
+{
+    const struct gd_graph *graph = session->graph;
+    uint32_t now = session->stop.node == GD_NO_NODE ? 0 : gd_graph_order(graph, session->stop.node);
+    gd_node_id best[2] = {GD_NO_NODE, GD_NO_NODE}; /* later in the step, and in the next one */
+
+    now = now == GD_NO_ORDER ? 0 : now;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t order = gd_graph_order(graph, nodes[i]);
+        bool later = session->stop.node == GD_NO_NODE || order > now;
+        gd_node_id *known = &best[later ? 0 : 1];
+        if (*known == GD_NO_NODE || order < gd_graph_order(graph, *known)) {
+            *known = nodes[i];
+        }
+    }
+    return best[best[0] == GD_NO_NODE];
+}
+
+int nodes_find_module(struct command_call *call, const char *text, bool last, gd_node_id *ret,
+                      struct gd_err *err)
+{
+    struct gd_selector *selector = NULL;
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+    int rc = gd_selector_parse(text, &selector, err);
+
+    if (rc == GD_OK && !gd_selector_has_name(selector)) {
+        rc = gd_fail(err, GD_ENOTFOUND, "\"%.200s\" is not a module", out_safe(call, text));
+    }
+    if (rc == GD_OK) {
+        gd_selector_set_extent(selector, last ? GD_EXTENT_LAST : GD_EXTENT_FIRST);
+        rc = gd_selector_resolve(selector, call->session->graph, &nodes, &count, err);
+    }
+    if (rc == GD_OK && count == 0) {
+        rc = gd_fail(err, GD_ENODATA, "no operator of %.200s has run yet: run a step first",
+                     out_safe(call, text));
+    }
+    if (rc == GD_OK) {
+        *ret = next_of(call->session, nodes, count);
+    }
+    gd_selector_destroy(selector);
+    free(nodes);
+    return rc;
+}
+
 void nodes_show(struct command_call *call, const struct node_list *list, bool all,
                 const char *again)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Nodes and scopes by what people type: dots or slashes, ends of names, the forward model first. */
 #include "../../unit.h"
+#include "base/buf.h"
 #include "engine/graph/selector.h"
 
 static const struct {
@@ -162,10 +163,134 @@ static void test_selectors(void **state)
     gd_graph_destroy(graph);
 }
 
+/* ---- modules, classes, tied parameters, words ------------------------------------------------ */
+
+static gd_node_id add(struct gd_graph *graph, const char *name, enum gd_node_kind kind,
+                      uint32_t order, const char *attr, const char *value)
+{
+    struct gd_attr said = {attr, value};
+    struct gd_node_desc desc = {.name = name,
+                                .type = "x",
+                                .kind = kind,
+                                .order = order,
+                                .attrs = &said,
+                                .attr_count = attr != NULL};
+    gd_node_id id;
+
+    assert_ok(gd_graph_add(graph, &desc, &id, NULL));
+    return id;
+}
+
+static struct gd_graph *make_model(void)
+{
+    struct gd_graph *graph;
+
+    assert_ok(gd_graph_create(0, &graph, NULL));
+    add(graph, "m/emb/weight", GD_NODE_WEIGHT, GD_NO_ORDER, GD_ALIASES, "m/head/weight, m/x/w");
+    add(graph, "m/h/0/attn/q/weight", GD_NODE_WEIGHT, GD_NO_ORDER, GD_CLASSES,
+        "GPT/ModuleList/Block/Attn/Linear");
+    add(graph, "m/h/0/attn/q/lora_A/weight", GD_NODE_WEIGHT, GD_NO_ORDER, NULL, NULL);
+    add(graph, "m/h/1/attn/q/weight", GD_NODE_WEIGHT, GD_NO_ORDER, GD_FROZEN, "yes");
+    add(graph, "m/h/0/attn/q/linear", GD_NODE_ACTIVATION, 1, NULL, NULL);
+    add(graph, "m/h/0/attn/softmax", GD_NODE_ACTIVATION, 2, NULL, NULL);
+    add(graph, "m/h/0/attn/q/weight.grad", GD_NODE_GRADIENT, 9, NULL, NULL);
+    add(graph, "m/h/1/attn/softmax", GD_NODE_ACTIVATION, 4, GD_CLASSES,
+        "GPT/ModuleList/Block/Attn");
+    add(graph, "m/h/1/attn/q/linear", GD_NODE_ACTIVATION, 3, NULL, NULL);
+    add(graph, "cross_entropy", GD_NODE_ACTIVATION, 5, NULL, NULL);
+    add(graph, "backward/m/h/0/attn/softmax", GD_NODE_GRADIENT, 8, NULL, NULL);
+    add(graph, "eval/m/h/0/attn/softmax", GD_NODE_ACTIVATION, 11, NULL, NULL);
+    assert_ok(gd_graph_commit(graph, NULL));
+    return graph;
+}
+
+/* What a selector takes, by name. */
+static void takes(struct gd_graph *graph, enum gd_selector_extent extent, const char *text,
+                  const char *expected)
+{
+    struct gd_selector *selector;
+    gd_node_id *found = NULL;
+    size_t count = 0;
+    struct gd_err err = {.code = GD_OK};
+    struct gd_buf names = GD_BUF_INIT(1 << 12);
+
+    assert_ok(gd_selector_parse(text, &selector, NULL));
+    gd_selector_set_extent(selector, extent);
+    int rc = gd_selector_resolve(selector, graph, &found, &count, &err);
+    for (size_t i = 0; i < count; i++) {
+        gd_buf_printf(&names, "%s%s", i > 0 ? " " : "", gd_graph_name(graph, found[i]));
+        /* a graph that grows must not miss it */
+        if (extent == GD_EXTENT_WHOLE) {
+            assert_true(!gd_selector_takes_alone(selector, graph, found[i], false) ||
+                        gd_selector_matches(selector, graph, found[i]));
+        }
+    }
+    assert_string_equal(rc == GD_OK ? gd_buf_text(&names) : err.text, expected);
+    gd_buf_deinit(&names);
+    free(found);
+    gd_selector_destroy(selector);
+}
+
+static void test_modules(void **state)
+{
+    struct gd_graph *graph = make_model();
+
+    takes(graph, GD_EXTENT_FIRST, "h.0.attn", "m/h/0/attn/q/linear");
+    takes(graph, GD_EXTENT_LAST, "h.0.attn", "m/h/0/attn/softmax"); /* not the gradient */
+    takes(graph, GD_EXTENT_FIRST, "Attn", "m/h/0/attn/q/linear m/h/1/attn/q/linear");
+    takes(graph, GD_EXTENT_LAST, "Attn", "m/h/0/attn/softmax m/h/1/attn/softmax");
+    takes(graph, GD_EXTENT_FIRST, "GPT", "m/h/0/attn/q/linear");
+    takes(graph, GD_EXTENT_FIRST, "Linear", "m/h/0/attn/q/linear");
+    takes(graph, GD_EXTENT_FIRST, "m/h/1/attn/", /* all of it */
+          "m/h/1/attn/q/weight m/h/1/attn/softmax m/h/1/attn/q/linear");
+    takes(graph, GD_EXTENT_FIRST, "m/emb", ""); /* nothing in it has run */
+    takes(graph, GD_EXTENT_FIRST, "backward.m.h", "backward/m/h/0/attn/softmax");
+    takes(graph, GD_EXTENT_WHOLE, "Block except gradients, weights, *0*",
+          "m/h/1/attn/softmax m/h/1/attn/q/linear");
+    takes(graph, GD_EXTENT_FIRST, "Nothing", "there is no node 'Nothing'");
+    gd_graph_destroy(graph);
+}
+
+static void test_tied(void **state)
+{
+    struct gd_graph *graph = make_model();
+    struct gd_attr fewer = {GD_ALIASES, "m/x/w"};
+
+    finds(graph, "m/head/weight", "m/emb/weight");
+    finds(graph, "head.weight", "m/emb/weight");
+    finds(graph, "x.w", "m/emb/weight");
+    takes(graph, GD_EXTENT_WHOLE, "*head*", "m/emb/weight");
+    takes(graph, GD_EXTENT_WHOLE, "head.weight", "m/emb/weight");
+    assert_ok(gd_graph_set_attr(graph, 0, &fewer, NULL));
+    refuses(graph, "m/head/weight", GD_ENOTFOUND, "no node");
+    finds(graph, "m/x/w", "m/emb/weight");
+    add(graph, "m/x/w", GD_NODE_WEIGHT, GD_NO_ORDER, NULL, NULL); /* a parameter of its own now */
+    finds(graph, "m/x/w", "m/x/w");
+    gd_graph_destroy(graph);
+}
+
+static void test_words(void **state)
+{
+    struct gd_graph *graph = make_model();
+    struct gd_attr again = {GD_FROZEN, ""};
+
+    takes(graph, GD_EXTENT_WHOLE, "trainable",
+          "m/emb/weight m/h/0/attn/q/weight m/h/0/attn/q/lora_A/weight");
+    takes(graph, GD_EXTENT_WHOLE, "frozen", "m/h/1/attn/q/weight");
+    takes(graph, GD_EXTENT_WHOLE, "lora", "m/h/0/attn/q/lora_A/weight");
+    takes(graph, GD_EXTENT_WHOLE, "model except weights",
+          "m/h/0/attn/q/linear m/h/0/attn/softmax m/h/1/attn/softmax m/h/1/attn/q/linear");
+    takes(graph, GD_EXTENT_WHOLE, "eval", "eval/m/h/0/attn/softmax");
+    assert_ok(gd_graph_set_attr(graph, 3, &again, NULL));
+    takes(graph, GD_EXTENT_WHOLE, "frozen", "");
+    add(graph, "model/fc/relu", GD_NODE_ACTIVATION, 20, NULL, NULL); /* a scope of that name */
+    takes(graph, GD_EXTENT_WHOLE, "model", "model/fc/relu");
+    gd_graph_destroy(graph);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_nodes),
-    cmocka_unit_test(test_scopes),
-    cmocka_unit_test(test_selectors),
+    cmocka_unit_test(test_modules), cmocka_unit_test(test_tied),   cmocka_unit_test(test_words),
+    cmocka_unit_test(test_nodes),   cmocka_unit_test(test_scopes), cmocka_unit_test(test_selectors),
 };
 
 RUN_TESTS()
