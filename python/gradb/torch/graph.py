@@ -10,7 +10,7 @@ it is the last writer of its base."""
 import ctypes
 import weakref
 
-from .. import _lib, native
+from .. import _lib, classes, native
 from . import places
 from .values import version_of
 
@@ -109,8 +109,7 @@ class Graph(native.base("Graph")):
         self.grown = False   # nodes were added since the last publishing
         self.makers = {}     # type of a grad_fn -> forward nodes whose results have one
         self.bare = {}       # id(tensor) -> weak reference: x.data of a tensor that needs a gradient, in this step
-        self.classes = {}    # path of a module -> the name of its class
-        self._told = set()   # paths whose classes the debugger knows
+        self.classes = classes.Classes()
         self.leaked = 0      # the last step in which memory was handed out, so that writes may go unnoticed
 
     def begin_step(self, step):
@@ -227,7 +226,7 @@ class Graph(native.base("Graph")):
         info.kind = kind
         info.phase = phase
         info.inputs, info.input_count = _inputs(inputs)
-        attrs = self._with_classes(node, attrs)
+        attrs = (*attrs, *self.classes.attrs(node.scope or node.name.rpartition("/")[0]))
         info.outputs = (_lib.Tensor * len(outputs))(*[
             places.NO_TENSOR if tensor is False else tensor or places.NOT_TOLD for tensor in outputs])
         info.output_count = len(outputs)
@@ -247,18 +246,6 @@ class Graph(native.base("Graph")):
         self.by_id[number] = node
         self.grown = True
         return True
-
-    def _with_classes(self, node, attrs):
-        """With the classes of the modules that contain the node, from the root down, unless they are known."""
-        path = node.scope or node.name.rpartition("/")[0]
-        if not path or path in self._told:
-            return attrs
-        found = []
-        while path:
-            self._told.add(path)
-            found.append(self.classes.get(path[5:] if path.startswith(EVALUATION + "/") else path, ""))
-            path = path.rpartition("/")[0]
-        return [*attrs, ("module", "/".join(reversed(found)))] if any(found) else attrs
 
     def set_attr(self, node, name, value):
         """Changes an attribute of a node that the debugger knows."""

@@ -242,7 +242,7 @@ class Modules:
         known = self._find(module)
         if known is None or known.path != path and known.now()[0] is not module:
             known = self._known[id(module)] = members.Known(module, path, self._find(holder), place)
-            self._agent.reporter.graph.classes[path] = type(module).__name__
+            self._agent.reporter.graph.classes.of[path] = type(module).__name__
         return known
 
     def _put_below(self, before, module):
