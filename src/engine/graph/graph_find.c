@@ -94,7 +94,7 @@ static bool is_decimal(const char *text)
     return text[whole] == '.' && text[whole + 1 + part] == '\0';
 }
 
-/* False: it can be no name, such as a decimal number. */
+/* False: it is not a name but, for example, a decimal number. */
 static bool make_spelling(const char *text, bool raw, struct spelling *ret)
 {
     size_t longest = 0, from = 0, len = strlen(text);
@@ -489,7 +489,7 @@ struct module_end {
     uint64_t place;
 };
 
-static void consider(struct module_end *end, const struct gd_graph *graph, gd_node_id id)
+static void consider_end(struct module_end *end, const struct gd_graph *graph, gd_node_id id)
 {
     const struct graph_node *node = &graph->node[id];
     uint32_t order = gd_graph_order(graph, id);
@@ -518,7 +518,7 @@ gd_node_id gd_graph_module_end(const struct gd_graph *graph, gd_scope_id top, bo
     while (gd_graph_scope(graph, scope, &info)) { /* without recursion: the tree may be deep */
         for (gd_node_id node = info.first_node; node != GD_NO_NODE;
              node = gd_graph_next_in_scope(graph, node)) {
-            consider(&end, graph, node);
+            consider_end(&end, graph, node);
         }
         if (info.first_child != GD_NO_SCOPE) {
             scope = info.first_child;

@@ -310,7 +310,7 @@ const char *graph_within(const struct graph_subgraph *sub, const char *name, siz
 
 /* ---- what attributes say about names (graph_alias.c) ----------------------------------------- */
 
-/* Takes up the attribute GD_ALIASES or GD_CLASSES of a node; others are ignored. What does not fit
+/* Reads the attribute GD_ALIASES or GD_CLASSES of a node; others are ignored. What does not fit
  * is left out. */
 void graph_note_attr(struct gd_graph *graph, gd_node_id node, const struct gd_attr *attr);
 

@@ -17,7 +17,7 @@
  *   trainable frozen parameters that are trained, and that are not
  *   lora             what is in LoRA adapters: parameters, gradients and operators
  *   model eval       the forward pass of the training and its parameters; what runs in evaluation.
- *                    A node or scope that has exactly such a name is meant instead
+ *                    A node or scope that has exactly that name is meant instead
  *   activations:relu activations by their function, which is the type: a glob, case ignored
  *   type:ReLU        by type: a glob, case ignored
  *   at:FILE[:LINE]   by a line of the stack; the file by the end of its path

@@ -44,7 +44,7 @@ static struct gd_graph *make_graph(void)
     return graph;
 }
 
-static void finds(const struct gd_graph *graph, const char *text, const char *expected)
+static void check_found(const struct gd_graph *graph, const char *text, const char *expected)
 {
     gd_node_id id = GD_NO_NODE;
     struct gd_err err = {.code = GD_OK};
@@ -56,7 +56,8 @@ static void finds(const struct gd_graph *graph, const char *text, const char *ex
     assert_string_equal(gd_graph_name(graph, id), expected);
 }
 
-static void refuses(const struct gd_graph *graph, const char *text, int code, const char *says)
+static void check_refused(const struct gd_graph *graph, const char *text, int code,
+                          const char *says)
 {
     gd_node_id id = GD_NO_NODE;
     struct gd_err err = {.code = GD_OK};
@@ -71,30 +72,31 @@ static void test_nodes(void **state)
 {
     struct gd_graph *graph = make_graph();
 
-    finds(graph, "m.h.0.attn.weight", "m/h/0/attn/weight");
-    finds(graph, "h.0.attn.weight", "m/h/0/attn/weight");
-    finds(graph, "h[0].attn.weight", "m/h/0/attn/weight");
-    finds(graph, "m.h[\"0\"].attn.weight", "m/h/0/attn/weight");
-    finds(graph, "h.0.attn.weight.grad", "m/h/0/attn/weight.grad");
-    finds(graph, "0/attn/weight.grad", "m/h/0/attn/weight.grad");
-    finds(graph, "backward.m.h.0.attn.linear", "backward/m/h/0/attn/linear");
-    finds(graph, "0/attn/weight", "m/h/0/attn/weight"); /* not the optimizer's */
-    finds(graph, "0/attn/linear", "m/h/0/attn/linear"); /* not that of backward and evaluation */
-    finds(graph, "head.state", "optimizer/Adam/m/head/state");
-    finds(graph, "only.grad", "m/only.grad");
-    finds(graph, "conv1.weight", "conv1.weight");
-    finds(graph, "net.fc.bias", "Default/net/fc.bias");
-    finds(graph, "fc/bias", "Default/net/fc.bias");
-    finds(graph, "layers[0].gain", "layers[0].gain");
-    finds(graph, "1/5", "m/1/5");
-    refuses(graph, "1.5", GD_ENOTFOUND, "no node '1.5'"); /* a number */
-    refuses(graph, "attn.weight", GD_EAMBIGUOUS,
-            "'m/h/0/attn/weight' or 'm/h/1/attn/weight'"); /* only equals */
-    refuses(graph, "m.h.0.attn.weigh", GD_ENOTFOUND, "did you mean 'm/h/0/attn/weight'");
-    refuses(graph, "train.py", GD_ENOTFOUND, "no node 'train.py'");
-    refuses(graph, ".", GD_ENOTFOUND, "no node");
-    refuses(graph, "...", GD_ENOTFOUND, "no node");
-    refuses(graph, "[0].", GD_ENOTFOUND, "no node");
+    check_found(graph, "m.h.0.attn.weight", "m/h/0/attn/weight");
+    check_found(graph, "h.0.attn.weight", "m/h/0/attn/weight");
+    check_found(graph, "h[0].attn.weight", "m/h/0/attn/weight");
+    check_found(graph, "m.h[\"0\"].attn.weight", "m/h/0/attn/weight");
+    check_found(graph, "h.0.attn.weight.grad", "m/h/0/attn/weight.grad");
+    check_found(graph, "0/attn/weight.grad", "m/h/0/attn/weight.grad");
+    check_found(graph, "backward.m.h.0.attn.linear", "backward/m/h/0/attn/linear");
+    check_found(graph, "0/attn/weight", "m/h/0/attn/weight"); /* not the optimizer's */
+    check_found(graph, "0/attn/linear",
+                "m/h/0/attn/linear"); /* not that of backward and evaluation */
+    check_found(graph, "head.state", "optimizer/Adam/m/head/state");
+    check_found(graph, "only.grad", "m/only.grad");
+    check_found(graph, "conv1.weight", "conv1.weight");
+    check_found(graph, "net.fc.bias", "Default/net/fc.bias");
+    check_found(graph, "fc/bias", "Default/net/fc.bias");
+    check_found(graph, "layers[0].gain", "layers[0].gain");
+    check_found(graph, "1/5", "m/1/5");
+    check_refused(graph, "1.5", GD_ENOTFOUND, "no node '1.5'"); /* a number */
+    check_refused(graph, "attn.weight", GD_EAMBIGUOUS,
+                  "'m/h/0/attn/weight' or 'm/h/1/attn/weight'"); /* only equals */
+    check_refused(graph, "m.h.0.attn.weigh", GD_ENOTFOUND, "did you mean 'm/h/0/attn/weight'");
+    check_refused(graph, "train.py", GD_ENOTFOUND, "no node 'train.py'");
+    check_refused(graph, ".", GD_ENOTFOUND, "no node");
+    check_refused(graph, "...", GD_ENOTFOUND, "no node");
+    check_refused(graph, "[0].", GD_ENOTFOUND, "no node");
     gd_graph_destroy(graph);
 }
 
@@ -128,7 +130,7 @@ static void test_scopes(void **state)
 }
 
 /* How many nodes a selector takes, all at once and one after another. */
-static void selects(struct gd_graph *graph, const char *text, size_t expected)
+static void check_count(struct gd_graph *graph, const char *text, size_t expected)
 {
     struct gd_selector *selector;
     gd_node_id *found = NULL;
@@ -151,22 +153,22 @@ static void test_selectors(void **state)
 {
     struct gd_graph *graph = make_graph();
 
-    selects(graph, "h.0.attn", 3); /* the module, not the node of that name in backward */
-    selects(graph, "m.h.0.attn.weight", 1);
-    selects(graph, "h[0].attn.weight", 1);
-    selects(graph, "h.*.attn.weight", 2);
-    selects(graph, "m.h.*.weight", 2);
-    selects(graph, "*.bias", 1);
-    selects(graph, "*.weight", 5); /* of the optimizer, too */
-    selects(graph, "conv1.*", 1);
-    selects(graph, "backward.*", 2);
+    check_count(graph, "h.0.attn", 3); /* the module, not the node of that name in backward */
+    check_count(graph, "m.h.0.attn.weight", 1);
+    check_count(graph, "h[0].attn.weight", 1);
+    check_count(graph, "h.*.attn.weight", 2);
+    check_count(graph, "m.h.*.weight", 2);
+    check_count(graph, "*.bias", 1);
+    check_count(graph, "*.weight", 5); /* of the optimizer, too */
+    check_count(graph, "conv1.*", 1);
+    check_count(graph, "backward.*", 2);
     gd_graph_destroy(graph);
 }
 
 /* ---- modules, classes, tied parameters, words ------------------------------------------------ */
 
-static gd_node_id add(struct gd_graph *graph, const char *name, enum gd_node_kind kind,
-                      uint32_t order, const char *attr, const char *value)
+static gd_node_id add_node(struct gd_graph *graph, const char *name, enum gd_node_kind kind,
+                           uint32_t order, const char *attr, const char *value)
 {
     struct gd_attr said = {attr, value};
     struct gd_node_desc desc = {.name = name,
@@ -186,27 +188,28 @@ static struct gd_graph *make_model(void)
     struct gd_graph *graph;
 
     assert_ok(gd_graph_create(0, &graph, NULL));
-    add(graph, "m/emb/weight", GD_NODE_WEIGHT, GD_NO_ORDER, GD_ALIASES, "m/head/weight, m/x/w");
-    add(graph, "m/h/0/attn/q/weight", GD_NODE_WEIGHT, GD_NO_ORDER, GD_CLASSES,
-        "GPT/ModuleList/Block/Attn/Linear");
-    add(graph, "m/h/0/attn/q/lora_A/weight", GD_NODE_WEIGHT, GD_NO_ORDER, NULL, NULL);
-    add(graph, "m/h/1/attn/q/weight", GD_NODE_WEIGHT, GD_NO_ORDER, GD_FROZEN, "yes");
-    add(graph, "m/h/0/attn/q/linear", GD_NODE_ACTIVATION, 1, NULL, NULL);
-    add(graph, "m/h/0/attn/softmax", GD_NODE_ACTIVATION, 2, NULL, NULL);
-    add(graph, "m/h/0/attn/q/weight.grad", GD_NODE_GRADIENT, 9, NULL, NULL);
-    add(graph, "m/h/1/attn/softmax", GD_NODE_ACTIVATION, 4, GD_CLASSES,
-        "GPT/ModuleList/Block/Attn");
-    add(graph, "m/h/1/attn/q/linear", GD_NODE_ACTIVATION, 3, NULL, NULL);
-    add(graph, "cross_entropy", GD_NODE_ACTIVATION, 5, NULL, NULL);
-    add(graph, "backward/m/h/0/attn/softmax", GD_NODE_GRADIENT, 8, NULL, NULL);
-    add(graph, "eval/m/h/0/attn/softmax", GD_NODE_ACTIVATION, 11, NULL, NULL);
+    add_node(graph, "m/emb/weight", GD_NODE_WEIGHT, GD_NO_ORDER, GD_ALIASES,
+             "m/head/weight, m/x/w");
+    add_node(graph, "m/h/0/attn/q/weight", GD_NODE_WEIGHT, GD_NO_ORDER, GD_CLASSES,
+             "GPT/ModuleList/Block/Attn/Linear");
+    add_node(graph, "m/h/0/attn/q/lora_A/weight", GD_NODE_WEIGHT, GD_NO_ORDER, NULL, NULL);
+    add_node(graph, "m/h/1/attn/q/weight", GD_NODE_WEIGHT, GD_NO_ORDER, GD_FROZEN, "yes");
+    add_node(graph, "m/h/0/attn/q/linear", GD_NODE_ACTIVATION, 1, NULL, NULL);
+    add_node(graph, "m/h/0/attn/softmax", GD_NODE_ACTIVATION, 2, NULL, NULL);
+    add_node(graph, "m/h/0/attn/q/weight.grad", GD_NODE_GRADIENT, 9, NULL, NULL);
+    add_node(graph, "m/h/1/attn/softmax", GD_NODE_ACTIVATION, 4, GD_CLASSES,
+             "GPT/ModuleList/Block/Attn");
+    add_node(graph, "m/h/1/attn/q/linear", GD_NODE_ACTIVATION, 3, NULL, NULL);
+    add_node(graph, "cross_entropy", GD_NODE_ACTIVATION, 5, NULL, NULL);
+    add_node(graph, "backward/m/h/0/attn/softmax", GD_NODE_GRADIENT, 8, NULL, NULL);
+    add_node(graph, "eval/m/h/0/attn/softmax", GD_NODE_ACTIVATION, 11, NULL, NULL);
     assert_ok(gd_graph_commit(graph, NULL));
     return graph;
 }
 
 /* What a selector takes, by name. */
-static void takes(struct gd_graph *graph, enum gd_selector_extent extent, const char *text,
-                  const char *expected)
+static void check_taken(struct gd_graph *graph, enum gd_selector_extent extent, const char *text,
+                        const char *expected)
 {
     struct gd_selector *selector;
     gd_node_id *found = NULL;
@@ -235,19 +238,19 @@ static void test_modules(void **state)
 {
     struct gd_graph *graph = make_model();
 
-    takes(graph, GD_EXTENT_FIRST, "h.0.attn", "m/h/0/attn/q/linear");
-    takes(graph, GD_EXTENT_LAST, "h.0.attn", "m/h/0/attn/softmax"); /* not the gradient */
-    takes(graph, GD_EXTENT_FIRST, "Attn", "m/h/0/attn/q/linear m/h/1/attn/q/linear");
-    takes(graph, GD_EXTENT_LAST, "Attn", "m/h/0/attn/softmax m/h/1/attn/softmax");
-    takes(graph, GD_EXTENT_FIRST, "GPT", "m/h/0/attn/q/linear");
-    takes(graph, GD_EXTENT_FIRST, "Linear", "m/h/0/attn/q/linear");
-    takes(graph, GD_EXTENT_FIRST, "m/h/1/attn/", /* all of it */
-          "m/h/1/attn/q/weight m/h/1/attn/softmax m/h/1/attn/q/linear");
-    takes(graph, GD_EXTENT_FIRST, "m/emb", ""); /* nothing in it has run */
-    takes(graph, GD_EXTENT_FIRST, "backward.m.h", "backward/m/h/0/attn/softmax");
-    takes(graph, GD_EXTENT_WHOLE, "Block except gradients, weights, *0*",
-          "m/h/1/attn/softmax m/h/1/attn/q/linear");
-    takes(graph, GD_EXTENT_FIRST, "Nothing", "there is no node 'Nothing'");
+    check_taken(graph, GD_EXTENT_FIRST, "h.0.attn", "m/h/0/attn/q/linear");
+    check_taken(graph, GD_EXTENT_LAST, "h.0.attn", "m/h/0/attn/softmax"); /* not the gradient */
+    check_taken(graph, GD_EXTENT_FIRST, "Attn", "m/h/0/attn/q/linear m/h/1/attn/q/linear");
+    check_taken(graph, GD_EXTENT_LAST, "Attn", "m/h/0/attn/softmax m/h/1/attn/softmax");
+    check_taken(graph, GD_EXTENT_FIRST, "GPT", "m/h/0/attn/q/linear");
+    check_taken(graph, GD_EXTENT_FIRST, "Linear", "m/h/0/attn/q/linear");
+    check_taken(graph, GD_EXTENT_FIRST, "m/h/1/attn/", /* all of it */
+                "m/h/1/attn/q/weight m/h/1/attn/softmax m/h/1/attn/q/linear");
+    check_taken(graph, GD_EXTENT_FIRST, "m/emb", ""); /* nothing in it has run */
+    check_taken(graph, GD_EXTENT_FIRST, "backward.m.h", "backward/m/h/0/attn/softmax");
+    check_taken(graph, GD_EXTENT_WHOLE, "Block except gradients, weights, *0*",
+                "m/h/1/attn/softmax m/h/1/attn/q/linear");
+    check_taken(graph, GD_EXTENT_FIRST, "Nothing", "there is no node 'Nothing'");
     gd_graph_destroy(graph);
 }
 
@@ -256,16 +259,17 @@ static void test_tied(void **state)
     struct gd_graph *graph = make_model();
     struct gd_attr fewer = {GD_ALIASES, "m/x/w"};
 
-    finds(graph, "m/head/weight", "m/emb/weight");
-    finds(graph, "head.weight", "m/emb/weight");
-    finds(graph, "x.w", "m/emb/weight");
-    takes(graph, GD_EXTENT_WHOLE, "*head*", "m/emb/weight");
-    takes(graph, GD_EXTENT_WHOLE, "head.weight", "m/emb/weight");
+    check_found(graph, "m/head/weight", "m/emb/weight");
+    check_found(graph, "head.weight", "m/emb/weight");
+    check_found(graph, "x.w", "m/emb/weight");
+    check_taken(graph, GD_EXTENT_WHOLE, "*head*", "m/emb/weight");
+    check_taken(graph, GD_EXTENT_WHOLE, "head.weight", "m/emb/weight");
     assert_ok(gd_graph_set_attr(graph, 0, &fewer, NULL));
-    refuses(graph, "m/head/weight", GD_ENOTFOUND, "no node");
-    finds(graph, "m/x/w", "m/emb/weight");
-    add(graph, "m/x/w", GD_NODE_WEIGHT, GD_NO_ORDER, NULL, NULL); /* a parameter of its own now */
-    finds(graph, "m/x/w", "m/x/w");
+    check_refused(graph, "m/head/weight", GD_ENOTFOUND, "no node");
+    check_found(graph, "m/x/w", "m/emb/weight");
+    add_node(graph, "m/x/w", GD_NODE_WEIGHT, GD_NO_ORDER, NULL,
+             NULL); /* a parameter of its own now */
+    check_found(graph, "m/x/w", "m/x/w");
     gd_graph_destroy(graph);
 }
 
@@ -274,17 +278,17 @@ static void test_words(void **state)
     struct gd_graph *graph = make_model();
     struct gd_attr again = {GD_FROZEN, ""};
 
-    takes(graph, GD_EXTENT_WHOLE, "trainable",
-          "m/emb/weight m/h/0/attn/q/weight m/h/0/attn/q/lora_A/weight");
-    takes(graph, GD_EXTENT_WHOLE, "frozen", "m/h/1/attn/q/weight");
-    takes(graph, GD_EXTENT_WHOLE, "lora", "m/h/0/attn/q/lora_A/weight");
-    takes(graph, GD_EXTENT_WHOLE, "model except weights",
-          "m/h/0/attn/q/linear m/h/0/attn/softmax m/h/1/attn/softmax m/h/1/attn/q/linear");
-    takes(graph, GD_EXTENT_WHOLE, "eval", "eval/m/h/0/attn/softmax");
+    check_taken(graph, GD_EXTENT_WHOLE, "trainable",
+                "m/emb/weight m/h/0/attn/q/weight m/h/0/attn/q/lora_A/weight");
+    check_taken(graph, GD_EXTENT_WHOLE, "frozen", "m/h/1/attn/q/weight");
+    check_taken(graph, GD_EXTENT_WHOLE, "lora", "m/h/0/attn/q/lora_A/weight");
+    check_taken(graph, GD_EXTENT_WHOLE, "model except weights",
+                "m/h/0/attn/q/linear m/h/0/attn/softmax m/h/1/attn/softmax m/h/1/attn/q/linear");
+    check_taken(graph, GD_EXTENT_WHOLE, "eval", "eval/m/h/0/attn/softmax");
     assert_ok(gd_graph_set_attr(graph, 3, &again, NULL));
-    takes(graph, GD_EXTENT_WHOLE, "frozen", "");
-    add(graph, "model/fc/relu", GD_NODE_ACTIVATION, 20, NULL, NULL); /* a scope of that name */
-    takes(graph, GD_EXTENT_WHOLE, "model", "model/fc/relu");
+    check_taken(graph, GD_EXTENT_WHOLE, "frozen", "");
+    add_node(graph, "model/fc/relu", GD_NODE_ACTIVATION, 20, NULL, NULL); /* a scope of that name */
+    check_taken(graph, GD_EXTENT_WHOLE, "model", "model/fc/relu");
     gd_graph_destroy(graph);
 }
 

@@ -126,6 +126,7 @@ static const char *const example_names[][2] = {
     {"model/block0/attn/linear", "Default/network/block0/attn/MatMul-op4"},
     {"model/block0/attn/softmax", "attn/Softmax-op10"},
     {"model/block0", "Default/network/block0"},
+    {"model.block0.attn", "network.block0.attn"},
     {"info scopes model", "info scopes Default/network"},
     {"model/head/weight", "head.weight"},
     {"model/head/bias", "head.bias"},
