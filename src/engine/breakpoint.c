@@ -479,6 +479,9 @@ static int make_breakpoint(struct gd_debugger *debugger, const char *where, cons
     }
     int rc = gd_line_parse(where, !print, &breakpoint->line, err);
     rc = rc != GD_OK ? rc : parse_place(breakpoint, err);
+    if (rc == GD_OK && breakpoint->selector && !print) { /* a module: its first operator */
+        gd_selector_set_extent(breakpoint->selector, GD_EXTENT_FIRST);
+    }
     rc = rc != GD_OK ? rc : check_names(debugger, breakpoint->selector, err);
     if (rc != GD_OK) {
         breakpoint_free(breakpoint);

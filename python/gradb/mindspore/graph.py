@@ -5,7 +5,7 @@ A node's name has the path of its cell: `net/fc1/weight`, where `net` is the use
 parent cell. A gradient is `net/fc1/weight.grad`, an update `optimizer/Momentum/net/fc1/weight`."""
 import ctypes
 
-from .. import _lib
+from .. import _lib, classes
 from . import values
 
 MAX_NODES = 1000000
@@ -40,6 +40,7 @@ class Graph:
         self.by_id = {}
         self._names = {}    # (scope, operator, site) -> names of those that run there in a step, in order
         self._counts = {}   # (scope, operator) -> how many names there are
+        self.classes = classes.Classes()
         self.grown = False  # nodes were added since the last publishing
 
     def add(self, name, kind, operator, *, phase=_lib.NO_PHASE, inputs=(), outputs=(), attrs=(), stack=()):
@@ -50,6 +51,7 @@ class Graph:
         node = self.nodes.get(name)
         if node is not None or len(self.by_id) >= MAX_NODES:
             return node
+        attrs = (*attrs, *self.classes.attrs(name.rpartition("/")[0]))
         info = _lib.NodeInfo()
         info.name, info.type, info.kind, info.phase = _lib.text(name), _lib.text(operator), kind, phase
         info.inputs, info.input_count = _inputs(inputs)

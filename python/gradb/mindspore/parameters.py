@@ -34,6 +34,7 @@ class Parameters:
         self.agent = agent
         self.optimizers = []   # Optimizer, in the order in which they were made
         self.gradients = {}    # id(parameter) -> its gradient of the running step
+        self._ties = {}   # number of a node -> its other names
         self._nodes = {}       # id(parameter) -> (weak reference, Node)
         self._roots = {}       # name -> weak reference to a cell
         self._paths = {}       # id(cell) -> (weak reference, path)
@@ -71,6 +72,7 @@ class Parameters:
             path = _joined(name, path)
             if self.path_of(child) is None:
                 self._paths[id(child)] = (weakref.ref(child), path)
+                self.agent.graph.classes.of[path] = type(child).__name__
             for parameter in _own(child):
                 self._add_parameter(parameter, path, child)
             for key, buffer in getattr(child, "_buffers", {}).items():
@@ -136,9 +138,20 @@ class Parameters:
         """The paths of all cells of known networks that exist."""
         return sorted({path for reference, path in self._paths.values() if path and reference() is not None})
 
+    def _tie(self, node, name):
+        """Another cell has the parameter, too."""
+        names = self._ties.setdefault(node.id, [])
+        if name not in names and name not in self.agent.graph.nodes and hasattr(self.agent.library, "gradb_set_attr"):
+            names.append(name)
+            self.agent.graph.set_attr(node, "tied to", ", ".join(names))
+
     def _add_parameter(self, parameter, path=None, cell=None):
-        if self.node_of(parameter) is not None:
-            return self.node_of(parameter)
+        known = self.node_of(parameter)
+        if known is not None:
+            for key, held in cell._params.items() if cell is not None else ():
+                if held is parameter and _joined(path, key) != known.name:
+                    self._tie(known, _joined(path, key))
+            return known
         leaf = parameter.name.rsplit(".", 1)[-1]
         if cell is not None:
             leaf = next((key for key, held in cell._params.items() if held is parameter), leaf)

@@ -230,6 +230,7 @@ class Agent(native.base("Agent")):
                                    or self.source.kept.needs_operators() or self.exceptions.mode == "all"))
         self._held = self.steps.main() if connected and self.happenings.is_awaited("end") else None
         self.reporter.begin_step(self.steps.step, looks)
+        self.reporter.parameters.check_names()
         self.set_watching(looks)
         if self.allocations is not None:
             self.allocations.step_begins(self.steps.step)

@@ -10,7 +10,7 @@ it is the last writer of its base."""
 import ctypes
 import weakref
 
-from .. import _lib, native
+from .. import _lib, classes, native
 from . import places
 from .values import version_of
 
@@ -109,6 +109,7 @@ class Graph(native.base("Graph")):
         self.grown = False   # nodes were added since the last publishing
         self.makers = {}     # type of a grad_fn -> forward nodes whose results have one
         self.bare = {}       # id(tensor) -> weak reference: x.data of a tensor that needs a gradient, in this step
+        self.classes = classes.Classes()
         self.leaked = 0      # the last step in which memory was handed out, so that writes may go unnoticed
 
     def begin_step(self, step):
@@ -225,6 +226,7 @@ class Graph(native.base("Graph")):
         info.kind = kind
         info.phase = phase
         info.inputs, info.input_count = _inputs(inputs)
+        attrs = (*attrs, *self.classes.attrs(node.scope or node.name.rpartition("/")[0]))
         info.outputs = (_lib.Tensor * len(outputs))(*[
             places.NO_TENSOR if tensor is False else tensor or places.NOT_TOLD for tensor in outputs])
         info.output_count = len(outputs)
@@ -244,6 +246,11 @@ class Graph(native.base("Graph")):
         self.by_id[number] = node
         self.grown = True
         return True
+
+    def set_attr(self, node, name, value):
+        """Changes an attribute of a node that the debugger knows."""
+        if hasattr(self._library, "gradb_set_attr"):
+            self._library.gradb_set_attr(self._handle, node.id, _lib.text(name), _lib.text(value))
 
     def set_inputs(self, node, inputs):
         """Updates what a known node reads. inputs: as Node.edges."""

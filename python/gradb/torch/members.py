@@ -9,6 +9,7 @@ from . import values
 
 _WRAPPED = frozenset(("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"))
 _PARALLEL = (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)
+_DEEPEST = 32     # levels of a module that is found again
 _LOOKED_AT = 256  # items of a user's container that are searched for modules or parameters
 
 
@@ -105,6 +106,26 @@ def paths(module, path):
             if id(child) not in seen:
                 seen.add(id(child))
                 waiting.append((path if is_wrapper(parent, name) else path + "/" + name, child, parent, place))
+
+
+def again(module, known_of):
+    """A Known of each module that the root also contains elsewhere, with its other path. known_of: returns that of a
+    module with a name."""
+    waiting = [(known_of(module), False)]
+    while waiting:
+        known, repeated = waiting.pop()
+        parent = known.ref()
+        if repeated:
+            yield known
+        below = [(name, child, ("_modules", name)) for name, child in parent._modules.items() if child is not None]
+        for name, child, place in reversed(below + list(_loose(parent, torch.nn.Module))):
+            first = not repeated and known_of(child) is not None and known_of(child).holder is known \
+                and known_of(child).place == place
+            if first:
+                waiting.append((known_of(child), False))
+            elif known.path.count("/") < _DEEPEST:  # a module may contain itself
+                path = known.path if is_wrapper(parent, name) else known.path + "/" + name.replace("/", "_")
+                waiting.append((Known(child, path, known, place), True))
 
 
 def held_by(module):

@@ -197,6 +197,8 @@ class Modules:
         for path, child, holder, place in members.paths(module, name):
             known = self._place(child, path, holder, place)
             self._agent.reporter.parameters.add_module(child, known)
+        for known in members.again(module, self._find):
+            self._agent.reporter.parameters.add_names(known)
         self._agent.library.gradb_publish(self._agent.handle)
         return name
 
@@ -236,10 +238,11 @@ class Modules:
         return None, None
 
     def _place(self, module, path, holder, place):
-        """The members.Known of a module; a new one is named after where it is."""
+        """The members.Known of a module; a new one is named after where it is, and so is one that has moved."""
         known = self._find(module)
-        if known is None:
+        if known is None or known.path != path and known.now()[0] is not module:
             known = self._known[id(module)] = members.Known(module, path, self._find(holder), place)
+            self._agent.reporter.graph.classes.of[path] = type(module).__name__
         return known
 
     def _put_below(self, before, module):
@@ -308,7 +311,7 @@ class Modules:
     def _below(self, before, module, known):
         """The path of a module that was called while `before` was the path. known: its members.Known, or None."""
         if known is None:
-            known = self._put_below(before, module)
+            known = self._put_below(before[len(EVALUATION) + 1:] if self.local.evaluates else before, module)
         if known is None:  # made inside a forward pass: it has no name
             return before + "/" + type(module).__name__
         return EVALUATION + "/" + known.path if self.local.evaluates else known.path

@@ -8,6 +8,7 @@ from .. import _lib
 from . import members, values, variables
 from .guard import guarded
 
+_MAX_NAMES = 10000     # of tied parameters
 GATHERED = "Gathered"  # type of the node of a sharded parameter while it is gathered from all ranks
 
 
@@ -18,6 +19,9 @@ class Parameters:
         self.agent = agent
         self.graph = graph
         self._parameters = []  # (weak reference to a parameter, name), in order
+        self._frozen = set()   # numbers of the nodes of parameters that are not trained
+        self._tied = set()     # numbers of the nodes of tied parameters
+        self._names = {}       # other name of a tied parameter -> (its node, the members.Held of that place)
 
     @guarded
     def add_module(self, module, known):
@@ -35,14 +39,72 @@ class Parameters:
         """The node of a parameter, made when it has none; None when it cannot be made. held: its members.Held."""
         known = self.graph.holder(parameter)
         if known is not None:
+            self._tie(known, name, held)
             return known
         is_weight = parameter.requires_grad or parameter.is_floating_point()
         attrs = () if parameter.requires_grad else (("frozen", "requires_grad was False when it was first seen"),)
         kind = _lib.WEIGHT if is_weight else _lib.PARAMETER
         node = self._add_lasting(parameter, name, kind, "Parameter", attrs, held)
         if node is not None:
+            self._untie(node.name)
             self._parameters.append((weakref.ref(parameter), node.name))
+            if not parameter.requires_grad:
+                self._frozen.add(node.id)
         return node
+
+    def add_names(self, known):
+        """Gives the parameters of a module their names at another path of it. known: the members.Known of that."""
+        module = known.ref()
+        for key, parameter, place in members.parameters_of(module) if module is not None else ():
+            node = self.graph.holder(parameter)
+            if node is not None:
+                self._tie(node, known.path + "/" + key, members.Held(known, parameter, *place))
+
+    def _tie(self, node, name, held):
+        """The node of a parameter has that name, too, as long as the program reaches it there."""
+        if held is None or name == node.name or name in self.graph.nodes or name in self._names \
+                or len(self._names) >= _MAX_NAMES:
+            return
+        self._names[name] = node, held
+        self._say_names(node)
+
+    def _untie(self, name):
+        node, _ = self._names.pop(name, (None, None))
+        if node is not None:
+            self._say_names(node)
+
+    def check_names(self):
+        """Removes the other names of parameters that the program has replaced."""
+        for name, (node, held) in list(self._names.items()):
+            if held() is not self.agent.live.lasting(node.id):
+                self._untie(name)
+
+    def is_split(self, number):
+        """Whether the names of a tied parameter reach different ones now."""
+        return number in self._tied and any(node.id == number and held() is not self.agent.live.lasting(number)
+                                            for node, held in self._names.values())
+
+    def _say_names(self, node):
+        names = self.names_of(node.name)
+        (self._tied.add if names else self._tied.discard)(node.id)
+        self.graph.set_attr(node, "tied to", ", ".join(names))
+        gradient = self.graph.nodes.get(node.name + ".grad")
+        if gradient is not None:
+            self.graph.set_attr(gradient, "tied to", ", ".join(name + ".grad" for name in names))
+
+    def names_of(self, name):
+        """The other names of the parameter of that name."""
+        return [other for other, (node, _) in self._names.items() if node.name == name]
+
+    def say_frozen(self):
+        """Says which parameters have begun or ceased to be trained."""
+        for reference, name in self._parameters:
+            parameter, node = reference(), self.graph.nodes.get(name)
+            if parameter is None or node is None or self.agent.live.lasting(node.id) is not parameter:
+                continue
+            if parameter.requires_grad == (node.id in self._frozen):
+                self._frozen.symmetric_difference_update((node.id,))
+                self.graph.set_attr(node, "frozen", "" if parameter.requires_grad else "requires_grad is False now")
 
     def _add_lasting(self, tensor, name, kind, operator, attrs=(), held=None):
         """A node whose value is one tensor for good, or what `held` returns. The node of a dead tensor of that name is
@@ -62,6 +124,7 @@ class Parameters:
             before = reference() if given == name else None
             if before is not None and before is not parameter:
                 self.graph.forget(before)
+        self.check_names()
         return self.add_parameter(parameter, name, held)
 
     def new_node(self, tensor):
@@ -111,6 +174,8 @@ class Parameters:
                               outputs=(values.shape_of(parameter),), inputs=own.inputs() if own is not None else (),
                               attrs=values.notes((parameter.grad,), self.agent.scaler.scale_of(parameter)))
         if node is not None:
+            if self.names_of(name) and name in self.graph.nodes:
+                self._say_names(self.graph.nodes[name])
             self.agent.live.gradient(node.id, self._held(name, parameter) or weakref.ref(parameter))
             self.agent.library.gradb_lasts(self.agent.handle, node.id)
         return node
@@ -138,6 +203,7 @@ class Parameters:
     def add_missed_gradients(self):
         """Makes gradient nodes, without a value, for parameters that the pass did not reach; not for those that no
         optimizer holds: averaged weights and target networks only look as if they were trained."""
+        self.say_frozen()
         missed = [(reference(), name) for reference, name in self._parameters
                   if name + ".grad" not in self.graph.nodes]
         missed = [(parameter, name) for parameter, name in missed

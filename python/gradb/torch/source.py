@@ -97,7 +97,14 @@ class Source:
         except Exception:  # a subclass may raise anything; the closer look reports it
             return None
 
+    def _refuse_split(self):
+        self.agent.reporter.parameters.check_names()
+        self.agent.library.gradb_publish(self.agent.handle)
+        raise values.NoValue("the script has replaced it under some of its names: try again")
+
     def _locate(self, _ctx, number, slot, previous, ret, step, why):
+        if self.agent.reporter.parameters.is_split(number):
+            return self._answer(why, self._refuse_split)
         found = self._at_hand(number, slot, previous)
         if found is None:
             return self._answer(why, self._put_value, number, slot, previous, ret, step)

@@ -54,6 +54,7 @@ void gd_graph_destroy(struct gd_graph *graph)
     free(graph->wire_names.slot);
     free(graph->subgraph);
     free(graph->scope);
+    free(graph->alias);
     free(graph->scopes.slot);
     free(graph->type);
     free(graph->types.slot);
@@ -255,6 +256,14 @@ static const struct graph_scope no_scope = {
     .first_node = GRAPH_NONE,
 };
 
+/* MindSpore's scopes are named NAME-CLASS. */
+static const char *class_of(const struct graph_scope *scope)
+{
+    const char *dash = strrchr(scope->name + scope->leaf, '-');
+
+    return scope->class ? scope->class : dash ? dash + 1 : "";
+}
+
 bool gd_graph_scope(const struct gd_graph *graph, gd_scope_id scope, struct gd_scope_info *ret)
 {
     bool qualified = gd_graph_is_qualified(graph);
@@ -276,6 +285,7 @@ bool gd_graph_scope(const struct gd_graph *graph, gd_scope_id scope, struct gd_s
     *ret = (struct gd_scope_info){
         .name = qualified ? rec->qualified : rec->name,
         .leaf = rec->len || !qualified ? rec->name + rec->leaf : rec->qualified,
+        .class = class_of(rec),
         .parent = parent,
         .first_child = seen_from(graph, rec->first_child),
         .next = scope == 0 ? GD_NO_SCOPE : seen_from(graph, rec->next),

@@ -47,6 +47,14 @@ enum gd_node_kind {
 #define GD_COUNTERPART    "counterpart"
 #define GD_IR_NAME        "ir name"
 
+/* Attributes that say more about names. GD_ALIASES: other names of the node, such as those of a
+ * parameter that two modules share, separated by ", ". GD_CLASSES: the classes of the modules of
+ * its scope, outermost first, separated by '/': "GPT/ModuleList/Block" for model/h/0; "" if one is
+ * unknown. */
+#define GD_ALIASES "tied to"
+#define GD_CLASSES "module"
+#define GD_FROZEN  "frozen" /* a parameter that is not trained; "" if it is trained again */
+
 struct gd_output { /* one slot */
     enum gd_dtype dtype;
     struct gd_shape shape; /* a dimension of -1 is unknown */
@@ -177,7 +185,7 @@ const char *gd_graph_name(const struct gd_graph *graph, gd_node_id node);
 /* Several subgraphs have nodes: each is a scope of the root. */
 bool gd_graph_is_qualified(const struct gd_graph *graph);
 /* Calls fn with every full name of a node until it returns true: the framework's spelling, then
- * with the subgraph's name in front. */
+ * with the subgraph's name in front, then its aliases. */
 bool gd_graph_any_name(const struct gd_graph *graph, gd_node_id node,
                        bool (*fn)(const void *ctx, const char *name), const void *ctx);
 const char *gd_node_attr(const struct gd_node_info *info, const char *name); /* NULL: has none */
@@ -202,12 +210,28 @@ const gd_node_id *gd_graph_execution(const struct gd_graph *graph, uint32_t *cou
  * were sent, each after its dependencies. GD_NO_ORDER: it does not run. */
 uint32_t gd_graph_order(const struct gd_graph *graph, gd_node_id node);
 
-/* Exact full name, else exact wire name, else the one node whose name ends in "/NAME", of which a
- * compiled one counts if there is no other; the same
- * within one subgraph if NAME begins with its name and a slash. GD_ENOTFOUND (with a similar name
- * if there is one), GD_EAMBIGUOUS (with two candidates). */
+/* Which part of a training step a node belongs to, in the order in which users mean it. */
+enum gd_graph_part {
+    GD_PART_MODEL,    /* the forward pass of the training, and the parameters */
+    GD_PART_GRADIENT, /* of a parameter: model/fc/weight.grad */
+    GD_PART_OPTIMIZER,
+    GD_PART_BACKWARD,
+    GD_PART_REST, /* evaluation, data, inputs */
+    GD_PART_COMPILED,
+};
+enum gd_graph_part gd_graph_part(const struct gd_graph *graph, gd_node_id node);
+enum gd_graph_part gd_graph_part_of_scope(const struct gd_graph *graph, gd_scope_id scope);
+
+/* Exact full name, else exact wire name, else alias, else the one node whose name ends in "/NAME",
+ * else in NAME where dots and slashes are the same ("h.0.fc.weight", "h[0].fc.weight"). Of several,
+ * those count whose part of the training comes first. The same within one subgraph if NAME begins
+ * with its name and a slash. GD_ENOTFOUND (with a similar name if there is one), GD_EAMBIGUOUS
+ * (with two candidates). */
 int gd_graph_find(const struct gd_graph *graph, const char *name, gd_node_id *ret,
                   struct gd_err *err);
+/* The first operator of a module, or the last one, in execution order; its gradients only if it has
+ * no other operators. GD_NO_NODE: none has run yet, or the scope contains none. */
+gd_node_id gd_graph_module_end(const struct gd_graph *graph, gd_scope_id scope, bool last);
 /* Exact full name only, or GRAPH/NAME. GD_NO_NODE also if several subgraphs have it. */
 gd_node_id gd_graph_lookup(const struct gd_graph *graph, const char *name, size_t len);
 /* The name that the target uses: exact wire name, else exact full name. GD_NO_NODE also if several
@@ -222,6 +246,7 @@ gd_node_id gd_graph_lookup_in(const struct gd_graph *graph, uint32_t subgraph, c
 struct gd_scope_info {
     const char *name;        /* full path without a trailing slash */
     const char *leaf;        /* last component, inside name */
+    const char *class;       /* of the module; "" when unknown */
     gd_scope_id parent;      /* GD_NO_SCOPE for the root */
     gd_scope_id first_child; /* GD_NO_SCOPE when none */
     gd_scope_id next;        /* sibling */
@@ -230,10 +255,17 @@ struct gd_scope_info {
     uint32_t total_count;    /* with everything below */
 };
 bool gd_graph_scope(const struct gd_graph *graph, gd_scope_id scope, struct gd_scope_info *ret);
+bool gd_graph_has_classes(const struct gd_graph *graph);        /* some were sent, by GD_CLASSES */
 gd_scope_id gd_graph_scope_limit(const struct gd_graph *graph); /* ids are < this */
 gd_node_id gd_graph_next_in_scope(const struct gd_graph *graph, gd_node_id node);
 /* By its path, or its path within a subgraph where no other has it. */
 gd_scope_id gd_graph_find_scope(const struct gd_graph *graph, const char *path, size_t len);
+/* The one scope whose path ends in the text, by the rules of gd_graph_find. GD_ENOTFOUND: *err is
+ * not filled. GD_EAMBIGUOUS. */
+int gd_graph_find_scope_end(const struct gd_graph *graph, const char *text, gd_scope_id *ret,
+                            struct gd_err *err);
+/* Whether the text occurs in the name; dots and slashes are the same. */
+bool gd_graph_name_holds(const char *name, const char *text);
 /* All scopes with that path within their subgraph, one after another: start with *subgraph 0.
  * GD_NO_SCOPE: no more. */
 gd_scope_id gd_graph_next_scope(const struct gd_graph *graph, const char *path, size_t len,

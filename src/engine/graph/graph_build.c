@@ -366,6 +366,15 @@ static void publish_node(struct gd_graph *graph, const struct graph_node *filled
     graph->has_order = graph->has_order || node->order != GD_NO_ORDER;
 }
 
+static void note_attrs(struct gd_graph *graph, gd_node_id node)
+{
+    const struct graph_extra *extra = graph->node[node].extra;
+
+    for (uint32_t i = 0; extra && i < extra->attr_count; i++) {
+        graph_note_attr(graph, node, &extra->attrs[i]);
+    }
+}
+
 int gd_graph_add(struct gd_graph *graph, const struct gd_node_desc *desc, gd_node_id *ret,
                  struct gd_err *err)
 {
@@ -405,6 +414,7 @@ int gd_graph_add(struct gd_graph *graph, const struct gd_node_desc *desc, gd_nod
         node.kind = (unsigned)graph_classify(node.name, len, graph->type[node.type].class) & 0xf;
     }
     publish_node(graph, &node, hash);
+    note_attrs(graph, graph->node_count - 1);
     if (ret) {
         *ret = graph->node_count - 1;
     }
@@ -487,6 +497,7 @@ int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_
     free(all);
     if (rc == GD_OK) {
         graph->node[node].extra = extra;
+        note_attrs(graph, node);
     }
     return rc;
 }
@@ -503,6 +514,7 @@ int gd_graph_set_attr(struct gd_graph *graph, gd_node_id node, const struct gd_a
         const char *value = graph_text(graph, attr->value, strlen(attr->value), err);
         if (value) {
             had->attrs[i].value = value;
+            graph_note_attr(graph, node, &had->attrs[i]);
         }
         return value ? GD_OK : err->code;
     }

@@ -83,9 +83,16 @@ struct graph_node {   /* 64 bytes: a cache line */
     uint32_t pending : 1; /* in the list of nodes with inputs to index */
 };
 
+struct graph_alias {
+    const char *name;
+    uint32_t len;
+    gd_node_id node;
+};
+
 struct graph_scope {
     const char *qualified; /* GRAPH/PATH */
     const char *name;      /* inside it: the path within the subgraph */
+    const char *class;     /* of the module; NULL: unknown */
     uint32_t len, leaf;    /* of name; leaf: offset in it */
     uint32_t subgraph;
     uint32_t depth;
@@ -186,6 +193,10 @@ struct gd_graph {
     const struct graph_shape **shape;
     uint32_t shape_count, shape_cap;
     struct graph_table shapes;
+
+    struct graph_alias *alias; /* in no order: there are few */
+    uint32_t alias_count, alias_cap;
+    bool has_classes;
 
     const char **word; /* attribute names */
     uint32_t word_count, word_cap;
@@ -297,6 +308,12 @@ void graph_drop_name(struct gd_graph *graph, gd_node_id id);
 /* The part of a name after a subgraph's name and a slash; NULL: it does not begin like that. */
 const char *graph_within(const struct graph_subgraph *sub, const char *name, size_t *len);
 
+/* ---- what attributes say about names (graph_alias.c) ----------------------------------------- */
+
+/* Reads the attribute GD_ALIASES or GD_CLASSES of a node; others are ignored. What does not fit
+ * is left out. */
+void graph_note_attr(struct gd_graph *graph, gd_node_id node, const struct gd_attr *attr);
+
 /* ---- stacks (graph_stack.c) ----------------------------------------------------------------- */
 
 int graph_intern_source(struct gd_graph *graph, const char *source, uint32_t *ret,
@@ -314,6 +331,13 @@ int graph_note_reconnect(struct gd_graph *graph, gd_node_id node, const struct g
 void graph_forget_consumers(struct gd_graph *graph, uint32_t subgraph, uint32_t first,
                             uint32_t end);
 void graph_lazy_clear(struct gd_graph *graph);
+
+static inline unsigned char graph_fold_case(char c)
+{
+    unsigned char u = (unsigned char)c;
+
+    return u >= 'A' && u <= 'Z' ? (unsigned char)(u + ('a' - 'A')) : u;
+}
 
 /* ---- node kinds (node_kind.c) ---------------------------------------------------------------- */
 

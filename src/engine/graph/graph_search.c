@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/graph/graph_impl.h"
-#include "engine/graph/similar.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-static unsigned char fold_case(char c)
-{
-    unsigned char u = (unsigned char)c;
-
-    return u >= 'A' && u <= 'Z' ? (unsigned char)(u + ('a' - 'A')) : u;
-}
-
 static bool same_folded(const char *text, const char *folded, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
-        if (fold_case(text[i]) != (unsigned char)folded[i]) {
+        if (graph_fold_case(text[i]) != (unsigned char)folded[i]) {
             return false;
         }
     }
@@ -44,7 +36,7 @@ static bool make_needle(const struct gd_graph *graph, const char *text, struct n
         return false;
     }
     for (size_t i = 0; i < needle->len; i++) {
-        unsigned char c = fold_case(text[i]);
+        unsigned char c = graph_fold_case(text[i]);
         unsigned char up = c >= 'a' && c <= 'z' ? (unsigned char)(c - ('a' - 'A')) : c;
         uint64_t often = (uint64_t)graph->letter[c] + (up != c ? graph->letter[up] : 0);
 
@@ -182,6 +174,11 @@ bool gd_graph_any_name(const struct gd_graph *graph, gd_node_id node,
     if (fn(ctx, rec->name)) {
         return true;
     }
+    for (uint32_t i = 0; i < graph->alias_count; i++) {
+        if (graph->alias[i].node == node && fn(ctx, graph->alias[i].name)) {
+            return true;
+        }
+    }
     if (!gd_graph_is_qualified(graph)) {
         return false;
     }
@@ -234,6 +231,24 @@ static int search_qualified(const struct gd_graph *graph, const char *text, gd_n
     return rc;
 }
 
+/* Nodes of which only an alias contains the text. */
+static int search_aliases(const struct gd_graph *graph, const char *text, gd_node_fn fn, void *ctx)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == GD_OK && i < graph->alias_count; i++) {
+        const struct graph_alias *alias = &graph->alias[i];
+        bool again =
+            !graph_live(graph, alias->node) || strcasestr(graph->node[alias->node].name, text);
+
+        for (uint32_t j = 0; !again && j < i; j++) {
+            again = graph->alias[j].node == alias->node && strcasestr(graph->alias[j].name, text);
+        }
+        rc = !again && strcasestr(alias->name, text) ? fn(ctx, alias->node) : 0;
+    }
+    return rc;
+}
+
 int gd_graph_search_name(const struct gd_graph *graph, const char *text, gd_node_fn fn, void *ctx)
 {
     struct needle needle;
@@ -254,7 +269,7 @@ int gd_graph_search_name(const struct gd_graph *graph, const char *text, gd_node
     for (uint32_t i = 0; rc == GD_OK && i < graph->name_chunk_count; i++) {
         rc = search_chunk(graph, i, &needle, fn, ctx);
     }
-    return rc;
+    return rc == GD_OK && graph->alias_count ? search_aliases(graph, text, fn, ctx) : rc;
 }
 
 int gd_graph_search_type(const struct gd_graph *graph, const char *type, gd_node_fn fn, void *ctx)
@@ -295,170 +310,4 @@ int gd_graph_search_kind(const struct gd_graph *graph, enum gd_node_kind kind, g
         }
     }
     return rc;
-}
-
-/* ---- one node by what somebody typed --------------------------------------------------------- */
-
-struct suffix_search {
-    const struct gd_graph *graph;
-    const char *name;
-    size_t len;
-    uint32_t subgraph; /* GD_NO_SUBGRAPH: any */
-    bool compiled;     /* only compiled nodes, else only others */
-    gd_node_id found[2];
-    int count;
-    gd_node_id near; /* contains the text, case ignored */
-};
-
-static int match_suffix(void *ctx, gd_node_id id)
-{
-    struct suffix_search *search = ctx;
-    const struct graph_node *node = &search->graph->node[id];
-
-    if ((node->kind == GD_NODE_COMPILED) != search->compiled) {
-        return 0;
-    }
-    if (search->near == GD_NO_NODE) {
-        search->near = id;
-    }
-    if ((search->subgraph == GD_NO_SUBGRAPH || node->subgraph == search->subgraph) &&
-        node->name_len > search->len && node->name[node->name_len - search->len - 1] == '/' &&
-        memcmp(node->name + node->name_len - search->len, search->name, search->len) == 0) {
-        search->found[search->count++] = id;
-    }
-    return search->count == 2;
-}
-
-#define NEAR_NODES   200000 /* examined for a similar name */
-#define NEAR_COMPARE 20000  /* compared letter by letter */
-
-/* A node whose last component (or whole name, if NAME has slashes) is one typing error away. */
-static gd_node_id near_name(const struct gd_graph *graph, const char *name, size_t len)
-{
-    bool whole = memchr(name, '/', len) != NULL;
-    size_t limit = len < 4 ? 1 : len < 12 ? 2 : 3;
-    gd_node_id best = GD_NO_NODE;
-    int compared = 0;
-
-    if (len == 0 || len > 127) {
-        return GD_NO_NODE;
-    }
-    for (gd_node_id i = 0; i < graph->node_count && i < NEAR_NODES && compared < NEAR_COMPARE;
-         i++) {
-        const struct graph_node *node = &graph->node[i];
-        size_t skip = whole ? 0 : graph->scope[node->scope].len;
-        const char *leaf = node->name + skip + (skip && !whole ? 1 : 0);
-        size_t leaf_len = node->name_len - (size_t)(leaf - node->name);
-
-        if (node->gone || leaf_len > 127 || leaf_len > len + limit || len > leaf_len + limit ||
-            (fold_case(leaf[0]) != fold_case(name[0]) && leaf_len &&
-             fold_case(leaf[leaf_len - 1]) != fold_case(name[len - 1]))) {
-            continue;
-        }
-        compared++;
-        size_t found = gd_similar_suggestion(name, len, leaf, leaf_len, limit);
-        if (found <= limit) {
-            best = i;
-            limit = found ? found - 1 : 0;
-            if (found <= 1) {
-                break;
-            }
-        }
-    }
-    return best;
-}
-
-static int not_found(const struct gd_graph *graph, const char *name, size_t len, gd_node_id near,
-                     struct gd_err *err)
-{
-    if (!err) {
-        return GD_ENOTFOUND; /* no one would read the similar name */
-    }
-    if (graph->live_count == 0) {
-        return gd_fail(err, GD_ENOTFOUND, "there is no node '%.150s': the graph is empty", name);
-    }
-    if (near == GD_NO_NODE) {
-        near = near_name(graph, name, len);
-    }
-    if (near == GD_NO_NODE) {
-        return gd_fail(err, GD_ENOTFOUND, "there is no node '%.150s'", name);
-    }
-    return gd_fail(err, GD_ENOTFOUND, "there is no node '%.150s' (did you mean '%.200s'?)", name,
-                   graph_shown_name(&graph->node[near]));
-}
-
-static int fail_ambiguous(const struct gd_graph *graph, const char *name, const gd_node_id found[2],
-                          struct gd_err *err)
-{
-    return gd_fail(
-        err, GD_EAMBIGUOUS, "'%.100s' could be '%.150s' or '%.150s': write more of the name", name,
-        graph_shown_name(&graph->node[found[0]]), graph_shown_name(&graph->node[found[1]]));
-}
-
-/* GRAPH/NAME: up to two nodes that NAME means within the graph. */
-static int find_within(const struct gd_graph *graph, const char *name, size_t len,
-                       gd_node_id found[2])
-{
-    int count = 0;
-
-    for (uint32_t i = 0; !count && i < graph->subgraph_count; i++) {
-        struct suffix_search search = {
-            .graph = graph, .len = len, .subgraph = i, .near = GD_NO_NODE};
-
-        search.name = graph_within(&graph->subgraph[i], name, &search.len);
-        if (!search.name) {
-            continue;
-        }
-        found[0] = gd_graph_lookup_in(graph, i, search.name, search.len);
-        count = found[0] != GD_NO_NODE;
-        if (!count) {
-            gd_graph_search_name(graph, search.name, match_suffix, &search);
-            memcpy(found, search.found, sizeof(search.found));
-            count = search.count;
-        }
-    }
-    return count;
-}
-
-/* Up to two nodes that have the name in full, as spelled or on the wire. */
-static int find_exact(const struct gd_graph *graph, const char *name, size_t len,
-                      gd_node_id found[2])
-{
-    int count;
-
-    found[0] = graph_find_first(graph, name, len, graph_hash(graph, name, len));
-    if (found[0] == GD_NO_NODE) {
-        count = (int)graph_find_wire(graph, name, len, found);
-        return count ? count : find_within(graph, name, len, found);
-    }
-    if (!graph->node[found[0]].shared) {
-        return 1;
-    }
-    found[1] = graph->node[found[0]].extra->same;
-    return 2;
-}
-
-int gd_graph_find(const struct gd_graph *graph, const char *name, gd_node_id *ret,
-                  struct gd_err *err)
-{
-    size_t len = strlen(name);
-    struct suffix_search search = {
-        .graph = graph, .name = name, .len = len, .subgraph = GD_NO_SUBGRAPH, .near = GD_NO_NODE};
-
-    search.count = find_exact(graph, name, len, search.found);
-    if (search.count == 0 && len > 0) {
-        gd_graph_search_name(graph, name, match_suffix, &search);
-    }
-    if (search.count == 0 && len > 0 && graph->by_kind[GD_NODE_COMPILED] > 0) {
-        search.compiled = true;
-        gd_graph_search_name(graph, name, match_suffix, &search);
-    }
-    if (search.count == 0) {
-        return not_found(graph, name, len, search.near, err);
-    }
-    if (search.count > 1) {
-        return fail_ambiguous(graph, name, search.found, err);
-    }
-    *ret = search.found[0];
-    return GD_OK;
 }

@@ -15,6 +15,8 @@ struct picked {
     bool value;             /* what a match sets: true, or false for an except term */
     bool compiled;          /* the term may mean compiled nodes */
     const char *activation; /* TERM_ACTIVATION: a glob for the type */
+    enum gd_selector_extent extent;
+    enum selector_word word; /* TERM_WORD */
 };
 
 static int pick_node(void *ctx, gd_node_id node)
@@ -43,7 +45,7 @@ static const char *leaf_of(const char *name)
 }
 
 /* Everything in the scope and below it, without recursion: the tree may be deep. */
-static void pick_scope(struct picked *picked, gd_scope_id top)
+static void pick_whole_scope(struct picked *picked, gd_scope_id top)
 {
     struct gd_scope_info info;
     gd_scope_id scope = top;
@@ -70,6 +72,19 @@ static void pick_scope(struct picked *picked, gd_scope_id top)
     }
 }
 
+static void pick_scope(struct picked *picked, gd_scope_id scope, enum gd_selector_extent extent)
+{
+    gd_node_id node = extent == GD_EXTENT_WHOLE
+                          ? GD_NO_NODE
+                          : gd_graph_module_end(picked->graph, scope, extent == GD_EXTENT_LAST);
+
+    if (extent == GD_EXTENT_WHOLE) {
+        pick_whole_scope(picked, scope);
+    } else if (node != GD_NO_NODE) {
+        pick_node(picked, node);
+    }
+}
+
 struct glob_search {
     struct picked *picked;
     const char *pattern;
@@ -81,11 +96,47 @@ static bool glob_fits(const void *pattern, const char *name)
     return gd_glob_match(pattern, name, false);
 }
 
+/* A pattern with dots is written as PyTorch spells names: "h.*.weight" means "model/h/0/weight". */
+static bool is_dotted(const char *pattern)
+{
+    return strchr(pattern, '.') && !strchr(pattern, '/');
+}
+
+static void put_dots(const char *text, char *ret, size_t size)
+{
+    size_t len = strlen(text);
+
+    len = len < size ? len : size - 1;
+    for (size_t i = 0; i < len; i++) {
+        ret[i] = text[i] == '/' ? '.' : text[i];
+    }
+    ret[len] = '\0';
+}
+
+/* The whole name, or of the model and its gradients the end of one. */
+static bool dotted_matches(const char *pattern, const struct gd_graph *graph, gd_node_id node)
+{
+    char name[1024];
+
+    put_dots(gd_graph_name(graph, node), name, sizeof(name));
+    if (gd_glob_match(pattern, name, false)) {
+        return true;
+    }
+    const char *end = gd_graph_part(graph, node) <= GD_PART_GRADIENT ? strchr(name, '.') : NULL;
+    for (; end; end = strchr(end + 1, '.')) {
+        if (gd_glob_match(pattern, end + 1, false)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool glob_matches(const char *pattern, bool leaf_too, const struct gd_graph *graph,
                          gd_node_id node)
 {
     return gd_graph_any_name(graph, node, glob_fits, pattern) ||
-           (leaf_too && gd_glob_match(pattern, leaf_of(gd_graph_name(graph, node)), false));
+           (leaf_too && gd_glob_match(pattern, leaf_of(gd_graph_name(graph, node)), false)) ||
+           (is_dotted(pattern) && dotted_matches(pattern, graph, node));
 }
 
 static int match_glob(void *ctx, gd_node_id node)
@@ -98,14 +149,15 @@ static int match_glob(void *ctx, gd_node_id node)
     return 0;
 }
 
-/* Letters that every match must contain: the longest run before the first set. */
+/* Letters that every match must contain: the longest run before the first set. A dot may stand for
+ * a slash. */
 static void literal_of(const char *pattern, char *ret, size_t size)
 {
     const char *best = pattern;
     size_t best_len = 0;
 
     for (const char *at = pattern; *at && *at != '[';) {
-        size_t len = strcspn(at, "*?[\\");
+        size_t len = strcspn(at, "*?[.\\");
 
         if (len > best_len) {
             best = at;
@@ -223,18 +275,86 @@ static int pick_kinds(struct picked *picked, unsigned kinds)
     return rc;
 }
 
+static bool has_class(const struct gd_graph *graph, const char *class)
+{
+    struct gd_scope_info info;
+    bool found = false;
+
+    for (gd_scope_id i = 1; !found && gd_graph_scope(graph, i, &info); i++) {
+        found = info.total_count && strcmp(info.class, class) == 0;
+    }
+    return found;
+}
+
+/* A module whose operators are not known has no first one. */
+static bool has_extent(const struct picked *picked, gd_scope_id scope)
+{
+    return picked->extent == GD_EXTENT_WHOLE ||
+           gd_graph_module_end(picked->graph, scope, false) != GD_NO_NODE;
+}
+
 /* The scopes of that path: of every subgraph that has it. */
 static bool pick_scopes(struct picked *picked, const char *path, size_t len)
 {
+    enum gd_selector_extent extent =
+        len > 0 && path[len - 1] == '/' ? GD_EXTENT_WHOLE : picked->extent;
     uint32_t subgraph = 0;
     gd_scope_id scope;
     bool any = false;
 
     while ((scope = gd_graph_next_scope(picked->graph, path, len, &subgraph)) != GD_NO_SCOPE) {
-        pick_scope(picked, scope);
+        pick_scope(picked, scope, extent);
         any = true;
     }
     return any;
+}
+
+static int pick_meant(void *ctx, gd_node_id node)
+{
+    struct picked *picked = ctx;
+    struct gd_node_info info;
+
+    return gd_graph_node(picked->graph, node, &info) &&
+                   selector_word_means(picked->word, picked->graph, node, &info)
+               ? pick_node(picked, node)
+               : 0;
+}
+
+/* A node or a scope that has exactly that name is meant instead. */
+static int pick_word(struct picked *picked, const struct term *term)
+{
+    size_t len = strlen(term->text);
+    gd_node_id node = gd_graph_lookup(picked->graph, term->text, len);
+
+    if (node != GD_NO_NODE) {
+        return pick_node(picked, node);
+    }
+    if (pick_scopes(picked, term->text, len)) {
+        return GD_OK;
+    }
+    picked->word = term->word;
+    return gd_graph_search_name(picked->graph, "", pick_meant, picked);
+}
+
+/* The modules of that class in the part of the training that comes first. */
+static bool pick_class(struct picked *picked, const char *class)
+{
+    struct gd_scope_info info;
+    enum gd_graph_part best = GD_PART_COMPILED;
+
+    for (gd_scope_id i = 1; gd_graph_scope(picked->graph, i, &info); i++) {
+        enum gd_graph_part part = gd_graph_part_of_scope(picked->graph, i);
+        bool fits = info.total_count && part < best && strcmp(info.class, class) == 0;
+        best = fits && has_extent(picked, i) ? part : best;
+    }
+    for (gd_scope_id i = 1; best != GD_PART_COMPILED && gd_graph_scope(picked->graph, i, &info);
+         i++) {
+        if (info.total_count && strcmp(info.class, class) == 0 &&
+            gd_graph_part_of_scope(picked->graph, i) == best) {
+            pick_scope(picked, i, picked->extent);
+        }
+    }
+    return best != GD_PART_COMPILED || has_class(picked->graph, class);
 }
 
 static bool has_scope(const struct gd_graph *graph, const char *path, size_t len)
@@ -244,32 +364,6 @@ static bool has_scope(const struct gd_graph *graph, const char *path, size_t len
     return gd_graph_next_scope(graph, path, len, &subgraph) != GD_NO_SCOPE;
 }
 
-/* The one scope whose path ends in "/text". GD_ENOTFOUND, GD_EAMBIGUOUS. */
-static int scope_by_suffix(const struct gd_graph *graph, const char *text, size_t len,
-                           gd_scope_id *ret, struct gd_err *err)
-{
-    struct gd_scope_info info, first;
-
-    *ret = GD_NO_SCOPE;
-
-    for (gd_scope_id i = 1; len > 0 && gd_graph_scope(graph, i, &info); i++) {
-        size_t name_len = strlen(info.name);
-
-        if (name_len > len && info.name[name_len - len - 1] == '/' && info.total_count &&
-            strncmp(info.name, GD_COMPILED_SCOPE, strlen(GD_COMPILED_SCOPE)) != 0 &&
-            memcmp(info.name + name_len - len, text, len) == 0) {
-            if (*ret != GD_NO_SCOPE) {
-                gd_graph_scope(graph, *ret, &first);
-                return gd_fail(err, GD_EAMBIGUOUS,
-                               "'%.100s' could be '%.150s' or '%.150s': write more of the name",
-                               text, first.name, info.name);
-            }
-            *ret = i;
-        }
-    }
-    return *ret != GD_NO_SCOPE ? GD_OK : GD_ENOTFOUND;
-}
-
 /* The end of a name waits for a node that runs. */
 static bool is_ending_of_compiled(const struct gd_graph *graph, gd_node_id node, const char *text)
 {
@@ -277,6 +371,47 @@ static bool is_ending_of_compiled(const struct gd_graph *graph, gd_node_id node,
 
     return gd_graph_node(graph, node, &info) && info.kind == GD_NODE_COMPILED &&
            strcmp(info.name, text) != 0 && strcmp(info.wire_name, text) != 0;
+}
+
+/* The scope that the text ends, which is meant before a node outside the forward pass. `rc`: of the
+ * search for the node. */
+static int pick_scope_end(struct picked *picked, const struct term *term, bool scope_only, int rc,
+                          gd_node_id node, struct gd_err *err)
+{
+    struct gd_scope_info info;
+    struct gd_err why;
+    gd_scope_id scope = GD_NO_SCOPE;
+
+    if (rc != GD_OK && !scope_only && pick_class(picked, term->text)) {
+        return GD_OK;
+    }
+    if (rc == GD_EAMBIGUOUS) {
+        return rc;
+    }
+    int found = gd_graph_find_scope_end(picked->graph, term->text, &scope, &why);
+    if (rc == GD_OK &&
+        (found != GD_OK || !gd_graph_scope(picked->graph, scope, &info) ||
+         gd_graph_part_of_scope(picked->graph, scope) >= gd_graph_part(picked->graph, node))) {
+        return pick_node(picked, node);
+    }
+    if (found == GD_OK) {
+        pick_scope(picked, scope, scope_only ? GD_EXTENT_WHOLE : picked->extent);
+        return GD_OK;
+    }
+    if (found == GD_EAMBIGUOUS) {
+        return gd_fail(err, found, "%s", why.text);
+    }
+    return scope_only ? gd_fail(err, GD_ENOTFOUND, "there is no scope '%.200s'", term->text) : rc;
+}
+
+/* It is not a pattern but "layers[0].weight", or "layers[0]". */
+static bool is_indexed(const struct gd_graph *graph, const char *text)
+{
+    gd_node_id node;
+    gd_scope_id scope;
+
+    return gd_graph_find(graph, text, &node, NULL) == GD_OK ||
+           gd_graph_find_scope_end(graph, text, &scope, NULL) == GD_OK;
 }
 
 static int pick_name(struct picked *picked, const struct term *term, struct gd_err *err)
@@ -291,28 +426,23 @@ static int pick_name(struct picked *picked, const struct term *term, struct gd_e
     if (pick_scopes(picked, term->text, len)) {
         return GD_OK;
     }
-    if (term->kind == TERM_NAME && gd_glob_is_pattern(term->text)) {
+    bool pattern = term->kind == TERM_NAME && gd_glob_is_pattern(term->text);
+    if (pattern && (strpbrk(term->text, "*?") || !is_indexed(picked->graph, term->text))) {
         pick_glob(picked, term->text);
         return GD_OK;
     }
-    while (len > 0 && term->text[len - 1] == '/') {
-        len--;
+    struct gd_err missing = {.code = GD_OK}; /* it may still be a scope or a class */
+    int rc = scope_only ? GD_ENOTFOUND
+                        : gd_graph_find(picked->graph, term->text, &node, err ? &missing : NULL);
+    if (rc == GD_OK && is_ending_of_compiled(picked->graph, node, term->text)) {
+        rc = gd_fail(&missing, GD_ENOTFOUND, "there is no node '%.150s'", term->text);
     }
-    int rc = scope_only ? GD_ENOTFOUND : gd_graph_find(picked->graph, term->text, &node, err);
-    if (rc == GD_OK && !is_ending_of_compiled(picked->graph, node, term->text)) {
+    if (rc == GD_OK && gd_graph_part(picked->graph, node) == GD_PART_MODEL) {
         return pick_node(picked, node);
     }
-    rc = rc == GD_OK ? gd_fail(err, GD_ENOTFOUND, "there is no node '%.150s'", term->text) : rc;
-    gd_scope_id scope;
-    int found = rc == GD_ENOTFOUND ? scope_by_suffix(picked->graph, term->text, len, &scope, err)
-                                   : GD_ENOTFOUND;
-    if (found == GD_OK) {
-        pick_scope(picked, scope);
-    }
-    if (found != GD_ENOTFOUND) {
-        return found;
-    }
-    return scope_only ? gd_fail(err, GD_ENOTFOUND, "there is no scope '%.200s'", term->text) : rc;
+    rc = pick_scope_end(picked, term, scope_only, rc, node, err);
+    return rc != GD_OK && rc == missing.code && !scope_only ? gd_fail(err, rc, "%s", missing.text)
+                                                            : rc;
 }
 
 bool gd_selector_has_all(const struct gd_selector *selector)
@@ -330,11 +460,17 @@ static void part_of_name(const struct term *term, char *ret, size_t size)
 {
     const char *text = term->text + (term->text[0] == '/');
 
-    if (term->kind == TERM_NAME && gd_glob_is_pattern(text)) {
+    if (strchr(text, '.') || (term->kind == TERM_NAME && gd_glob_is_pattern(text))) {
         literal_of(text, ret, size);
     } else {
         snprintf(ret, size, "%s", strlen(text) < size ? text : "");
     }
+}
+
+/* Of a module that has not run: the names of its operators do not tell. */
+static bool may_be_class(const struct gd_graph *graph, const char *text)
+{
+    return (text[0] >= 'A' && text[0] <= 'Z' && !strpbrk(text, "./-*?[")) || has_class(graph, text);
 }
 
 void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *graph,
@@ -344,14 +480,15 @@ void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *grap
 
     for (const struct term *term = selector->terms; term; term = term->next) {
         bool is_name = term->kind == TERM_NAME || term->kind == TERM_QUOTED;
-        bool never_runs = term->kind == TERM_KINDS && term->kinds == 1U << GD_NODE_WEIGHT;
+        bool never_runs = (term->kind == TERM_KINDS && term->kinds == 1U << GD_NODE_WEIGHT) ||
+                          (term->kind == TERM_WORD && term->word <= WORD_FROZEN);
 
         if (term->except || never_runs ||
             (is_name && gd_graph_lookup(graph, term->text, strlen(term->text)) != GD_NO_NODE)) {
             continue;
         }
         part[0] = '\0';
-        if (is_name) {
+        if (is_name && !may_be_class(graph, term->text)) {
             part_of_name(term, part, sizeof(part));
         } else if (term->kind == TERM_REGEX) {
             literal_of_regex(term->text, part, sizeof(part));
@@ -381,6 +518,7 @@ static int pick_term(struct picked *picked, const struct term *term, struct gd_e
     case TERM_REGEX: pick_regex(picked, &term->regex); break;
     case TERM_ALL: rc = gd_graph_search_name(picked->graph, "", pick_node, picked); break;
     case TERM_KINDS: rc = pick_kinds(picked, term->kinds); break;
+    case TERM_WORD: rc = pick_word(picked, term); break;
     case TERM_TYPE: rc = pick_type(picked, term->text); break;
     case TERM_ACTIVATION:
         picked->activation = term->text;
@@ -398,11 +536,15 @@ static bool term_goes_by_node(const struct term *term, const struct gd_graph *gr
     size_t len = strlen(term->text ? term->text : "");
 
     switch (term->kind) {
-    case TERM_NAME: /* a pattern, unless something has exactly that name */
+    case TERM_NAME: /* a pattern, unless something has exactly that name, or "layers[0].fc" */
         return gd_glob_is_pattern(term->text) &&
+               (strpbrk(term->text, "*?") || !strchr(term->text, ']')) &&
                gd_graph_lookup(graph, term->text, len) == GD_NO_NODE &&
                !has_scope(graph, term->text, len);
     case TERM_QUOTED: return false;
+    case TERM_WORD:
+        return gd_graph_lookup(graph, term->text, len) == GD_NO_NODE &&
+               !has_scope(graph, term->text, len);
     case TERM_SOURCE:
     case TERM_REGEX:
     case TERM_KINDS:
@@ -423,6 +565,7 @@ static bool term_matches(const struct term *term, struct gd_graph *graph, gd_nod
     case TERM_NAME: return glob_matches(term->text, strchr(term->text, '/') == NULL, graph, node);
     case TERM_REGEX: return gd_graph_any_name(graph, node, regex_fits, &term->regex);
     case TERM_KINDS: return term->kinds & (1U << info->kind);
+    case TERM_WORD: return selector_word_means(term->word, graph, node, info);
     case TERM_ALL: return true;
     case TERM_TYPE:
         return gd_glob_is_pattern(term->text) ? gd_glob_match(term->text, info->type, true)
@@ -454,7 +597,20 @@ bool gd_selector_matches(const struct gd_selector *selector, struct gd_graph *gr
 /* Whether a name may mean it, or a scope of that name that contains it. */
 static bool holds_part(const void *part, const char *name)
 {
-    return strstr(name, part) != NULL;
+    return gd_graph_name_holds(name, part);
+}
+
+/* Whether the scope or one above it is a module of that class. */
+static bool is_in_class(const struct gd_graph *graph, gd_scope_id scope, const char *class)
+{
+    struct gd_scope_info info;
+    bool found = false;
+
+    while (!found && gd_graph_scope(graph, scope, &info)) {
+        found = strcmp(info.class, class) == 0;
+        scope = info.parent;
+    }
+    return found;
 }
 
 static bool may_be_named(const struct term *term, const struct gd_graph *graph, gd_node_id node,
@@ -463,6 +619,9 @@ static bool may_be_named(const struct term *term, const struct gd_graph *graph, 
     char part[256];
 
     part_of_name(term, part, sizeof(part));
+    if (is_in_class(graph, info->scope, term->text)) {
+        return true;
+    }
     return gd_graph_any_name(graph, node, holds_part, part) || holds_part(part, info->wire_name);
 }
 
@@ -523,7 +682,8 @@ int gd_selector_resolve(const struct gd_selector *selector, struct gd_graph *gra
                         gd_node_id **ret, size_t *count, struct gd_err *err)
 {
     uint32_t limit = gd_graph_node_limit(graph);
-    struct picked picked = {.graph = graph, .bits = calloc((size_t)limit / 8 + 1, 1)};
+    struct picked picked = {
+        .graph = graph, .bits = calloc((size_t)limit / 8 + 1, 1), .extent = selector->extent};
     int rc = GD_OK;
 
     if (!picked.bits) {

@@ -9,10 +9,15 @@
  *
  *   NAME             a node by its exact name, or by the end of one name after a '/'
  *   SCOPE, SCOPE/    all nodes below a scope, also by the end of one scope's path
+ *   CLASS            all nodes below the modules of that class
  *   GLOB             * ? []; '*' crosses '/'; without a '/' also matched to the last component
  *   /REGEX/          POSIX extended, anywhere in the name; "\/" is a slash (a plain one, too,
  *                    where no blank, ',' or '|' follows it)
  *   weights gradients activations parameters all
+ *   trainable frozen parameters that are trained, and that are not
+ *   lora             what is in LoRA adapters: parameters, gradients and operators
+ *   model eval       the forward pass of the training and its parameters; what runs in evaluation.
+ *                    A node or scope that has exactly that name is meant instead
  *   activations:relu activations by their function, which is the type: a glob, case ignored
  *   type:ReLU        by type: a glob, case ignored
  *   at:FILE[:LINE]   by a line of the stack; the file by the end of its path
@@ -31,6 +36,17 @@ struct gd_selector;
 /* GD_EINVAL with err->offset at the fault. */
 int gd_selector_parse(const char *text, struct gd_selector **ret, struct gd_err *err);
 void gd_selector_destroy(struct gd_selector *selector);
+/* How much of a module a SCOPE or CLASS means, without a slash at its end. */
+enum gd_selector_extent {
+    GD_EXTENT_WHOLE,
+    GD_EXTENT_FIRST, /* the first operator of each module */
+    GD_EXTENT_LAST,
+};
+void gd_selector_set_extent(struct gd_selector *selector, enum gd_selector_extent extent);
+
+/* Whether the text is one of the words above, such as "weights". */
+bool gd_selector_is_keyword(const char *text);
+
 /* Whether it excludes nodes anywhere, and whether a term appended with ',' would. */
 bool gd_selector_has_except(const struct gd_selector *selector);
 bool gd_selector_ends_in_except(const struct gd_selector *selector);

@@ -120,6 +120,17 @@ static void split_source(struct term *term)
     }
 }
 
+bool gd_selector_is_keyword(const char *text)
+{
+    enum selector_word word;
+    bool found = strcmp(text, "all") == 0 || selector_find_word(text, &word);
+
+    for (size_t i = 0; !found && i < sizeof(kind_words) / sizeof(kind_words[0]); i++) {
+        found = strcmp(text, kind_words[i].word) == 0;
+    }
+    return found;
+}
+
 /* A word's meaning: a keyword, type:, at:, or else a name. */
 static void classify_word(struct term *term)
 {
@@ -136,7 +147,9 @@ static void classify_word(struct term *term)
             return;
         }
     }
-    if (strncmp(term->text, "type:", 5) == 0) {
+    if (selector_find_word(term->text, &term->word)) {
+        term->kind = TERM_WORD;
+    } else if (strncmp(term->text, "type:", 5) == 0) {
         term->kind = TERM_TYPE;
         prefix = 5;
     } else if (strncmp(term->text, "activations:", 12) == 0) {
@@ -242,6 +255,11 @@ int gd_selector_parse(const char *text, struct gd_selector **ret, struct gd_err 
     return GD_OK;
 }
 
+void gd_selector_set_extent(struct gd_selector *selector, enum gd_selector_extent extent)
+{
+    selector->extent = extent;
+}
+
 bool gd_selector_has_except(const struct gd_selector *selector)
 {
     for (const struct term *term = selector->terms; term; term = term->next) {
@@ -266,7 +284,8 @@ bool gd_selector_has_name(const struct gd_selector *selector)
 {
     for (const struct term *term = selector->terms; term; term = term->next) {
         if (!term->except && (term->kind == TERM_QUOTED ||
-                              (term->kind == TERM_NAME && !gd_glob_is_pattern(term->text)))) {
+                              (term->kind == TERM_NAME &&
+                               (!gd_glob_is_pattern(term->text) || !strpbrk(term->text, "*?"))))) {
             return true;
         }
     }

@@ -46,12 +46,10 @@ static bool resolve_again(struct gd_watching *w, struct watch_cover *cover, gd_n
 static bool grow_scalar(const struct gd_watching *w, const struct watch_cover *cover,
                         gd_node_id first)
 {
-    size_t len = cover->scalar ? strlen(cover->scalar) : 0;
     struct gd_node_info info;
     for (gd_node_id node = first; gd_graph_node(w->session->graph, node, &info); node++) {
-        size_t name_len = strlen(info.name);
         if (strcmp(info.wire_name, cover->scalar) == 0 ||
-            (name_len >= len && strcmp(info.name + name_len - len, cover->scalar) == 0)) {
+            gd_graph_name_holds(info.name, cover->scalar)) {
             return false;
         }
     }

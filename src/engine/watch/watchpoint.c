@@ -68,11 +68,8 @@ static int take_values(const struct gd_condition *condition,
 /* A plain word: it may be the name of a metric. */
 static bool is_word(const char *where)
 {
-    static const char *const kinds[] = {"all", "weights", "gradients", "activations", "parameters"};
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-        if (strcmp(where, kinds[i]) == 0) {
-            return false;
-        }
+    if (gd_selector_is_keyword(where)) {
+        return false;
     }
     return *where && *where != '/' && !strpbrk(where, " \t,|*?[\":");
 }

@@ -204,7 +204,7 @@ static void add_slots(struct completion *c)
     }
 }
 
-/* Scopes (modules) by their last component. */
+/* Scopes (modules) by their last component, and by their class. */
 static void add_modules(struct completion *c, const struct gd_graph *graph)
 {
     struct gd_scope_info info;
@@ -212,7 +212,52 @@ static void add_modules(struct completion *c, const struct gd_graph *graph)
     for (gd_scope_id s = 1; s < gd_graph_scope_limit(graph) && c->count < MAX_WORDS; s++) {
         if (gd_graph_scope(graph, s, &info)) {
             complete_if(c, info.leaf);
+            complete_if(c, info.class[0] ? info.class : info.leaf);
         }
+    }
+}
+
+/* Adds what is in a scope after the first `dir` bytes of the word, whatever these bytes are. */
+static void add_members(struct completion *c, struct gd_graph *graph, gd_scope_id scope, size_t dir)
+{
+    struct gd_scope_info info, child;
+    const char end[2] = {c->word[dir - 1], '\0'}; /* as people spell it: '.' or '/' */
+    struct gd_buf text = GD_BUF_INIT(1 << 14);
+
+    gd_graph_scope(graph, scope, &info);
+    for (gd_scope_id s = info.first_child; c->count < MAX_WORDS && gd_graph_scope(graph, s, &child);
+         s = child.next) {
+        gd_buf_clear(&text);
+        gd_buf_printf(&text, "%.*s%s%s", (int)dir, c->word, child.leaf, end);
+        complete_if(c, gd_buf_text(&text));
+    }
+    for (gd_node_id node = info.first_node; node != GD_NO_NODE && c->count < MAX_WORDS;
+         node = gd_graph_next_in_scope(graph, node)) {
+        const char *leaf = strrchr(gd_graph_name(graph, node), '/');
+
+        gd_buf_clear(&text);
+        gd_buf_printf(&text, "%.*s%s", (int)dir, c->word,
+                      leaf ? leaf + 1 : gd_graph_name(graph, node));
+        complete_if(c, gd_buf_text(&text));
+    }
+    gd_buf_deinit(&text);
+}
+
+/* Names with dots, and the ends of names: "transformer.h.0.", "lm_head.weight.g", "attn/". The
+ * scope is the longest one that the word names up to a dot or a slash. */
+static void add_spelled(struct completion *c, struct gd_graph *graph)
+{
+    gd_scope_id scope;
+
+    for (size_t dir = c->len; dir > 1 && c->count == 0; dir--) {
+        if (c->word[dir - 1] != '.' && c->word[dir - 1] != '/') {
+            continue;
+        }
+        char *path = strndup(c->word, dir - 1);
+        if (path && gd_graph_find_scope_end(graph, path, &scope, NULL) == GD_OK) {
+            add_members(c, graph, scope, dir);
+        }
+        free(path);
     }
 }
 
@@ -227,6 +272,9 @@ static void add_nodes(struct completion *c)
     }
     add_below(c, graph, add_scopes_of);
     add_below(c, graph, add_nodes_of);
+    if (c->count == 0) {
+        add_spelled(c, graph);
+    }
     if (c->count == 0 && c->len > 0 && !memchr(c->word, '/', c->len)) {
         char *text = strndup(c->word, c->len);
         if (text) {
@@ -285,7 +333,9 @@ void complete_selectors(struct completion *c)
         }
         return;
     }
-    complete_list(c, "weights gradients activations activations: parameters all type: at:");
+    complete_list(
+        c, "weights gradients activations activations: parameters trainable frozen lora model eval "
+           "all type: at:");
     add_nodes(c);
 }
 

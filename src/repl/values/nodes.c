@@ -65,6 +65,14 @@ static int add_found(void *ctx, gd_node_id node)
                : 0;
 }
 
+static void search_names(struct search *search, const char *text)
+{
+    search->compiled = false;
+    gd_graph_search_name(search->graph, text, add_found, search);
+    search->compiled = true;
+    gd_graph_search_name(search->graph, text, add_found, search);
+}
+
 int nodes_search(struct command_call *call, const char *text, struct node_list *ret,
                  struct gd_err *err)
 {
@@ -78,9 +86,14 @@ int nodes_search(struct command_call *call, const char *text, struct node_list *
     }
     struct search search = {.graph = call->session->graph, .list = ret};
     *ret = (struct node_list){0};
-    gd_graph_search_name(search.graph, text, add_found, &search);
-    search.compiled = true;
-    gd_graph_search_name(search.graph, text, add_found, &search);
+    search_names(&search, text);
+    if (ret->count == 0 && strchr(text, '.')) { /* h.0.attn for h/0/attn */
+        char *slashed = gd_arena_strdup(call->arena, text);
+        for (char *dot = slashed; dot && (dot = strchr(dot, '.'));) {
+            *dot = '/';
+        }
+        search_names(&search, slashed ? slashed : text);
+    }
     if (ret->failed) {
         node_list_deinit(ret);
         return gd_fail_nomem(err);
@@ -187,6 +200,52 @@ int nodes_must_run_any(struct command_call *call, const char *text, struct gd_er
     return rc;
 }
 
+/* Of some nodes the one that runs next: after the stop, else the first of the next step. */
+static gd_node_id next_of(const struct gd_session *session, const gd_node_id *nodes, size_t count)
+{
+    const struct gd_graph *graph = session->graph;
+    uint32_t now = session->stop.node == GD_NO_NODE ? 0 : gd_graph_order(graph, session->stop.node);
+    gd_node_id best[2] = {GD_NO_NODE, GD_NO_NODE}; /* later in the step, and in the next one */
+
+    now = now == GD_NO_ORDER ? 0 : now;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t order = gd_graph_order(graph, nodes[i]);
+        bool later = session->stop.node == GD_NO_NODE || order > now;
+        gd_node_id *known = &best[later ? 0 : 1];
+        if (*known == GD_NO_NODE || order < gd_graph_order(graph, *known)) {
+            *known = nodes[i];
+        }
+    }
+    return best[best[0] == GD_NO_NODE];
+}
+
+int nodes_find_module(struct command_call *call, const char *text, bool last, gd_node_id *ret,
+                      struct gd_err *err)
+{
+    struct gd_selector *selector = NULL;
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+    int rc = gd_selector_parse(text, &selector, err);
+
+    if (rc == GD_OK && !gd_selector_has_name(selector)) {
+        rc = gd_fail(err, GD_ENOTFOUND, "\"%.200s\" is not a module", out_safe(call, text));
+    }
+    if (rc == GD_OK) {
+        gd_selector_set_extent(selector, last ? GD_EXTENT_LAST : GD_EXTENT_FIRST);
+        rc = gd_selector_resolve(selector, call->session->graph, &nodes, &count, err);
+    }
+    if (rc == GD_OK && count == 0) {
+        rc = gd_fail(err, GD_ENODATA, "no operator of %.200s has run yet: run a step first",
+                     out_safe(call, text));
+    }
+    if (rc == GD_OK) {
+        *ret = next_of(call->session, nodes, count);
+    }
+    gd_selector_destroy(selector);
+    free(nodes);
+    return rc;
+}
+
 void nodes_show(struct command_call *call, const struct node_list *list, bool all,
                 const char *again)
 {
@@ -233,7 +292,12 @@ int nodes_find_scope(struct command_call *call, const char *text, gd_scope_id *r
                        "'%.100s' could be '%.150s' or '%.150s': write more of the name",
                        out_safe(call, text), out_safe(call, one.name), out_safe(call, other.name));
     }
-    if (scope == GD_NO_SCOPE) {
+    struct gd_err why = {.code = GD_OK};
+    int rc = scope == GD_NO_SCOPE ? gd_graph_find_scope_end(graph, text, &scope, &why) : GD_OK;
+    if (rc == GD_EAMBIGUOUS) {
+        return gd_fail(err, rc, "%s", out_safe(call, why.text));
+    }
+    if (rc != GD_OK) {
         return gd_fail(err, GD_ENOTFOUND, "there is no scope %.200s; `info scopes` lists them",
                        out_safe(call, text));
     }

@@ -34,6 +34,12 @@ int nodes_must_run(struct command_call *call, gd_node_id node, struct gd_err *er
 /* The same if it is true of all nodes of a selector. */
 int nodes_must_run_any(struct command_call *call, const char *text, struct gd_err *err);
 
+/* The operator where a module begins, or ends: of a scope, or of the modules of a class the one
+ * that runs next. GD_ENOTFOUND: no module is meant. GD_ENODATA: none of its operators has run yet.
+ * GD_EAMBIGUOUS. */
+int nodes_find_module(struct command_call *call, const char *text, bool last, gd_node_id *ret,
+                      struct gd_err *err);
+
 /* Prints a table of at most NODES_SHOWN rows unless all; `again` is the command that shows all.
  * Records "nodes": {"nodes":[...],"count":N,"more":M}. */
 void nodes_show(struct command_call *call, const struct node_list *list, bool all,

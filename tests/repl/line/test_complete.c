@@ -82,6 +82,10 @@ static void nodes_come_scope_by_scope(void **state)
     completes_to("print/f net/lo", 8, "net/loop/");
     completes_to("break Mat", 6, "MatMul-op1"); /* a node's own name */
     completes_to("print net/fc1.weight[0, ", 0, "");
+    completes_to("run-to net.fc1.", 7, "net.fc1.MatMul-op1"); /* as it was begun */
+    completes_to("print net.fc1.w", 6, "net.fc1.weight");
+    completes_to("print fc1/Mat", 6, "fc1/MatMul-op1"); /* the end of a name */
+    completes_to("break nosuch.fc1.", 6, "");
 }
 
 static void test_selectors(void **state)
@@ -93,8 +97,10 @@ static void test_selectors(void **state)
 
 static void parts_of_a_dprintf(void **state)
 {
-    completes_to("dprintf ", 8,
-                 "activations activations: all at: gradients loss/ net/ parameters type: weights");
+    completes_to(
+        "dprintf ", 8,
+        "activations activations: all at: eval frozen gradients lora loss/ model net/ parameters "
+        "trainable type: weights");
     completes_to("dprintf wei", 8, "weights");
     completes_to("dprintf net/fc1/", 8, "net/fc1/MatMul-op1");
     completes_to("dprintf net/fc1/MatMul-op1,\"a, net/fc", 0, "");

@@ -276,14 +276,15 @@ const struct command cmd_break = {
     .name = "break",
     .aliases = "b br bre brea",
     .group = "breakpoints",
-    .usage = "break [NODE | SELECTOR] [if EXPR]",
+    .usage = "break [NODE | MODULE | CLASS | SELECTOR] [if EXPR]",
     .summary = "Stop the training after a node has executed",
-    .help =
-        "A selector stops at each node that it covers; the default is the current node. A name\n"
-        "that no node has yet is kept until the graph contains it; a name ending that several\n"
-        "nodes share is an error.\n"
-        "With \"if\", stop only when the expression is true of the node's output; this sets a\n"
-        "watchpoint (see \"help conditions\" for expressions).",
+    .help = "A module stops at its first operator, a class of modules at the first one of each;\n"
+            "MODULE/ is each of its operators. A selector stops at each node that it covers; the\n"
+            "default is the current node. A name\n"
+            "that no node has yet is kept until the graph contains it. If a name could be that of\n"
+            "several nodes, see \"help selectors\".\n"
+            "With \"if\", stop only when the expression is true of the node's output; this sets a\n"
+            "watchpoint (see \"help conditions\" for expressions).",
     .examples = "break model/block0/attn/linear\n"
                 "break type:softmax\n"
                 "break /layer_norm.*/\n"

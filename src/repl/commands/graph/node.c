@@ -16,7 +16,9 @@ static int run_node(struct command_call *call, struct gd_err *err)
     }
     cJSON *record = out_record(call->out, "current");
     inspect_add_node(call, record, node);
-    out_say(call->out, record, "{node} ({node_type})[, {output}]\n",
+    const char *tied = gd_node_attr(&info, GD_ALIASES);
+    out_set(record, OUT_IF(tied && tied[0], OUT_TEXT("tied_to", tied)));
+    out_say(call->out, record, "{node} ({node_type})[, {output}][, tied to {tied_to}]\n",
             OUT_TEXT("output", inspect_outputs(call, node)));
     return GD_OK;
 }

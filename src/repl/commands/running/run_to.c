@@ -1,15 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: run-to */
+#include "engine/watch/expected.h"
 #include "repl/commands/running/running.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/nodes.h"
+
+/* A module none of whose operators has run: to the first one that does, as `tbreak` would. */
+static int run_to_new(struct command_call *call, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
+    int rc = gd_debugger_break(call->debugger, call->argv[0], true, NULL, err);
+    return rc == GD_OK ? repl_resume(call, &run, err) : rc;
+}
 
 static int run_run_to(struct command_call *call, struct gd_err *err)
 {
     struct gd_run run = {.kind = GD_RUN_TO_NODE, .node = GD_NO_NODE};
     struct gd_graph_counts counts;
+    struct gd_err why;
 
     int rc = arg_node(call, call->argv[0], &run.node, err);
+    bool forward = rc == GD_OK && gd_graph_part(call->session->graph, run.node) == GD_PART_MODEL;
+    int found = forward || !call->session
+                    ? GD_ENOTFOUND
+                    : nodes_find_module(call, call->argv[0], false, &run.node, &why);
+    if (found == GD_ENODATA && gd_session_grows(call->session)) {
+        return run_to_new(call, err);
+    }
+    rc = found == GD_OK ? GD_OK : rc;
     rc = rc == GD_OK ? nodes_must_run(call, run.node, err) : rc;
     gd_graph_counts(call->session->graph, &counts);
     if (rc == GD_ENOTFOUND && counts.nodes == 0) {
@@ -23,9 +41,10 @@ const struct command cmd_run_to = {
     .name = "run-to",
     .aliases = "until u advance",
     .group = "running",
-    .usage = "run-to NODE [&]",
-    .summary = "Run until a node has executed",
-    .examples = "run-to model/block0/attn/linear",
+    .usage = "run-to NODE | MODULE | CLASS [&]",
+    .summary = "Run until a node has executed, or the first one of a module",
+    .examples = "run-to model/block0/attn/linear\n"
+                "run-to model.block0.attn",
     .args = {ARG_NODE},
     .flags = RUN_NEEDS | CMD_REPEATS,
     .words = {1, 1, "specify one node"},

@@ -18,16 +18,24 @@ const struct command help_topics[] = {
      .help =
          "One term, or several joined by ',' or '|'. \"except\" removes what the terms after it\n"
          "select, \"with\" adds to it again: weights except *bias with fc2/bias\n\n"
-         "  NAME             a node by its full name, or by the end of its name after a '/'\n"
+         "  NAME             a node by its full name, or by the end of its name after a '/':\n"
+         "                   with slashes or with dots (h/0/fc/weight, h.0.fc.weight)\n"
          "  GRAPH/NAME       the same in one graph, if several contain a node of that name\n"
-         "  SCOPE            all nodes below a scope\n"
+         "  SCOPE            all nodes below a scope, which may be a module\n"
+         "  CLASS            all nodes below the modules of that class\n"
          "  GLOB             with * ? []; '*' also matches '/'\n"
          "  /REGEX/          a POSIX extended regular expression, anywhere in the name\n"
          "  weights, gradients, activations, parameters, all\n"
+         "  trainable, frozen  weights that are trained, and that are not\n"
+         "  lora             LoRA adapters: their weights, gradients and operators\n"
+         "  model, eval      the forward pass of the training, and what runs in evaluation,\n"
+         "                   unless a scope has that name\n"
          "  activations:relu activations of one function\n"
          "  type:relu        operators of one type: a glob, in either case\n"
          "  at:FILE[:LINE]   operators that a source line called\n"
-         "  \"NAME\"           a name in quotes, with any characters"},
+         "  \"NAME\"           a name in quotes, with any characters\n\n"
+         "If several nodes have that end, the forward pass of the training comes first, then\n"
+         "the gradients of parameters, the optimizer, the backward pass, and the rest."},
     {.name = "conditions",
      .aliases = "condition-names expressions expression",
      .group = "breakpoints",
@@ -118,6 +126,7 @@ static const char *const example_names[][2] = {
     {"model/block0/attn/linear", "Default/network/block0/attn/MatMul-op4"},
     {"model/block0/attn/softmax", "attn/Softmax-op10"},
     {"model/block0", "Default/network/block0"},
+    {"model.block0.attn", "network.block0.attn"},
     {"info scopes model", "info scopes Default/network"},
     {"model/head/weight", "head.weight"},
     {"model/head/bias", "head.bias"},
