@@ -247,6 +247,15 @@ void gd_session_on_time_facts(struct gd_session *session, const char *json);
 int gd_session_times(struct gd_session *session, struct gd_time_report **ret, struct gd_err *err);
 /* The metric of that name; NULL: never reported. */
 const struct gd_scalar *gd_session_scalar(const struct gd_session *session, const char *name);
+/* How many micro-batches the last step had; 0: unknown, as where several optimizers step in turn.
+ */
+int gd_session_micro_batches(const struct gd_session *session);
+/* The number of a node's micro-batch, from 1; 0: it belongs to none, or to all, or a step has only
+ * one. */
+int gd_session_micro_batch(const struct gd_session *session, gd_node_id node);
+/* Whether an attribute of the node says something: not its micro-batch where a step has one. */
+bool gd_session_shows_attr(const struct gd_session *session, gd_node_id node,
+                           const struct gd_attr *attr);
 void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step);
 /* The same when the step has ended: it is new where the next one ends. */
 void gd_session_on_late_scalar(struct gd_session *session, const char *name, double value,

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The metrics that a training reports, with their past. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/graph/part.h"
 #include "engine/session_impl.h"
 
 const struct gd_scalar *gd_session_scalar(const struct gd_session *session, const char *name)
@@ -14,6 +16,40 @@ const struct gd_scalar *gd_session_scalar(const struct gd_session *session, cons
         }
     }
     return NULL;
+}
+
+/* "lr_g" is of the optimizer g, "lr_1" of a parameter group. */
+static bool is_of_other_optimizer(const char *name)
+{
+    return strncmp(name, "lr_", 3) == 0 && strspn(name + 3, "0123456789") != strlen(name + 3);
+}
+
+int gd_session_micro_batches(const struct gd_session *session)
+{
+    const struct gd_scalar *count = gd_session_scalar(session, GD_MICRO_BATCH);
+    bool several = session->graph && gd_graph_micro_batches(session->graph) > 1;
+
+    for (int i = 0; several && i < session->scalar_count; i++) {
+        /* the metric counts only the passes of the main optimizer */
+        several = !is_of_other_optimizer(session->scalar[i].name);
+    }
+    return several && count && count->value >= 1 && count->value <= INT_MAX ? (int)count->value : 0;
+}
+
+int gd_session_micro_batch(const struct gd_session *session, gd_node_id node)
+{
+    struct gd_node_info info;
+    int number = session->graph && gd_graph_node(session->graph, node, &info)
+                     ? gd_node_micro_batch(&info)
+                     : 0;
+
+    return number > 1 || gd_session_micro_batches(session) > 1 ? number : 0;
+}
+
+bool gd_session_shows_attr(const struct gd_session *session, gd_node_id node,
+                           const struct gd_attr *attr)
+{
+    return strcmp(attr->name, GD_MICRO_BATCH) != 0 || gd_session_micro_batch(session, node) > 0;
 }
 
 /* Only the first value of a step counts: a step reported twice is still one. */

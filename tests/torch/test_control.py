@@ -14,43 +14,43 @@ Temporary breakpoint 2 at net/fc1/weight.grad (pending: there is no node 'net/fc
 Breakpoint 3 at backward/net/fc2/linear (pending: there is no node 'backward/net/fc2/linear')
 Breakpoint 4 at optimizer/SGD/net/out/weight (pending: there is no node 'optimizer/SGD/net/out/weight')
 Continuing.
-Breakpoint 1, step 1, net/fc2/linear (linear)
+Breakpoint 1, step 1, forward, net/fc2/linear (linear)
 mlp.py:#\t        x = torch.relu(self.fc2(x))
 Continuing.
-Breakpoint 3, step 1, backward/net/fc2/linear (AddmmBackward0)
+Breakpoint 3, step 1, backward, backward/net/fc2/linear (AddmmBackward0)
 mlp.py:#\t        x = torch.relu(self.fc2(x))
 Continuing.
-Temporary breakpoint 2, step 1, net/fc1/weight.grad (Gradient)
+Temporary breakpoint 2, step 1, backward, net/fc1/weight.grad (Gradient)
 Continuing.
-Breakpoint 4, step 1, optimizer/SGD/net/out/weight (SGD)
+Breakpoint 4, step 1, optimizer, optimizer/SGD/net/out/weight (SGD)
 mlp.py:#\t        optimizer.step()
 Continuing.
-Breakpoint 1, step 2, net/fc2/linear (linear)
+Breakpoint 1, step 2, forward, net/fc2/linear (linear)
 mlp.py:#\t        x = torch.relu(self.fc2(x))
 """
 
 MOVES = """\
 Stopped at the end of step 2.
 lr = 0.05, loss = #
-step 3, net/out/linear (linear)
+step 3, forward, net/out/linear (linear)
 mlp.py:#\t        return self.out(x)
-Stopped at the end of the forward phase, step 3, cross_entropy (cross_entropy)
+Stopped at the end of the forward phase, step 3, main/cross_entropy (cross_entropy)
 mlp.py:#\t            loss = F.cross_entropy(output, label[rows])
 Stopped at the end of the backward phase, step 3, net/fc1/weight.grad (Gradient)
-step 3, optimizer/SGD/net/fc1/bias (SGD)
+step 3, optimizer, optimizer/SGD/net/fc1/bias (SGD)
 mlp.py:#\t        optimizer.step()
-step 3, optimizer/SGD/net/fc2/weight (SGD)
+step 3, optimizer, optimizer/SGD/net/fc2/weight (SGD)
 mlp.py:#\t        optimizer.step()
 Stopped at the end of step 3.
 lr = 0.05, loss = #
-step 4, net/out/linear (linear)
+step 4, forward, net/out/linear (linear)
 mlp.py:#\t        return self.out(x)
 """
 
 # The whole of a first step, operator by operator.
 FIRST = """\
-randperm getitem getitem_1 net/fc1/linear net/relu net/fc2/linear net/relu_1 net/out/linear getitem_2 cross_entropy
-backward/cross_entropy backward/cross_entropy/LogSoftmaxBackward0 backward/net/out/linear net/out/bias.grad
+main/randperm main/getitem main/getitem_1 net/fc1/linear net/relu net/fc2/linear net/relu_1 net/out/linear main/getitem_2
+main/cross_entropy backward/main/cross_entropy backward/main/cross_entropy/LogSoftmaxBackward0 backward/net/out/linear net/out/bias.grad
 backward/net/out/linear/TBackward0 net/out/weight.grad""".split()
 
 # Two consecutive passes, through the same operators and through one of the same name.
@@ -316,7 +316,7 @@ class Stops(Control):
             "the backward phase, step 1, net/fc/weight.grad (Gradient", "the backward phase, step 1, net/fc/weight.grad "
             "(Gradient", "step 1", "the forward phase, step 2, mean (mean", "the backward phase, step 2, "
             "net/fc/weight.grad (Gradient"])
-        self.assertRegex(said, r"Breakpoint 2, step 2, backward/net/fc/linear_1\.2 \(AddmmBackward0\)\n"
+        self.assertRegex(said, r"Breakpoint 2, step 2, backward, backward/net/fc/linear_1\.2 \(AddmmBackward0\)\n"
                          r"passes\.py:#\t    y = torch\.tanh")
 
     def test_what_is_waited_for_is_not_missed(self):
@@ -325,30 +325,30 @@ class Stops(Control):
                          "next", "continue", "next", "info watchpoints")
         self.assertIn("Watchpoint 1: 'max > -1' on *fc2/linear (pending: no node matches yet)\n"
                       "Watchpoint 2: 'max > 0' on net/fc3 (pending: there is no node 'net/fc3')\n", said)
-        self.assertEqual(re.findall(r"^(?:.*, )?step 1, (\S+) ", said, re.M),
+        self.assertEqual(re.findall(r"^(?:.*, )?step 1, (?:\w+(?: \S+)?, )?(\S+) ", said, re.M),
                          ["net/fc2/linear", "net/relu_1", "backward/net/fc2/linear", "net/fc2/bias.grad"])
         self.assertIn("\n       waits: there is no node 'net/fc3'\n", said)
 
     def test_a_watchpoint_by_kind_is_exact_from_the_first_operator(self):
         for watch, expected in (("TO on all", ["log", "add"]), ("'max > 5' on activations", ["add_1", "add_2"])):
             said = self.said(["-c", FIRST_NAN], "set watch-when exact", "watch " + watch, "continue", "next")
-            self.assertEqual(re.findall(r"^(?:.*, )?step 1, (\S+) ", said, re.M), expected, said)
+            self.assertEqual(re.findall(r"^(?:.*, )?step 1, (?:\w+(?: \S+)?, )?(\S+) ", said, re.M), expected, said)
 
     def test_a_breakpoint_with_a_condition(self):
         said = self.said([self.script("mlp.py"), "--steps", "5"], "break net/relu_1 if max > -1 && step > 2",
                          "tbreak net/fc2/linear if step > 3", "break net/relu if max > 1e9", "continue", "continue",
                          "continue", "info breakpoints")
-        self.assertEqual(re.findall(r"^(?:.*, )?step (\d), (\S+) ", said, re.M),
+        self.assertEqual(re.findall(r"^(?:.*, )?step (\d), \w+, (\S+) ", said, re.M),
                          [("3", "net/relu_1"), ("4", "net/fc2/linear"), ("4", "net/relu_1")])
         self.assertNotIn("fc2", said[said.index("\nNum "):])
 
     def test_each_node_of_the_first_step(self):
         said = self.said([self.script("mlp.py"), "--steps", "2"], *len(FIRST) * ["next"])
-        self.assertEqual(re.findall(r"^step 1, (\S+) ", said, re.M), FIRST)
+        self.assertEqual(re.findall(r"^step 1, (?:\w+, )?(\S+) ", said, re.M), FIRST)
 
     def test_next_counts_nodes_of_a_later_step(self):
         said = self.said([self.script("mlp.py"), "--steps", "3"], "step", "next %d" % len(FIRST))
-        self.assertIn("\nstep 2, net/out/weight.grad (Gradient)\n", said)
+        self.assertIn("\nstep 2, backward, net/out/weight.grad (Gradient)\n", said)
 
 
 @torches.both
@@ -395,7 +395,7 @@ class Interrupts(Control):
         gradb.interrupt()
         gradb.expect(r"Interrupted, (step \d+, |at the end of step \d+)")
         gradb.send("next")
-        gradb.expect(r"^(\S+ )?step \d+, \S+ \(")
+        gradb.expect(r"^(\S+ )?step \d+, (?:\w+, )?\S+ \(")
 
     def test_in_the_background(self):
         """A value belongs to the step in which the training is stopped: while it runs there is none, and one line says
@@ -417,7 +417,7 @@ class Interrupts(Control):
 
     def test_an_operator_that_takes_long(self):
         gradb = self.interrupted(BUSY, r"the backward phase of step 1(, after \S+)?")
-        gradb.expect(r"^Interrupted, step 1, backward/\S+")
+        gradb.expect(r"^Interrupted, step 1, backward, backward/\S+")
 
     def test_an_evaluation_without_steps(self):
         gradb = self.live([self.write("evaluate.py", EVALUATION)])
@@ -429,7 +429,7 @@ class Interrupts(Control):
             gradb.expect("Continuing")
             gradb.interrupt()
             place = gradb.expect("^Interrupted, (.*)$").group(1)
-        self.assertRegex(place, r"^step 2, \S+ \(\w+\)$")
+        self.assertRegex(place, r"^step 2, (?:\w+, )?\S+ \(\w+\)$")
 
 
 @torches.both
@@ -515,7 +515,7 @@ class Ends(Control):
         program = self.write("fires.py", FIRES)
         said = self.said([program], "watch TO on all", "continue", "kill")
         self.assertEqual((self.folder / "saved").read_text(encoding="utf-8"), "in step 1")
-        self.assertEqual(said.count("Watchpoint 1, step 1, log"), 1, said)
+        self.assertEqual(said.count("Watchpoint 1, step 1, forward, log"), 1, said)
 
     def test_detach_lets_it_run_to_its_end(self):
         script = self.script("mlp.py")

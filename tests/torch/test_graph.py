@@ -26,7 +26,7 @@ train(net, lambda step: net(x).sum(), 3)
 """)
         for name, kind in (("net/fc/0/linear", "linear"), ("net/fc/1/linear", "linear"), ("net/relu", "relu"),
                            ("net/relu_1", "relu"), ("net/matmul_1", "matmul"), ("net/add", "add"),
-                           ("net/add_", "add_"), ("net/getitem", "getitem"), ("sum", "sum"), ("net/eye", "eye"),
+                           ("net/add_", "add_"), ("net/getitem", "getitem"), ("train/sum", "sum"), ("net/eye", "eye"),
                            ("backward/net/relu_1", "ReluBackward0"), ("net/fc/0/weight", "Parameter"),
                            ("net/fc/0/weight.grad", "Gradient")):
             self.assertEqual(told.nodes[name]["type"], kind)
@@ -50,15 +50,15 @@ def loss(step):
     return torch.cat(found).sum()
 train(net, loss, 4)
 """)
-        real, fake = ["net/linear", "relu"], ["net/linear_1", "relu_1"]
+        real, fake = ["net/linear", "judge/relu"], ["net/linear_1", "judge/relu_1"]
         for name in real + fake:
             functions = [function for _, function, _ in told.nodes[name]["frames"]]
             self.assertEqual(("of_real" in functions, "of_fake" in functions), (name in real, name in fake))
         for step in range(4):
             found = [name for name in told.ran(step) if name in real + fake]
             self.assertEqual(found, fake + real if step % 2 else real + fake)
-            self.assertEqual([name for name in told.ran(step) if name.startswith("exp")],
-                             ["exp", "exp_1", "exp_2"][:step])
+            self.assertEqual([name for name in told.ran(step) if name.startswith("loss/exp")],
+                             ["loss/exp", "loss/exp_1", "loss/exp_2"][:step])
             self.assertLessEqual({"backward/" + name for name in real + fake}, set(told.ran(step)))
 
     def test_properties_factories_and_empty_memory_are_no_nodes(self):
@@ -180,7 +180,7 @@ train(net, loss, 4)
         trained = [name for name in told.ran(2) if not name.startswith("eval/")]
         self.assertEqual(trained, told.ran(1))
         self.assertIn("eval/net/0/linear", told.ran(2))
-        self.assertIn("eval/mse_loss", told.ran(2))
+        self.assertIn("eval/evaluate/mse_loss", told.ran(2))
         self.assertEqual([event for event in told.answer["events"] if event[0] == "graph-changed"], [])
 
     def test_what_a_data_loader_runs(self):
@@ -209,9 +209,10 @@ def loss(step):
 train(net, loss, 4)
 """)
         made = {name for name in told.nodes if name.split("/")[-1].split("_")[0] in ("ones", "mul", "stack")}
-        self.assertLessEqual({"data/mul", "data/mul_3", "data/stack", "data/stack_1", "eval/data/mul_3"}, made)
+        self.assertLessEqual({"data/__getitem__/mul", "data/__getitem__/mul_3", "data/stack", "data/stack_1",
+                              "eval/data/__getitem__/mul_3"}, made)
         self.assertEqual([name for name in made if not name.startswith(("data/", "eval/data/"))], [])
-        self.assertLessEqual({"add", "eval/add", "net/fc/linear", "sum"}, set(told.nodes))
+        self.assertLessEqual({"loss/add", "eval/loss/add", "net/fc/linear", "loss/sum"}, set(told.nodes))
 
     def test_a_parameter_that_stays_as_it_is_comes_from_nowhere(self):
         told = self.told("""
@@ -307,7 +308,7 @@ finish(places=places)
         self.assertEqual(self._shown(told, "model/mul"), ["scaled", "forward", "step", "main", "<module>"])
         self.assertEqual(self._shown(told, "model/fc/linear"), ["forward", "step", "main", "<module>"])
         self.assertEqual(self._shown(told, "backward/model/mul"), ["scaled", "forward", "step", "main", "<module>"])
-        self.assertEqual(self._shown(told, "sum"), ["step", "main", "<module>"])
+        self.assertEqual(self._shown(told, "step/sum"), ["step", "main", "<module>"])
 
     def test_helpers_and_loops_of_a_package(self):
         told = self.told(self.PACKAGE + """
@@ -370,8 +371,8 @@ def loss(step):
 train(cell, loss, 3)
 """)
         cell = [node for node in told.nodes.values() if node["name"].startswith("net/rnn")][0]
-        self.assertIn("detach", cell["inputs"])
-        self.assertIn(cell["name"], told.nodes["detach"]["inputs"])
+        self.assertIn("loss/detach", cell["inputs"])
+        self.assertIn(cell["name"], told.nodes["loss/detach"]["inputs"])
 
     def test_tensors_from_outside(self):
         told = self.told("""
@@ -473,11 +474,11 @@ def loss(step):
     return penalty
 train(net, loss, 3)
 """)
-        self.assertEqual(told.nodes["norm"]["inputs"], ["backward/net/linear"])
+        self.assertEqual(told.nodes["loss/norm"]["inputs"], ["backward/net/linear"])
         self.assertTrue([name for name in told.nodes if name.startswith("backward/backward/")])
         self.assertEqual(told.ran(2), told.ran(1))
-        self.assertEqual(told.ran(1).count("backward/norm"), 1)
-        self.assertIn("backward/norm.2", told.ran(1))  # the second pass goes through it again
+        self.assertEqual(told.ran(1).count("backward/loss/norm"), 1)
+        self.assertIn("backward/loss/norm.2", told.ran(1))  # the second pass goes through it again
 
     def test_an_exception_in_a_pass_leaves_no_hook(self):
         told = self.told("""
@@ -546,7 +547,7 @@ train(net, loss, 8)
 """)
         events = [text for kind, text in told.answer["events"] if kind == "graph-changed"]
         self.assertEqual(len(events), 1, events)
-        self.assertRegex(events[0], "^2 nodes ran that did not run in step 3: exp, backward/exp$")
+        self.assertRegex(events[0], "^2 nodes ran that did not run in step 3: loss/exp, backward/loss/exp$")
 
 
 @torches.both
@@ -682,7 +683,7 @@ finish(steps=steps, gradient=leaf.grad.tolist())
 """)
         self.assertEqual((told.answer["steps"], told.answer["gradient"]), (2, [2, 2, 2]))
         for step in range(2):
-            self.assertLessEqual({"net/linear", "relu", "backward/relu", "net/weight.grad"}, set(told.ran(step)))
+            self.assertLessEqual({"net/linear", "train/relu", "backward/train/relu", "net/weight.grad"}, set(told.ran(step)))
         self.assertEqual([name for name in told.nodes if "Waits" in name or "Sum" in name], [])
 
     def test_all_is_taken_off(self):

@@ -163,7 +163,7 @@ class Handed(Control):
 class Idle(Handed):
     def test_an_interrupt_is_heard_inside_of_the_forward_pass(self):
         gradb = self.interrupted(WAITS, f"the forward phase of step {LATE}")
-        gradb.expect(rf"^Interrupted, step {LATE}, net/0/1/linear \(")
+        gradb.expect(rf"^Interrupted, step {LATE}, forward, net/0/1/linear \(")
         gradb.run("next", "net/1/tanh ")
         gradb.run("next", "zeros ")
         gradb.run("next", "criterion/mse_loss ")
@@ -188,7 +188,7 @@ class Idle(Handed):
     def test_a_model_that_was_not_there_before_is_heard_of(self):
         done = self.gradb([self.python, self.write("script.py", FINDS), "found"], "step 80", "tbreak aside/exp",
                           "tbreak late/1/tanh", "continue", "info nodes /aside|late.*/", "kill")
-        self.assertRegex(done.stdout, r"\nTemporary breakpoint 2, step 81, late/1/tanh \(")
+        self.assertRegex(done.stdout, r"\nTemporary breakpoint 2, step 81, forward \[2/2\], late/1/tanh \(")
 
     def test_nothing_is_waited_for_that_does_not_come(self):
         found, _ = self.found(PLAIN, "step 3", "continue")

@@ -28,7 +28,7 @@ class Cell(torches.Folder):
 
     def test_text_that_linecache_alone_has(self):
         script = self.write("notebook.py", NOTEBOOK)
-        done = self.gradb([self.python, script], "step 2", "next", "next", "list", "break sum", "continue", "backtrace",
+        done = self.gradb([self.python, script], "step 2", "next", "next", "list", "break train/sum", "continue", "backtrace",
                           "annotate /nowhere/cell_1.py")
         self.assertEqual(done.stderr, "")
         self.assertGreaterEqual(done.stdout.count("# of the cell"), 3, done.stdout)

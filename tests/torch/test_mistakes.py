@@ -363,7 +363,7 @@ class Loss(torches.Folder):
     def test_a_slope_that_is_infinite(self):
         """The forward pass is finite: where() hides nothing from the gradient."""
         done = self.gradb([self.python, self.write("slope.py", SLOPE)], "catch overflow", "continue", "why", "kill")
-        self.assertIn("Overflow, step 4, backward/sqrt (SqrtBackward0)", done.stdout)
+        self.assertIn("Overflow, step 4, backward, backward/sqrt (SqrtBackward0)", done.stdout)
         self.assertIn("(SqrtBackward0): the slope of a square root is infinite at 0, and pow is 0 or nearly 0",
                       " ".join(done.stdout.split()))
 
@@ -403,7 +403,7 @@ class Loss(torches.Folder):
         self.assertEqual(" ".join(done.stdout.split()).count("input/data is NaN or Inf where it enters the "
                                                              "graph: 1 +Inf of 120; min -1, max 1. It is data, or was "
                                                              "left by an earlier step that gradb did not examine. "
-                                                             "Whether that reached mean is unknown: the values "
+                                                             "Whether that reached loss_of/mean is unknown: the values "
                                                              "in between are gone."), 2, done.stdout)
         text = NORMS.replace(".mean()", ".mean() / (step != 3)").replace('data[17, 1] = float("inf")', "")
         done = self.gradb([self.python, self.write("norms.py", text)], "catch nan-loss", "continue", "why loss", "kill")
@@ -827,7 +827,7 @@ class Raised(torches.Folder):
         done = self.gradb([self.python, self.write("layers.py", LAYERS)], "continue", "why")
         self.assertEqual(done.returncode, 5, done.stdout + done.stderr)
         out = " ".join(done.stdout.split())
-        self.assertIn("Exception, step 6, net/layers/1/table/embedding (embedding)", out)
+        self.assertIn("Exception, step 6, forward, net/layers/1/table/embedding (embedding)", out)
         self.assertIn("index out of range in self. There are 5 rows, 0 to 4, but element [5] of arange is 5.", out)
 
     def test_which_number_of_what_picks(self):

@@ -68,44 +68,44 @@ class Overflow(torches.Folder):
         subprocess.run(torches.warm(self.python) + [str(SCRIPT), "bare"], cwd=self.folder, check=True,
                        env=torches.environment(), timeout=4 * harness.DEADLINE)
         commands = ["catch overflow"] + ["continue", "rerun"] * 7
-        done = self.gradb([self.python, str(SCRIPT), "seen"], *commands, "info overflows", "rerun log",
+        done = self.gradb([self.python, str(SCRIPT), "seen"], *commands, "info overflows", "rerun logarithm/log",
                           "save overflow 2 kept", "overflow off", "info overflows", "info overflows -a",
                           "save overflow 2 kept")
         out = " ".join(done.stdout.split()) + " | " + " ".join(done.stderr.split())
         self.assertIn("every overflow.", out)
         # the mask of step 1 does not stop the run
         self.expect(
-            out, "Overflow, step 2, log (log)",
-            "overflow 2: log made 4 -inf of 8 elements, " + line_of("return torch.log("),
+            out, "Overflow, step 2, forward, logarithm/log (log)",
+            "overflow 2: logarithm/log made 4 -inf of 8 elements, " + line_of("return torch.log("),
             "float64 4 -inf of 8", "Inherent: not finite in float64 either: the cause is in the values (the logarithm of 0",
             "output 0 at [0, 0]: -inf, in float64 -inf; input.0 is 0 ",
 
-            "step 3, exp (exp)", line_of("return torch.exp("), "float32 8 inf of 8",
+            "step 3, forward, exponential/exp (exp)", line_of("return torch.exp("), "float32 8 inf of 8",
             "float64 2.68812e+43 ... 2.68812e+43", "Caused by the data type: float32-specific: the largest magnitude is "
             "2.688e+43, above the 3.40282e+38 of float32", "inf, in float64 2.68812e+43; input.0 is 100 ",
 
-            "step 4, mul_ (mul_)", "made 4 inf of 8 elements, " + line_of("big.mul_("),
+            "step 4, forward, in_place/mul_ (mul_)", "made 4 inf of 8 elements, " + line_of("big.mul_("),
             "bfloat16-specific: the largest magnitude is 1.202e+39", "in float64 1.20162e+39; input.0 is 3.00406e+38",
 
-            "step 5, head/linear (linear)", "made 16 inf of 16 elements", "as it was, on the CPU 16 inf of 16",
+            "step 5, forward, head/linear (linear)", "made 16 inf of 16 elements", "as it was, on the CPU 16 inf of 16",
             "bfloat16-specific: the largest magnitude is 8.67e+38, above" if torches.release_of(self.python) < (2, 4) else
             "float16-specific: the largest magnitude is 2.7e+05, above the 65504 of float16",
-            "step 6, backward/sqrt (SqrtBackward0)", "made 8 inf of 8 elements, " + line_of("y.detach()).sqrt()"),
+            "step 6, backward, backward/root/sqrt (SqrtBackward0)", "made 8 inf of 8 elements, " + line_of("y.detach()).sqrt()"),
             "Inherent", "at [0, 0]: inf, in float64 inf; input.0 is 0, gradient.0 is 1",
 
-            "step 7, softmax_1 (softmax)", "made 16 nan of 16 elements", "Inherent",
+            "step 7, forward, masked/softmax_1 (softmax)", "made 16 nan of 16 elements", "Inherent",
 
-            "in step 8 relu_1 was given NaN that no operator made: input/broken ",
+            "in step 8 relu was given NaN that no operator made: input/broken ",
 
-            "step 9, optimizer/SGD/net/0/weight (SGD)", "Unknown: it cannot be repeated: an optimizer's step",
+            "step 9, optimizer, optimizer/SGD/net/0/weight (SGD)", "Unknown: it cannot be repeated: an optimizer's step",
 
             "The training stops at every overflow.",
-            "mul_", "dtype", "linear", "dtype", "backward/sqrt", "inherent", "softmax_1", "inherent, from-inf",
+            "mul_", "dtype", "linear", "dtype", "backward/root/sqrt", "inherent", "softmax_1", "inherent, from-inf",
             " hidden: intended, e.g. masks of -inf (info overflows -a)",
-            "In step 8, relu_1 received NaN that no operator produced: input/broken",
+            "In step 8, relu received NaN that no operator produced: input/broken",
             "Overflow detection is off.", "hidden", "Overflow detection is off.",
             "masked_fill", "6 -inf of 16 intended (", " times)", "mul_")
-        self.assertEqual(out.count("Overflow 2, step 2, log: torch.log"), 2)
+        self.assertEqual(out.count("Overflow 2, step 2, logarithm/log: torch.log"), 2)
         self.assertRegex(out, r"Saved to \S*/kept; ")
         self.assertIn("Overflow detection is off.", out)
         self.assertRegex(out, r"error: \S*/kept already exists: name a new folder")
@@ -118,7 +118,7 @@ class Overflow(torches.Folder):
     def test_an_operator_of_a_custom_backward(self):
         """It is a call like any other, in a custom function that itself cannot be repeated."""
         done = self.gradb([self.python, self.write("custom.py", CUSTOM)], "catch overflow", "continue", "rerun", "kill")
-        self.expect(" ".join(done.stdout.split()), "step 2, backward/Scale/div (div)", "float64 5 inf of 5",
+        self.expect(" ".join(done.stdout.split()), "step 2, backward, backward/Scale/div (div)", "float64 5 inf of 5",
                     "Inherent: not finite in float64 either: the cause is in the values (a division by 0)",
                     "output 0 at [0, 0]: inf, in float64 inf; input.0 is 1, input.1 is 0")
 
@@ -135,10 +135,11 @@ class Overflow(torches.Folder):
         self.assertRegex(done.stdout, r"overflow 5: head/linear made 16 inf of 16 elements, overflow.py:\d+, "
                          "written to %s/step5.5.head.linear\n" % re.escape(str(calls.resolve())))
         names = sorted(path.name for path in calls.iterdir())
-        self.assertEqual(names, ["step2.2.log", "step3.3.exp", "step4.4.mul_", "step5.5.head.linear",
-                                 "step6.6.backward.sqrt"])
-        self.check_in_place(calls / "step4.4.mul_", truth)
-        self.check_backward(calls / "step6.6.backward.sqrt")
+        self.assertEqual(names, ["step2.2.logarithm.log", "step3.3.exponential.exp", "step4.4.in_place.mul_",
+                                 "step5.5.head.linear",
+                                 "step6.6.backward.root.sqrt"])
+        self.check_in_place(calls / "step4.4.in_place.mul_", truth)
+        self.check_backward(calls / "step6.6.backward.root.sqrt")
         self.check_opened(calls)
         self.check_again(calls)
 
@@ -149,7 +150,7 @@ class Overflow(torches.Folder):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         told = {record["type"]: record for record in harness.records(done)}
         self.assertEqual({node["node"] for node in told["nodes"]["nodes"]},
-                         {"log", "exp", "mul_", "head/linear", "backward/sqrt"})
+                         {"logarithm/log", "exponential/exp", "in_place/mul_", "head/linear", "backward/root/sqrt"})
         self.assertIn("3e+38", json.dumps(told))
         self.assertIn("in_place", json.dumps(told))
         self.assertIn("overflow 4, forward, overflow.py:", done.stdout)
@@ -197,16 +198,16 @@ class Overflow(torches.Folder):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         replies = harness.records(done)
         self.assertEqual([(reply["node"], reply["verdict"]) for reply in replies], [
-            ("log", "inherent"), ("exp", "dtype"), ("mul_", "dtype"), ("head/linear", "dtype"),
-            ("backward/sqrt", "inherent")])
-        self.check_attacks(moved / "step2.2.log", command)
-        (moved / "step2.2.log" / "input.0.npy").write_bytes(b"\x93NUMPY")
-        about = moved / "step3.3.exp" / "overflow.json"
+            ("logarithm/log", "inherent"), ("exponential/exp", "dtype"), ("in_place/mul_", "dtype"), ("head/linear", "dtype"),
+            ("backward/root/sqrt", "inherent")])
+        self.check_attacks(moved / "step2.2.logarithm.log", command)
+        (moved / "step2.2.logarithm.log" / "input.0.npy").write_bytes(b"\x93NUMPY")
+        about = moved / "step3.3.exponential.exp" / "overflow.json"
         about.write_text('{"format": "gradb.overflow", "version": 1}', encoding="utf-8")
-        done = self.run_alone(command + [str(moved / "step2.2.log"), str(about.parent), str(self.folder / "none")])
+        done = self.run_alone(command + [str(moved / "step2.2.logarithm.log"), str(about.parent), str(self.folder / "none")])
         self.assertEqual(done.returncode, 1)
         self.assertIn("input.0.npy is not a .npy file", done.stdout)
-        self.assertIn('step3.3.exp/overflow.json: "number" is missing\n', done.stderr)
+        self.assertIn('step3.3.exponential.exp/overflow.json: "number" is missing\n', done.stderr)
         self.assertIn("none/overflow.json cannot be read", done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 2)
 

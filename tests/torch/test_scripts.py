@@ -200,7 +200,7 @@ class Identical(torches.Folder):
                           "step 5", "delete", "step 10", "watch update_ratio_band on weights",
                           "watch 'max > 1e30' on activations", "step 3", "delete", "continue")
         self.assertIn(done.returncode, (0, 4), done.stdout + done.stderr)  # 4: something fired
-        self.assertRegex(done.stdout, rf"(?m)^(?:\[rank \d\] )?Temporary breakpoint 3, step \d+, {node} ")
+        self.assertRegex(done.stdout, rf"(?m)^(?:\[rank \d\] )?Temporary breakpoint 3, step \d+, \w+(?: \[\d+/\d+\])?, {node} ")
         self.assertIn("The training ended.", done.stdout)
         told = subprocess.run([*torches.warm(self.python), "-c", SAME, alone, seen], capture_output=True, text=True,
                               check=False, timeout=harness.DEADLINE, env=torches.environment())

@@ -35,7 +35,8 @@ class Exceptions(exceptions.Exceptions):
                  if node.stack and not node.aside and stack.shown(node.stack) == place]
         module = _module_of(traceback)
         path = self.agent.modules.name_of(module) if module is not None else ""
-        inside = [node for node in there if node.scope == path]
+        function = stack.scope_name(place[0])  # the scope of what runs outside of modules ends with it
+        inside = [node for node in there if (node.scope == path if path else node.scope.rsplit("/", 1)[-1] == function)]
         calls = [((frame.f_code.co_name,), (), frame.f_locals) for frame in called]
         if not called:
             calls = filter(None, [expression.raised(_innermost(traceback))])

@@ -11,7 +11,7 @@ import ctypes
 import weakref
 
 from .. import _lib, classes, native
-from . import places
+from . import places, stack
 from .values import version_of
 
 MAX_NODES = 4000000
@@ -20,6 +20,7 @@ _MAX_SIGNATURES = 64
 _NAMES_TOLD = 3
 EVALUATION = "eval"  # scope of what runs in evaluation
 DATA = "data"        # scope of what a DataLoader runs
+MICRO_BATCH = "micro_batch"  # attribute: the number of the micro-batch
 
 
 class Node(native.base("Node")):
@@ -32,10 +33,12 @@ class Node(native.base("Node")):
     places: the places.Places of its outputs; backward: the name of its backward node, once there is one;
     edges: (Node, slot) of what it read the last time, None for an argument without a node;
     learnt: everything is known of it; only its edges are still compared when it runs;
-    gradient: of a parameter's node, the node of its gradient; said: attributes, until it is published."""
+    gradient: of a parameter's node, the node of its gradient; said: attributes, until it is published;
+    batch: the micro-batch that it belongs to, from 1; None: it runs outside of the passes of the training; 0: neither,
+    or unknown."""
     __slots__ = native.slots("Node", (
         "id", "name", "phase", "kind", "outputs", "step", "stack", "scope", "operator", "runs", "foreign", "mark",
-        "edges", "aside", "asked", "wants", "places", "backward", "learnt", "gradient")) + ("said",)
+        "edges", "aside", "asked", "wants", "places", "backward", "learnt", "gradient")) + ("said", "batch")
 
     def __init__(self, number, name, phase, kind, outputs):
         self.id = number
@@ -58,6 +61,7 @@ class Node(native.base("Node")):
         self.mark = None
         self.edges = ()
         self.said = ()
+        self.batch = 0
 
 
 class _Family(native.base("Family")):
@@ -149,6 +153,7 @@ class Graph(native.base("Graph")):
         nodes = family.nodes
         if ordinal == len(nodes):
             nodes.append(self._latent(scope, operator))
+            nodes[ordinal].batch = stack.batch_of(site)
         family.count = ordinal + 1  # set last: an interrupt may come anywhere
         return nodes[ordinal]
 
@@ -175,8 +180,9 @@ class Graph(native.base("Graph")):
             family.count = 0
         ordinal = family.count
         if ordinal == len(family.nodes):
-            family.nodes.append(_unknown(name if ordinal == 0 else "%s.%d" % (name, ordinal + 1), own.scope,
-                                         own.operator))
+            node = _unknown(name if ordinal == 0 else "%s.%d" % (name, ordinal + 1), own.scope, own.operator)
+            node.batch = own.mark.node.batch or 0 if ordinal == 0 and own.mark is not None and own.mark.node else 0
+            family.nodes.append(node)
         family.count = ordinal + 1
         return family.nodes[ordinal]
 
@@ -225,6 +231,8 @@ class Graph(native.base("Graph")):
         info.type = _lib.text(type or node.operator)
         info.kind = kind
         info.phase = phase
+        if node.batch is None or node.batch > 0:
+            attrs = [*attrs, (MICRO_BATCH, str(node.batch or "none"))]
         info.inputs, info.input_count = _inputs(inputs)
         attrs = (*attrs, *self.classes.attrs(node.scope or node.name.rpartition("/")[0]))
         info.outputs = (_lib.Tensor * len(outputs))(*[

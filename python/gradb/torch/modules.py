@@ -56,13 +56,17 @@ class Modules:
 
     def site(self):
         """The site (see stack.site) of what runs in this thread: where the program called the outermost module, or
-        outside all modules PyTorch's function."""
+        outside all modules PyTorch's function. Each micro-batch has its own."""
         local = self.local
         if not local.path:
-            return stack.site(2)
+            return self._in_batch(stack.site(2))
         if local.site is None:
-            local.site = stack.site(2, self._code)
+            local.site = self._in_batch(stack.site(2, self._code))
         return local.site
+
+    def _in_batch(self, site):
+        batch = self._agent.steps.micro_batch()
+        return stack.site_in(site, batch) if batch else site
 
     def name_of(self, module):
         """The path of a known module, or None."""

@@ -10,7 +10,7 @@ from time import perf_counter
 import torch
 
 from .. import _lib, native
-from . import backward, libtorch, node_attributes, ops, stack, values, variables
+from . import backward, libtorch, loader, node_attributes, ops, stack, values, variables
 from .failures import Failures
 from .graph import DATA, EVALUATION, Graph
 from .guard import apart, guarded
@@ -25,6 +25,8 @@ _HELPERS = frozenset(("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_no
 # each section that the profiler names, the other gets the memory that a DataLoader worker has filled.
 _SHELLS = {"zeros": os.path.join("autograd", "profiler.py"), "tensor": "_utils.py"}
 _SETUP = frozenset(("zero_grad", "reset_parameters", "_reset_parameters", "reset_running_stats"))
+_RESERVED = frozenset(("backward", "compiled", "input", "optimizer", DATA, EVALUATION))  # scopes of other things
+_LOADER = loader.Loader.install.__code__.co_filename
 _FROM_OUTSIDE = frozenset(("Input", GATHERED))  # types of nodes that count as run when the first operator reads them
 
 
@@ -164,8 +166,14 @@ class Reporter(native.base("Reporter")):
         helper = None if loads else stack.library_function(_HELPERS, 3)
         if helper is not None:
             return helper
-        scope = DATA if loads else ""
-        return scope if torch.is_grad_enabled() else (EVALUATION + "/" + scope).rstrip("/")
+        scope = "" if torch.is_grad_enabled() else EVALUATION + "/"
+        if loads:
+            return (scope + DATA + "/" + stack.function(1, _LOADER)).rstrip("/")
+        name = stack.function()
+        first = name.split("/", 1)[0]
+        if not scope and (first in _RESERVED or first in self.agent.modules.roots()):
+            name = first + "_" + name[len(first):]
+        return (scope + name).rstrip("/")
 
     def _ran_as(self, node, args, kwargs, outputs, writes):
         graph = self.graph
@@ -195,6 +203,7 @@ class Reporter(native.base("Reporter")):
             ops.tensors_in(result, outputs)
             ops.tensors_in(given, found)
             node = self.graph.next_of(parent.name, name)
+            node.batch = parent.batch
             origins = [self.graph.producer(tensor) for tensor in found] if outputs else ()
             inputs = [(origin[2], origin[3]) for origin in origins if origin is not None and origin[2] is not None]
             if outputs and node.id == 0:
@@ -243,6 +252,8 @@ class Reporter(native.base("Reporter")):
     def settle(self, node, outputs, inputs, frames, attrs=()):
         node.mark = backward.Mark(node.scope, node.operator, node, frames)
         self.graph.novel = self.graph.step
+        if not node.batch and not node.aside and self.agent.steps.is_outside():
+            node.batch = None
         kind = _lib.OTHER if node.scope in _HELPERS else _kind(outputs)  # norms of gradients, averaged weights
         return self.graph.settle(node, kind, phase=self.agent.steps.phase, inputs=inputs, stack=frames,
                                  outputs=[values.shape_of(tensor) for tensor in outputs],

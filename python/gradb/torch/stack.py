@@ -25,7 +25,8 @@ _MAX_PLACES = 64
 _codes = {}    # id of a code object -> (the code object, held so that the id stays valid, its kind, its number)
 _numbers = {}  # (file, code object) of the user's code -> its number; recompiled code keeps its number
 _stand_ins = {}  # (code, line) of a frame, or the id of its replacement -> the code that calls in its place
-_sites = {}    # (number of code, instruction, ...), innermost first -> number of the site
+_sites = {}    # (number of code, instruction, ...), innermost first, or (site, micro-batch, None) -> number of the site
+_batches = {}  # number of a site of one micro-batch -> the number of that micro-batch
 
 
 def _known(frame):
@@ -126,6 +127,47 @@ def site(depth=1, outermost=None):
             return 0
         number = _sites[key] = len(_sites) + 1
     return number
+
+
+def site_in(number, batch):
+    """The number of a site in the forward pass of one micro-batch: what that place runs there. 0 for the site 0."""
+    found = _sites.get((number, batch, None))
+    if found is None:
+        if not number or len(_sites) >= _MAX_CODES:
+            return number
+        found = _sites[(number, batch, None)] = len(_sites) + 1
+        _batches[found] = batch
+    return found
+
+
+def batch_of(number):
+    """The micro-batch of a site, from 1; 0: it is not of one."""
+    return _batches.get(number, 0)
+
+
+def scope_name(code):
+    """The scope that a function is: its name; "" for the script itself. None: it is a part of another function."""
+    name = code.co_name
+    if name[0] != "<":
+        return name
+    return "" if name == "<module>" else None
+
+
+def function(depth=1, outermost=None):
+    """The scope of the innermost function of the user's code, `train_step`, or of a package that it uses, other than
+    PyTorch: `transformers/training_step`. "" when that is the script itself. outermost: a file; only functions that it
+    has called count."""
+    frame = sys._getframe(depth)
+    while frame is not None:
+        code = frame.f_code
+        if outermost is not None and code.co_filename == outermost:
+            break
+        kind, name = _kind(frame), scope_name(code)
+        if kind in (_USER, _PACKAGE) and name is not None:
+            package = str(frame.f_globals.get("__name__")).split(".", 1)[0] if kind == _PACKAGE else ""
+            return "/".join(part for part in (package, name) if part)
+        frame = frame.f_back
+    return ""
 
 
 def frames(depth=1):

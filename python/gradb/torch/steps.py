@@ -83,6 +83,17 @@ class Steps(native.base("Steps")):
             self.forward = False
             self.phase = _lib.NO_PHASE
 
+    def micro_batch(self):
+        """The number of the micro-batch whose forward pass runs, from 1; 0: none is known to run. An optimizer that
+        calls its closure again computes the same batch again."""
+        if not self.forward or self._passes or (self._in_closure and self._closures > 1):
+            return 0
+        return self.agent.events.passes() + 1
+
+    def is_outside(self):
+        """Whether what runs now belongs to no pass, though the phase is the forward pass's: see operator_begins."""
+        return self.phase == _lib.FORWARD and not (self.forward or self._passes or self._in_closure)
+
     # ---- which optimizer ----
 
     def use(self, optimizer):

@@ -163,6 +163,9 @@ static int add_subgraph(struct gd_graph *graph, const char *name, struct gd_err 
     }
     sub = &graph->subgraph[graph->subgraph_count];
     *sub = (struct graph_subgraph){.first = graph->node_count, .end = graph->node_count};
+    for (int i = 0; i < GD_PART_COUNT; i++) {
+        sub->last_of_part[i] = GRAPH_NONE;
+    }
     sub->name = graph_text(graph, name, strlen(name), err);
     if (!sub->name) {
         return err->code;
@@ -361,6 +364,9 @@ static void publish_node(struct gd_graph *graph, const struct graph_node *filled
             graph_table_insert(&graph->wire_names, graph_hash_in(wire_hash, node->subgraph), id);
         }
     }
+    if (node->kind == GD_NODE_WEIGHT) {
+        graph_holds_weight(graph, node->scope);
+    }
     count_node(graph, node, 1);
     graph->subgraph[node->subgraph].end = id + 1;
     graph->has_order = graph->has_order || node->order != GD_NO_ORDER;
@@ -415,6 +421,7 @@ int gd_graph_add(struct gd_graph *graph, const struct gd_node_desc *desc, gd_nod
     }
     publish_node(graph, &node, hash);
     note_attrs(graph, graph->node_count - 1);
+    graph_note_micro_batch(graph, desc);
     if (ret) {
         *ret = graph->node_count - 1;
     }

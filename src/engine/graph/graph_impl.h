@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/part.h"
 
 #define GRAPH_NONE          UINT32_MAX
 #define GRAPH_MAX_NAME      8192 /* bytes of a full name */
@@ -96,7 +97,8 @@ struct graph_scope {
     uint32_t len, leaf;    /* of name; leaf: offset in it */
     uint32_t subgraph;
     uint32_t depth;
-    uint32_t parent, first_child, last_child, next;
+    uint32_t parent, first_child, last_child, next, previous;
+    uint32_t part; /* enum gd_part, of a child of a subgraph's root */
     uint32_t first_node, last_node;
     uint32_t node_count, total_count;
 };
@@ -119,6 +121,7 @@ struct graph_subgraph {
     uint32_t scope;      /* its root: a child of scope 0, unless only this subgraph has nodes */
     uint32_t first, end; /* its nodes are in [first, end) */
     uint32_t live;       /* number of them that exist */
+    uint32_t last_of_part[GD_PART_COUNT]; /* of the root's children; GRAPH_NONE: it has none */
     uint64_t missing;
 };
 
@@ -164,7 +167,8 @@ struct gd_graph {
     uint32_t by_kind[GD_NODE_KIND_COUNT];
     uint64_t edge_count;
     bool has_order;
-    uint64_t changes; /* gd_graph_changes */
+    int micro_batches; /* the largest number of one that a node belongs to */
+    uint64_t changes;  /* gd_graph_changes */
 
     struct graph_name_chunk *name_chunk;
     uint32_t name_chunk_count, name_chunk_cap;
@@ -282,9 +286,16 @@ int graph_intern_word(struct gd_graph *graph, const char *word, const char **ret
  * new. */
 int graph_intern_scope(struct gd_graph *graph, const char *name, size_t len, uint32_t *ret,
                        struct gd_err *err);
-/* Appends a scope without content as the last child of `parent` (GRAPH_NONE: it is the first). */
+/* Appends a scope without content as the last child of `parent` (GRAPH_NONE: it is the first),
+ * below a subgraph's root as the last of its part. */
 int graph_add_scope(struct gd_graph *graph, uint32_t parent, const struct graph_scope *scope,
                     struct gd_err *err);
+/* Puts it into the list of its parent's children. */
+void graph_link_scope(struct gd_graph *graph, uint32_t id);
+enum gd_part graph_part_of_name(const char *name, size_t len);
+void graph_note_micro_batch(struct gd_graph *graph, const struct gd_node_desc *desc);
+/* A weight is in that scope: the scope of the root above it is a part of the model. */
+void graph_holds_weight(struct gd_graph *graph, uint32_t scope);
 /* The root scope of a new subgraph, which is the last one. */
 int graph_add_root(struct gd_graph *graph, uint32_t subgraph, struct gd_err *err);
 /* The first node of that name, of any subgraph; extra->same leads to the others. */

@@ -117,19 +117,13 @@ int graph_add_scope(struct gd_graph *graph, uint32_t parent, const struct graph_
     struct graph_scope *added = &graph->scope[id];
     *added = *scope;
     added->parent = parent;
-    added->first_child = added->last_child = added->next = GRAPH_NONE;
+    added->first_child = added->last_child = added->next = added->previous = GRAPH_NONE;
+    added->part = graph_part_of_name(scope->name, scope->len);
     added->first_node = added->last_node = GRAPH_NONE;
     graph->scope_count++;
-    if (parent == GRAPH_NONE) {
-        return GD_OK;
+    if (parent != GRAPH_NONE) {
+        graph_link_scope(graph, id);
     }
-    struct graph_scope *above = &graph->scope[parent];
-    if (above->last_child == GRAPH_NONE) {
-        above->first_child = id;
-    } else {
-        graph->scope[above->last_child].next = id;
-    }
-    above->last_child = id;
     return GD_OK;
 }
 

@@ -139,6 +139,8 @@ int repl_check_seal(const struct repl *repl, struct gd_err *err);
  * GD_ESTATE: the file exists and nobody can be asked. */
 int repl_may_replace(struct command_call *call, const char *path, bool force, bool *ret,
                      struct gd_err *err);
+/* Whether a user is there to answer a question. */
+bool repl_can_ask(const struct repl *repl);
 bool repl_confirm(struct command_call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

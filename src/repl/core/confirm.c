@@ -6,7 +6,7 @@
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
-static bool can_ask(const struct repl *repl)
+bool repl_can_ask(const struct repl *repl)
 {
     return !repl->options.batch && !repl->options.json && repl->options.interactive &&
            repl->front.ask;
@@ -22,7 +22,7 @@ int repl_may_replace(struct command_call *call, const char *path, bool force, bo
         !S_ISREG(there.st_mode)) {
         return GD_OK;
     }
-    if (!can_ask(call->repl)) {
+    if (!repl_can_ask(call->repl)) {
         return gd_fail(err, GD_ESTATE, "%.300s exists: replace it with %s -f", path,
                        call->command->name);
     }
@@ -36,7 +36,7 @@ bool repl_confirm(struct command_call *call, const char *format, ...)
     struct gd_buf question = GD_BUF_INIT(4096);
     va_list args;
 
-    if (!can_ask(repl) || !repl->debugger->settings.confirm) {
+    if (!repl_can_ask(repl) || !repl->debugger->settings.confirm) {
         return true;
     }
     out_flush(call->out);

@@ -10,6 +10,7 @@
 #include "repl/core/events.h"
 #include "repl/core/hits.h"
 #include "repl/core/repl_impl.h"
+#include "repl/values/inspect.h"
 #include "repl/values/srcfile.h"
 
 /* ---- the record ---- */
@@ -47,12 +48,19 @@ static void add_stop(cJSON *object, const struct gd_session *session)
     struct gd_node_info info = {.type = ""};
     bool has_node = stop->node != GD_NO_NODE && gd_graph_node(session->graph, stop->node, &info);
 
+    int batch = has_node ? gd_session_micro_batch(session, stop->node) : 0;
+    int batches = gd_session_micro_batches(session);
+
     event_add_session(object, session);
     out_set(object, OUT_TEXT("reason", gd_stop_reason_name(stop->reason)),
             OUT_INT("step", stop->step), OUT_BOOL("at_step_end", stop->at_step_end),
             OUT_IF(gd_ranks_of(session), OUT_BOOL("together", stop->together)),
             OUT_SOME("node", stop->node_name), OUT_IF(has_node, OUT_TEXT("node_type", info.type)),
-            OUT_SOME("phase", stop->phase), OUT_SOME("text", stop->text));
+            OUT_SOME("phase", stop->phase),
+            OUT_SOME("pass", has_node ? inspect_pass(session, stop->node) : ""),
+            OUT_IF(batch > 0, OUT_INT("micro_batch", batch)),
+            OUT_IF(batch > 0 && batches >= batch, OUT_INT("micro_batches", batches)),
+            OUT_SOME("text", stop->text));
     if (stop->reason == GD_STOP_EVENT) {
         const struct gd_happened *what = &stop->happened;
         out_set(object, OUT_TEXT("event", gd_happening_name(what->kind)),
@@ -254,7 +262,7 @@ static const char *report_template(const struct gd_stop *stop)
     }
     if (stop->reason == GD_STOP_PHASE && stop->phase[0] != '\0') {
         return "{prefix}Stopped at the end of the {phase} phase, [{when}][{!when}step {step}][, "
-               "{node}[ ({node_type})]]\n";
+               "{node}[ {batch}][ ({node_type})]]\n";
     }
     if (stop->at_line && stop->at_step_end && stop->step > 0) {
         return "{prefix}{why}after step {step}[, in {function}]\n";
@@ -268,13 +276,17 @@ static const char *report_template(const struct gd_stop *stop)
     if (stop->at_step_end && stop->node_name[0] == '\0') {
         return "{prefix}{why}[{!why}Stopped ]at the end of step {step}.\n";
     }
-    return "{prefix}{why}[{when}][{!when}step {step}][, {node}[ ({node_type})]]\n";
+    return "{prefix}{why}[{when}][{!when}step {step}][, {pass}[ {batch}]][, {node}[ "
+           "({node_type})]]\n";
 }
 
 static void say_stop(struct repl_out *out, const cJSON *record, const struct gd_session *session)
 {
     const struct gd_stop *stop = &session->stop;
     bool counts = stop->step > 0 || !gd_stop_is_before_first(stop);
+    bool has_place = stop->node != GD_NO_NODE && !stop->at_step_end;
+    struct command_call call = {
+        .repl = out->repl, .debugger = out->repl->debugger, .arena = out->arena};
     char prefix[EVENT_PREFIX];
     struct gd_buf why = GD_BUF_INIT(4096);
 
@@ -282,7 +294,9 @@ static void say_stop(struct repl_out *out, const cJSON *record, const struct gd_
     out_say(out, record, report_template(stop),
             OUT_TEXT("prefix", event_prefix(out->repl, session, prefix)),
             OUT_TEXT("why", gd_buf_text(&why)),
-            OUT_TEXT("when", counts ? "" : "before the first step"));
+            OUT_TEXT("when", counts ? "" : "before the first step"),
+            OUT_TEXT("pass", has_place ? inspect_pass(session, stop->node) : ""),
+            OUT_TEXT("batch", has_place ? inspect_micro_batch(&call, session, stop->node) : ""));
     if (stop->reason != GD_STOP_HIT) { /* the hits were reported */
         out_say(out, record, "[{text}\n]");
     }

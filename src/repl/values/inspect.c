@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/format.h"
+#include "engine/graph/part.h"
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
@@ -301,8 +302,37 @@ void inspect_add_node(struct command_call *call, cJSON *object, gd_node_id node)
     }
     out_set(object, OUT_TEXT("node", info.name), OUT_TEXT("node_type", info.type),
             OUT_TEXT("kind", gd_node_kind_name(info.kind)));
+    int batch = gd_session_micro_batch(call->session, node);
+    out_set(object, OUT_IF(batch > 0, OUT_INT("micro_batch", batch)));
     uint32_t order = gd_graph_order(call->session->graph, node);
     out_set(object, OUT_IF(order != GD_NO_ORDER, OUT_INT("order", order)));
+}
+
+const char *inspect_micro_batch(struct command_call *call, const struct gd_session *session,
+                                gd_node_id node)
+{
+    int number = gd_session_micro_batch(session, node), all = gd_session_micro_batches(session);
+
+    if (number == 0) {
+        return "";
+    }
+    return number <= all ? inspect_printf(call, "[%d/%d]", number, all)
+                         : inspect_printf(call, "[%d]", number);
+}
+
+const char *inspect_pass(const struct gd_session *session, gd_node_id node)
+{
+    struct gd_node_info info;
+
+    if (!session->graph || !gd_graph_node(session->graph, node, &info)) {
+        return "";
+    }
+    const char *phase = gd_node_attr(&info, "phase"), *batch = gd_node_attr(&info, GD_MICRO_BATCH);
+    switch (gd_graph_part(session->graph, node)) {
+    case GD_PART_EVALUATION: return "evaluation";
+    case GD_PART_DATA: return "data";
+    default: return !phase || (batch && strcmp(batch, "none") == 0) ? "" : phase;
+    }
 }
 
 /* ---- state --------------------------------------------------------------------------------- */

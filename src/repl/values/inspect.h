@@ -64,6 +64,14 @@ const char *inspect_outputs(struct command_call *call, gd_node_id node);
  * columns. */
 const char *inspect_fit(struct command_call *call, const char *name, int used);
 
+/* The node's micro-batch, "[2/4]": the second of four in the step; "[2]" while their number is
+ * unknown; "" where a step has one, or the node belongs to none. */
+const char *inspect_micro_batch(struct command_call *call, const struct gd_session *session,
+                                gd_node_id node);
+/* The pass of the training that a node belongs to: "forward", "backward", "optimizer",
+ * "evaluation", "data"; "": none, or it is unknown. */
+const char *inspect_pass(const struct gd_session *session, gd_node_id node);
+
 /* ---- records ------------------------------------------------------------------------------- */
 
 /* [64, 32] */

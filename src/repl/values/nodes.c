@@ -114,6 +114,7 @@ static void put_node(struct command_call *call, struct out_table *table, gd_node
     out_set(item, OUT_IF(gd_graph_node(call->session->graph, node, &info),
                          OUT_INT("slots", info.output_count)));
     out_put_text(table, OUT_TEXT("output", inspect_outputs(call, node)),
+                 OUT_TEXT("batch", inspect_micro_batch(call, call->session, node)),
                  OUT_BOOL("current", node == call->session->current));
 }
 
@@ -255,7 +256,7 @@ void nodes_show(struct command_call *call, const struct node_list *list, bool al
         {"node_type", "Type", false},
         {"kind", "Kind", false},
         {"output", "Output", false},
-        {"node", "Node", false, "{node}[{?current}  <= current]"},
+        {"node", "Node", false, "{node}[ {batch}][{?current}  <= current]"},
     };
     size_t shown = all || list->count <= NODES_SHOWN ? list->count : NODES_SHOWN;
     cJSON *record = out_record(call->out, "nodes");

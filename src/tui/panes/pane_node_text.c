@@ -314,7 +314,8 @@ static void add_head(struct tui *tui, struct node_view *view, const struct gd_no
     add_item(tui, view, &item, DRAW_PLAIN, at);
 }
 
-static void add_attributes(struct tui *tui, struct node_view *view, const struct gd_node_info *info)
+static void add_attributes(struct tui *tui, struct node_view *view,
+                           const struct gd_session *session, const struct gd_node_info *info)
 {
     struct node_item item = {.kind = NODE_TEXT, .node = view->node};
     struct gd_buf *out = &view->text;
@@ -323,10 +324,12 @@ static void add_attributes(struct tui *tui, struct node_view *view, const struct
     for (uint32_t i = 0; i < info->attr_count; i++) {
         const char *value = info->attrs[i].value;
         size_t len = tui_text_fit(value, MAX_ATTR_COLS, tui->utf8);
-        gd_buf_printf(out, "%s%s=%.*s%s", i > 0 ? " " : "", info->attrs[i].name, (int)len, value,
-                      value[len] != '\0' ? "..." : "");
+        if (gd_session_shows_attr(session, view->node, &info->attrs[i])) {
+            gd_buf_printf(out, "%s%s=%.*s%s", out->len > at ? " " : "", info->attrs[i].name,
+                          (int)len, value, value[len] != '\0' ? "..." : "");
+        }
     }
-    if (info->attr_count > 0) {
+    if (out->len > at) {
         add_item(tui, view, &item, DRAW_PLAIN, at);
     }
 }
@@ -359,7 +362,7 @@ static void add_node(struct tui *tui, struct node_view *view, struct gd_session 
     add_why_not(tui, view, session, &info);
     add_hits(tui, view, session);
     add_outputs(tui, view, session, &info);
-    add_attributes(tui, view, &info);
+    add_attributes(tui, view, session, &info);
     add_edges(tui, view, session, "inputs", info.inputs, info.input_count, true);
     uint32_t count = gd_graph_consumers(session->graph, view->node, &consumers);
     add_edges(tui, view, session, "consumers", consumers, count, false);

@@ -13,6 +13,7 @@
 #include "repl/core/repl_impl.h"
 #include "repl/values/checked.h"
 #include "repl/values/inspect.h"
+#include "repl/values/nodes.h"
 #include "repl/values/stacks.h"
 #include "repl/values/value.h"
 #include "repl/values/why.h"
@@ -188,6 +189,39 @@ static void show_graph_age(struct command_call *call, int64_t followed, const st
     }
 }
 
+/* Where a step is over, most values that led to the loss are gone, and the tree would say nothing.
+ */
+static bool is_gone(const struct command_call *call, const struct gd_why *why)
+{
+    const struct gd_session *session = call->session;
+    size_t operators = 0, gone = 0;
+
+    for (size_t i = 0; i < why->count; i++) {
+        bool runs = gd_graph_order(session->graph, why->nodes[i].node) != GD_NO_ORDER;
+        operators += runs;
+        gone += runs && !why->nodes[i].has_stats;
+    }
+    return gd_session_is_live(session) && session->stop.at_step_end && why->origin == GD_NO_NODE &&
+           why->rule[0] == '\0' && gone > operators / 2;
+}
+
+/* Goes where the values of the next step are there, if the user wants that. */
+static int offer_next_step(struct command_call *call, const struct why_question *q)
+{
+    const char *name = gd_graph_name(call->session->graph, q->node);
+
+    out_printf(call->out, "`why%s%s -a` lists them.\n", call->argc > 0 ? " " : "",
+               out_safe(call, inspect_join(call, 0, call->argc)));
+    if (!repl_can_ask(call->repl) || nodes_must_run(call, q->node, NULL) != GD_OK ||
+        !repl_confirm(call, "Run to %s in the next step, and ask there?", name)) {
+        return GD_OK;
+    }
+    const char *run = inspect_printf(call, "run-to %s", name),
+               *why = inspect_printf(call, "why %s", name);
+    int rc = repl_run_line(call->repl, run, LINE_SCRIPT);
+    return rc == GD_OK ? repl_run_line(call->repl, why, LINE_SCRIPT) : rc;
+}
+
 static int show_answer(struct command_call *call, const struct why_question *q,
                        const struct gd_why *why, bool all, struct gd_err *err)
 {
@@ -195,7 +229,10 @@ static int show_answer(struct command_call *call, const struct why_question *q,
         record_why(call, q, why);
         return GD_OK;
     }
-    int rc = why_show_tree(call, why, all, err);
+    bool gone = !all && is_gone(call, why);
+    struct gd_why shown = *why;
+    shown.count = gone ? 1 : why->count;
+    int rc = why_show_tree(call, &shown, all, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -204,7 +241,7 @@ static int show_answer(struct command_call *call, const struct why_question *q,
     watch_fold_to(call, out_safe(call, why->text), 0, width - 2);
     show_graph_age(call, q->facts.followed, why);
     show_origin(call, why, out_record(call->out, "why"));
-    return GD_OK;
+    return gone ? offer_next_step(call, q) : GD_OK;
 }
 
 static int run_why(struct command_call *call, struct gd_err *err)

@@ -90,6 +90,9 @@ static void show_node(struct command_call *call, gd_node_id node, const struct g
     show_edges(call, out_list(record, "consumers"), "used by", consumers, count, false);
     cJSON *attrs = out_object(record, "attributes");
     for (uint32_t i = 0; i < info->attr_count; i++) {
+        if (!gd_session_shows_attr(call->session, node, &info->attrs[i])) {
+            continue;
+        }
         out_set(attrs, OUT_TEXT(info->attrs[i].name, info->attrs[i].value));
         out_say(call->out, NULL, "  attribute   {name} = {value}\n",
                 OUT_TEXT("name", info->attrs[i].name), OUT_TEXT("value", info->attrs[i].value));

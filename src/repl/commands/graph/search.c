@@ -2,6 +2,7 @@
 /* Commands: search, / */
 #include <string.h>
 
+#include "engine/graph/part.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
 
@@ -61,6 +62,11 @@ static int run_search(struct command_call *call, struct gd_err *err)
     }
     if (scope != GD_NO_SCOPE) {
         keep_in_scope(call, &list, scope);
+    }
+    rc = gd_graph_sort_by_part(call->session->graph, list.node, list.count, err);
+    if (rc != GD_OK) {
+        node_list_deinit(&list);
+        return rc;
     }
     if (list.count > 0 || out_is_json(call->out)) {
         nodes_show(call, &list, all,

@@ -15,7 +15,7 @@ static const struct command info_subs[] = {
      .run = info_graph},
     {.name = "nodes",
      .usage = "info nodes [SELECTOR] [-a]",
-     .summary = "List nodes in execution order, or those of a selector",
+     .summary = "List nodes, or those of a selector: the model first, each part as it runs",
      .examples = "info nodes\n"
                  "info nodes gradients\n"
                  "info nodes type:linear -a",

@@ -2,6 +2,7 @@
 /* `info graph`, `info types`, `info nodes`. */
 #include <string.h>
 
+#include "engine/graph/part.h"
 #include "repl/commands/status/info.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
@@ -177,6 +178,7 @@ int info_nodes(struct command_call *call, struct gd_err *err)
         }
         rc = list.failed ? gd_fail_nomem(err) : GD_OK;
     }
+    rc = rc == GD_OK ? gd_graph_sort_by_part(call->session->graph, list.node, list.count, err) : rc;
     if (rc == GD_OK) {
         nodes_show(
             call, &list, all,

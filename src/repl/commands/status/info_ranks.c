@@ -56,7 +56,7 @@ int info_ranks(struct command_call *call, struct gd_err *err)
         {"device", "Device", false},
         {"state", "State", false},
         {"step", "Step", true},
-        {"node", "Node", false, "[{?here}[{node}]]"},
+        {"node", "Node", false, "[{?here}[{node}[ {batch}]]]"},
         {"hits", "Hits", true},
         {"program", "Program", false, "{name}"},
     };
@@ -74,6 +74,7 @@ int info_ranks(struct command_call *call, struct gd_err *err)
         out_set(row, OUT_INT("hits", session->hits_dropped + session->hit_count));
         out_put_text(table, OUT_BOOL("job", session->peer.world_size > 1),
                      OUT_BOOL("here", session->state == GD_STOPPED && !session->stop.at_step_end),
+                     OUT_TEXT("batch", inspect_micro_batch(call, session, session->stop.node)),
                      OUT_TEXT("name", program_name(call, session->peer.program)));
     }
     out_table_end(table);
