@@ -165,6 +165,7 @@ _FUNCTIONS = {
 _ADDED = {
     "gradb_as_of": (None, [_HANDLE, ctypes.c_int64]),
     "gradb_happened": (None, [_HANDLE, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_char_p]),
+    "gradb_given_up": (ctypes.c_bool, [_HANDLE]),
     "gradb_heed": (None, [_HANDLE]),
     "gradb_momentary": (None, [_HANDLE, ctypes.c_uint32]),
     "gradb_raised": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),

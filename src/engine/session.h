@@ -77,6 +77,7 @@ struct gd_peer { /* what the process reported about itself; empty strings where 
     char program[256];
     char address[128]; /* peer address, "127.0.0.1:41234" */
     int64_t pid;       /* 0 unknown */
+    bool remote;       /* on another host, or of another user as far as is known */
     int rank;          /* 0 when single */
     int world_size;    /* 1 when single */
     char job[64];      /* the same for all ranks of one job; "" when unknown */

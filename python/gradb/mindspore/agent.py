@@ -10,10 +10,10 @@ import weakref
 
 import mindspore
 
-from .. import _lib, ending, happenings
+from .. import _lib, ending, evaluate, happenings
 from . import (  # noqa: F401: some only to register their commands
-    checkpoint, compiled, data, exceptions, hooks, memory, metrics, oom, operators, ranks, rates, saving, taps, timing,
-    values, words)
+    checkpoint, compiled, data, exceptions, hooks, memory, metrics, oom, operators, program as programs, ranks, rates,
+    saving, taps, timing, values, words)
 from ..memory import Growth
 from ..memory_metrics import Metrics
 from .graph import Graph
@@ -76,6 +76,7 @@ class Agent:
         self.memory_metrics = Metrics(self, memory.device_numbers)
         self.growth = Growth()
         self.taps = taps.Taps(self)
+        self.evaluator = evaluate.Evaluator(self, programs.Program(self))
 
     def _options(self, program):
         options = _lib.Options()
@@ -172,6 +173,7 @@ class Agent:
 
     def step_begins(self):
         """A step begins: decides whether its operators are watched."""
+        self.evaluator.resumed()
         if self.overflow is not None and not self.connected():
             self.overflows.disarm()
         connected = self.connected()

@@ -171,3 +171,15 @@ def _attributes(value):
     if isinstance(value, nn.Cell):
         for name, item in list(value.name_cells().items()):
             yield name, item
+
+
+def live():
+    """(frame, whether it is a library's) of the Python code that runs, innermost first, without our own frames."""
+    found = []
+    frame = sys._getframe(1)
+    while frame is not None:
+        kind = _kind(frame.f_code)
+        if kind != _OURS:
+            found.append((frame, kind == _LIBRARY))
+        frame = frame.f_back
+    return found

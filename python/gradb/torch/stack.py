@@ -228,3 +228,23 @@ def runs_in(file, depth=1):
             return True
         frame = frame.f_back
     return False
+
+
+def live(thread=None):
+    """(frame, whether it is a library's) of the Python code that runs, innermost first, without our own frames. Where
+    this thread runs none of the user's, that of the thread with this identifier."""
+    found = _running(sys._getframe(1))
+    if thread is not None and not any(kind == _USER for _, kind in found):
+        found = _running(sys._current_frames().get(thread)) or found
+    kinds = _with_models([(frame.f_code, frame.f_lineno, kind) for frame, kind in found])
+    return [(frame, kind != _USER) for (frame, _), (_, _, kind) in zip(found, kinds)]
+
+
+def _running(frame):
+    found = []
+    while frame is not None:
+        kind = _kind(frame)
+        if kind != _OURS:
+            found.append((frame, kind))
+        frame = frame.f_back
+    return found

@@ -52,6 +52,7 @@ extern const struct command cmd_scan;
 extern const struct command cmd_merge;
 extern const struct command cmd_print;
 extern const struct command cmd_plot;
+extern const struct command cmd_call;
 extern const struct command cmd_x;
 extern const struct command cmd_whatis;
 extern const struct command cmd_stats;
@@ -160,6 +161,7 @@ const struct command *const command_table[] = {
     &cmd_merge,
     &cmd_print,
     &cmd_plot,
+    &cmd_call,
     &cmd_x,
     &cmd_whatis,
     &cmd_stats,
