@@ -126,6 +126,7 @@ class Evaluator:
 
     def __init__(self, agent, program):
         self.agent, self.program = agent, program
+        self.failed = None   # the traceback of the exception that ends the program, while it is stopped there
         self.refused = ""    # why nothing is evaluated; "": it is
         self._values = None  # of the last tensor, until the next one
         self._extra = {}     # names that the user's code has made at this stop: (code object) -> name -> value
@@ -177,7 +178,7 @@ class Evaluator:
     def stack(self, _args):
         """The command "stack": the frames of the training thread, innermost first."""
         return {"frames": [dict(told(frame, number), library=library)
-                           for number, (frame, library) in enumerate(self.program.frames())]}
+                           for number, (frame, library) in enumerate(self._frames())]}
 
     def variables(self, args):
         """The command "variables": the local variables or the arguments of a frame. Runs none of the program's code:
@@ -203,10 +204,21 @@ class Evaluator:
 
     # ---- frames ----
 
+    def _frames(self):
+        """(frame, whether it is a library's), innermost first: of an exception that nobody caught, those in which it
+        was raised."""
+        if self.failed is None:
+            return self.program.frames()
+        found, place = [], self.failed
+        while place is not None:
+            found.insert(0, place.tb_frame)
+            place = place.tb_next
+        return self.program.own_frames(found)
+
     def _frame(self, wanted):
         """(frame, as JSON). wanted: None for the user's innermost one; {"number": N} among those of `stack`; or
         {"file", "line", "function", "nth"} of a frame that the debugger shows."""
-        frames = self.program.frames()
+        frames = self._frames()
         if not frames:
             raise CommandError("the training thread runs no Python code here")
         if wanted is None:

@@ -8,3 +8,10 @@ call
 set evaluate-code on
 call len(x)
 print len(x)
+interact
+undo
+skip-update
+zero-grad
+set head.bias[0] = 1
+set requires_grad head.bias off
+set requires_grad head.bias

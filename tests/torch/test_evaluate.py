@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Python code in a stopped PyTorch training: print, call, info locals, and what they leave as it was."""
 import json
+import signal
 
 import harness
 import torches
@@ -86,6 +87,11 @@ class Evaluate(torches.Folder):
         self.assertNotIn("trace", done.stdout.split("GRAPH")[1])  # no node of what was evaluated
         self.assertNotIn("Changed by hand", done.stdout)
 
+    def run_script_failing(self, *commands):
+        done = self.gradb([self.python, self.script], "set on-error continue", *commands, "continue")
+        self.assertIn("The training failed", done.stdout, done.stderr)
+        return done, ""
+
     def evaluated(self, *commands):
         done, _ = self.run_script("set evaluate-code on", *commands, options=("--json",))
         records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -140,6 +146,76 @@ class Evaluate(torches.Folder):
         self.assertRegex(out, r"   2  set +call|   2  set +h.zero_\(\) changed")
         self.assertIn("Stopped at the end of step 2.", out)  # the step of `call` was none of the training's
         self.assertIn("\n1\n", out)
+
+    SUM = ("call str([p.double().sum().item() for p in model.parameters()]"
+           " + [s['momentum_buffer'].sum().item() for s in opt.state.values()])")
+
+    def test_changes_and_undo(self):
+        _, bare = self.run_script()
+        undone = ("set model/head/weight[0, 1:3] = nan", "set model/block/fc/bias = 0", "set model/head/weight.grad[0] = 7",
+                  "set optimizer/SGD/model/head/bias.momentum_buffer = 1", "set lr = lr / 3", "skip-update", "zero-grad",
+                  "set requires_grad model/head/bias off")
+        done, digest = self.run_script("set evaluate-code on", "step", self.SUM, *undone, *["undo"] * len(undone), self.SUM,
+                                       "undo", "info target", "info session")
+        self.assertEqual(digest, bare, done.stdout + done.stderr)
+        self.assertEqual(len(set(line for line in done.stdout.splitlines() if line.startswith("'["))), 1)
+        self.assertIn("error: nothing was changed by hand", done.stderr)
+        self.assertRegex(done.stdout, r"changed by hand +16 changes, the first in step 1\n")
+        self.assertIn("\nThe run was changed by hand: 16 changes, the first in step 1 (info events).\n", done.stdout)
+        self.assertTrue(done.stdout.rstrip().endswith("The run was changed by hand: 16 changes, the first in step 1 (info "
+                                                      "events)."), done.stdout)
+
+    def test_changes_take_effect(self):
+        done, _ = self.run_script(
+            "set evaluate-code on", "step", "set model/head/bias[0] = 0.5", "print model/head/bias", "info events",
+            "set requires_grad model/head/bias off", "skip-update", self.SUM, "step", self.SUM, "step", "print model/head/bias",
+            "undo", "undo", "set model/head/weight[9] = 1", "set model/head/weight = a lot", "set model/head/weight = 1e99",
+            "set model/nothing = 1", "set model/block/relu = 1", "skip-update Adam", "set requires_grad model/head/bias maybe",
+            "set lr[Adam] = 1", "set lr[3] = 1")
+        self.assertEqual(len(set(line for line in done.stdout.splitlines() if line.startswith("'["))), 1)
+        self.assertEqual(done.stdout.count("\n[0.5]\n"), 2)
+        self.assertRegex(done.stdout, r"   1  set +model/head/bias\[0\] = 0\.5 \(was -?0\.\d+\)")
+        for line in ("the step of SGD that updates nothing is over",
+                     "index 9 is out of bounds for dimension 0 with size 1: the shape is (1, 8)", "'a lot' is not a number",
+                     "1e99 is outside of what float32 holds", "there is no node 'model/nothing'",
+                     "model/block/relu is computed in each step", "no optimizer 'Adam': the optimizers are SGD",
+                     "set requires_grad: specify a parameter and on or off",
+                     "set lr: SGD has no group 3: its groups are 0 to 0"):
+            self.assertIn("error: " + line, done.stderr)
+
+    def test_interact(self):
+        done, _ = self.run_script(
+            "set evaluate-code on", "step", "interact", "y = 5", "y + 1", "_ * 2", "for i in range(2):",
+            "    print('line', i)", "", "1 +", "nothing", "def f(a):", "    return a + y", "", "f(1)", "steps = 9", "end",
+            "call y", "call steps", "step", "call y")
+        self.assertRegex(done.stdout, r"\n6\n12\nline 0\nline 1\n6\n5\n9\n")
+        self.assertIn("error: SyntaxError: ", done.stderr)
+        self.assertEqual(done.stderr.count("error: NameError: name 'nothing' is not defined"), 1)
+        self.assertEqual(done.stderr.count("error: NameError: name 'y' is not defined"), 1)  # after the step
+
+    def test_where_an_exception_was_raised(self):
+        done, _ = self.run_script_failing(
+            "set evaluate-code on", "step", "call model.head = None", "step", "info locals", "print z.shape", "call 1 + 1")
+        self.assertRegex(done.stdout, r"Variables in forward \(train.py:25\), step [12]:")
+        self.assertIn("torch.Size([16, 8])\n2\n", done.stdout)
+
+    def test_ctrl_c(self):
+        """It interrupts what hangs, and the training is unharmed."""
+        with harness.Gradb("-nx", "--json", command=["run", "--", self.python, self.script], cwd=self.folder,
+                           env=torches.environment()) as gradb:
+            gradb.expect('"type":"run"')
+            for line in ("set evaluate-code on", "step"):
+                gradb.send(line)
+            gradb.expect('"type":"stopped".*"step":1,')
+            gradb.send("call (open('hangs', 'w').close(), spin())")
+            harness.wait_for("the code to hang", lambda: (self.folder / "hangs").exists())
+            gradb.process.send_signal(signal.SIGINT)
+            gradb.expect("KeyboardInterrupt")
+            gradb.send("print x.shape")
+            gradb.expect(r"torch.Size\(\[16, 4\]\)")
+            gradb.send("continue")
+            gradb.expect('"type":"finished"')
+        self.assertRegex((self.folder / "digest").read_text(), "^[0-9a-f]{64}$")
 
     def test_refusals(self):
         done, _ = self.run_script("step", "print x.shape", "print x",

@@ -10,7 +10,7 @@ import weakref
 
 import mindspore
 
-from .. import _lib, ending, evaluate, happenings
+from .. import _lib, changes, ending, evaluate, happenings
 from . import (  # noqa: F401: some only to register their commands
     checkpoint, compiled, data, exceptions, hooks, memory, metrics, oom, operators, program as programs, ranks, rates,
     saving, taps, timing, values, words)
@@ -76,7 +76,8 @@ class Agent:
         self.memory_metrics = Metrics(self, memory.device_numbers)
         self.growth = Growth()
         self.taps = taps.Taps(self)
-        self.evaluator = evaluate.Evaluator(self, programs.Program(self))
+        program_ = programs.Program(self)
+        self.evaluator, self.changes = evaluate.Evaluator(self, program_), changes.Changes(program_)
 
     def _options(self, program):
         options = _lib.Options()

@@ -29,6 +29,11 @@ class Program:
         """(frame, whether it is a library's), innermost first."""
         return stack.live()
 
+    @staticmethod
+    def own_frames(frames):
+        """The same for frames, innermost first."""
+        return stack.of_frames(frames)
+
     # ---- tensors ----
 
     @staticmethod

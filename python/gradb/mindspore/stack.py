@@ -178,8 +178,11 @@ def live():
     found = []
     frame = sys._getframe(1)
     while frame is not None:
-        kind = _kind(frame.f_code)
-        if kind != _OURS:
-            found.append((frame, kind == _LIBRARY))
+        found.append(frame)
         frame = frame.f_back
-    return found
+    return of_frames(found)
+
+
+def of_frames(stack):
+    """The same for frames, innermost first."""
+    return [(frame, _kind(frame.f_code) == _LIBRARY) for frame in stack if _kind(frame.f_code) != _OURS]

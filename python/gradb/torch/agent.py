@@ -15,7 +15,7 @@ import weakref
 
 import torch
 
-from .. import _lib, ending, evaluate, happenings, native
+from .. import _lib, changes, ending, evaluate, happenings, native
 from . import (  # some only to register their commands
     allocations, aten, backward, clearing, digest, exceptions, live, memory, metrics, modules, oom, ops, optim,
     overflow_store, program as programs, rates, regions, saving, source_text, storages, training, values, warning_lines)
@@ -86,7 +86,8 @@ class Agent(native.base("Agent")):
         self.ooms = oom.Ooms(self)
         self.memory_metrics = Metrics(self, memory.device_numbers)
         self.warnings = warning_lines.Warnings()
-        self.evaluator = evaluate.Evaluator(self, programs.Program(self))
+        program_ = programs.Program(self)
+        self.evaluator, self.changes = evaluate.Evaluator(self, program_), changes.Changes(program_)
         self.native = _native_context(self)
         self._can_hand_over = self.native is not None and bool(native.address(library, "gradb_on_armed"))
         if self.native is not None:

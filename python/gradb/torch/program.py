@@ -3,6 +3,7 @@
 code runs as the program would run it, unseen by the agent."""
 import contextlib
 import ctypes
+import functools
 import random
 import sys
 import zlib
@@ -10,7 +11,7 @@ import zlib
 import torch
 
 from .. import evaluate
-from . import device_stats, ops, stack, values
+from . import commands, device_stats, stack, values
 from .guard import of_program
 
 _MOST = 256 << 20       # bytes of a tensor that is copied; of a larger one the statistics are shown
@@ -30,6 +31,11 @@ class Program:
     def frames(self):
         """(frame, whether it is a library's), innermost first."""
         return stack.live(self.agent.thread())
+
+    @staticmethod
+    def own_frames(frames):
+        """The same for frames, innermost first."""
+        return stack.of_frames(frames)
 
     # ---- tensors ----
 
@@ -119,6 +125,154 @@ class Program:
                   if rates.get((name, number, key), value) != value]
         return list(dict.fromkeys(found))
 
+    # ---- what ../changes.py asks for ----
+
+    def settable(self, name):
+        """The tensor of a node whose elements can be set. CommandError."""
+        agent = self.agent
+        node, _ = commands.node_of(agent, name)
+        if not agent.live.is_lasting(node.id):
+            raise commands.CommandError("%s is computed in each step: set parameters, buffers, gradients or the state "
+                                        "of optimizers, or use `call` on the variable" % node.name)
+        try:
+            tensor, _ = agent.live.find(node.id, 0)
+            values.readable(tensor)
+        except values.NoValue as error:
+            raise commands.CommandError("%s cannot be set: %s" % (node.name, error)) from None
+        if type(tensor) not in values.PLAIN:
+            raise commands.CommandError("%s is a %s, of which gradb sets no elements" % (
+                node.name, type(tensor).__name__))
+        return tensor
+
+    @staticmethod
+    def part(tensor, index):
+        """The elements that an index selects, as a view that autograd does not notice. CommandError."""
+        data = tensor.data
+        try:
+            part = data[index] if index else data
+        except IndexError as error:
+            raise commands.CommandError("%s: the shape is %s" % (error, tuple(tensor.shape))) from None
+        if part.numel() == 0:
+            raise commands.CommandError("the slice selects no element of %s" % (tuple(tensor.shape),))
+        return part
+
+    @staticmethod
+    def count(part):
+        """How many elements it has."""
+        return part.numel()
+
+    @staticmethod
+    def size(part):
+        """Its bytes."""
+        return part.numel() * part.element_size()
+
+    def keep(self, part):
+        """(a copy of the elements in host memory, its bytes)"""
+        return part.to("cpu", copy=True), self.size(part)
+
+    @staticmethod
+    def describe(part):
+        """The elements in a few words."""
+        if part.numel() == 1:
+            return "%.9g" % part.item() if part.is_floating_point() else str(part.item())
+        mean = " of mean %.6g" % part.double().mean().item() if not part.is_complex() else ""
+        return "%d elements%s" % (part.numel(), mean)
+
+    @staticmethod
+    def limits(part):
+        """("float", "int" or "bool", the least and the greatest number, name) of its type. CommandError."""
+        name = str(part.dtype).replace("torch.", "")
+        if part.dtype == torch.bool:
+            return "bool", 0, 1, name
+        if part.is_complex():
+            raise commands.CommandError("elements of type %s cannot be set" % name)
+        if part.is_floating_point():
+            info = torch.finfo(part.dtype)
+            return "float", info.min, info.max, name
+        info = torch.iinfo(part.dtype)
+        return "int", info.min, info.max, name
+
+    @staticmethod
+    def fill(part, value):
+        """Sets all elements."""
+        part.fill_(value)
+
+    @staticmethod
+    def put_back(part, old):
+        """Sets them to what keep() copied, bit by bit."""
+        part.copy_(old)
+
+    def set_requires_grad(self, name, on):
+        """(whether it was on, function that takes it back, note). The function's argument: whether the training has not
+        run since."""
+        node, _ = commands.node_of(self.agent, name)
+        tensor = self.agent.live.lasting(node.id)
+        if not isinstance(tensor, torch.nn.Parameter) or self.agent.live.leaf(node.id) is not None:
+            raise commands.CommandError("%s is not a parameter" % node.name)
+        old, grad = tensor.requires_grad, tensor.grad
+        if on and not (tensor.is_floating_point() or tensor.is_complex()):
+            raise commands.CommandError("%s holds %s, which has no gradients" % (node.name, tensor.dtype))
+        tensor.requires_grad_(on)
+        if not on:
+            tensor.grad = None  # with which the optimizer would still update it
+
+        def back(at_once):
+            tensor.requires_grad_(old)
+            if at_once and tensor.grad is None:
+                tensor.grad = grad
+        return old, back, "" if on else "; its gradient is removed, so that the optimizer leaves it as it is"
+
+    def _optimizer(self, name):
+        """(name, optimizer); "": the main one. CommandError."""
+        names = self.agent.optimizers.names()
+        main = self.agent.steps.main()
+        if not name and main is not None:
+            return self.agent.optimizers.name_of(main), main
+        if not names:
+            raise commands.CommandError("the training has no optimizer yet")
+        if name and name not in names:
+            raise commands.CommandError("no optimizer '%s': the optimizers are %s" % (name, ", ".join(names)))
+        name = name or names[0]
+        return name, self.agent.optimizers.by_name(name)
+
+    def zero_grad(self, name):
+        """(name, how many gradients were removed, function that takes it back)"""
+        name, optimizer = self._optimizer(name)
+        held = [(parameter, parameter.grad) for group in optimizer.param_groups for parameter in group["params"]
+                if parameter.grad is not None]
+        for parameter, _ in held:
+            parameter.grad = None
+
+        def back():
+            for parameter, grad in held:
+                parameter.grad = grad
+        return name, len(held), back
+
+    def skip_update(self, name):
+        """(name, function that takes it back): in its next step the optimizer finds no gradients, and so does nothing:
+        neither to parameters nor to its state. Hooks, schedulers and the count of steps see a step as any other."""
+        name, optimizer = self._optimizer(name)
+        own = vars(optimizer).get("step")
+        if getattr(own, "__gradb_skips__", False):
+            raise commands.CommandError("the next step of %s updates nothing already" % name)
+        original = optimizer.step
+
+        def back():
+            if vars(optimizer).get("step") is not step:
+                raise commands.CommandError("the step of %s that updates nothing is over" % name)
+            if own is None:
+                del optimizer.step
+            else:
+                optimizer.step = own
+
+        @functools.wraps(original)
+        def step(*args, **kwargs):
+            back()
+            return _without_gradients(optimizer, original, args, kwargs)
+        step.__gradb_skips__ = True
+        optimizer.step = step
+        return name, back
+
     # ---- running ----
 
     @contextlib.contextmanager
@@ -127,6 +281,34 @@ class Program:
         recorded, and random generators are as before after it."""
         with self.agent.off_duty(), of_program(), (_as_before() if reads else contextlib.nullcontext()):
             yield
+
+
+def _without_gradients(optimizer, step, args, kwargs):
+    """Calls the step while the parameters have no gradients, also those that a closure computes."""
+    held = {}
+
+    def remove():
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    held[parameter], parameter.grad = parameter.grad, None
+
+    def closed(closure):
+        def call():
+            result = closure()
+            remove()
+            return result
+        return call
+    remove()
+    if args and callable(args[0]):
+        args = (closed(args[0]), *args[1:])
+    elif callable(kwargs.get("closure")):
+        kwargs = dict(kwargs, closure=closed(kwargs["closure"]))
+    try:
+        return step(*args, **kwargs)
+    finally:
+        for parameter, grad in held.items():
+            parameter.grad = grad
 
 
 @contextlib.contextmanager

@@ -223,9 +223,9 @@ static void show_changes(struct command_call *call, const char *code, const cJSO
         gd_buf_printf(&names, " and %d more", count - NAMES_SHOWN);
     }
     out_printf(call->out, "Changed by hand: %s\n", out_safe(call, gd_buf_text(&names)));
-    gd_session_on_event(call->session, "set",
-                        inspect_printf(call, "%.400s changed %.400s", code, gd_buf_text(&names)),
-                        gd_session_step(call->session), GD_NO_NODE);
+    gd_session_changed(call->session,
+                       inspect_printf(call, "%.400s changed %.400s", code, gd_buf_text(&names)));
+    gd_session_forget_values(call->session);
     gd_buf_deinit(&names);
 }
 
