@@ -174,6 +174,7 @@ _FUNCTIONS = {
 _ADDED = {
     "gradb_as_of": (None, [_HANDLE, ctypes.c_int64]),
     "gradb_happened": (None, [_HANDLE, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_char_p]),
+    "gradb_given_up": (ctypes.c_bool, [_HANDLE]),
     "gradb_heed": (None, [_HANDLE]),
     "gradb_line_found": (None, [_HANDLE, ctypes.c_uint, ctypes.POINTER(Frame), ctypes.c_size_t, ctypes.c_char_p]),
     "gradb_line_reached": (None, [_HANDLE, ctypes.POINTER(ctypes.c_uint), ctypes.c_size_t, ctypes.POINTER(Frame),

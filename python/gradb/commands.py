@@ -24,12 +24,13 @@ class Table:
     def register(self, name, function, summary, usage=""):
         """Adds a command. function(agent, args, node) gets the agent, the words after the name as one text, and the
         node that it is about, or None. It returns a text, or a value for json. CommandError: for mistakes that the user
-        can correct. usage: the arguments, such as "NODE [N]"."""
+        can correct. usage: the arguments, such as "NODE [N]". summary None: it is not listed, for the debugger's own
+        commands send it."""
         self._entries[name] = (function, usage, summary)
 
     def names(self):
-        """The known names, sorted."""
-        return sorted(self._entries)
+        """The listed names, sorted."""
+        return sorted(name for name, entry in self._entries.items() if entry[2] is not None)
 
     def run(self, agent, name, args, node):
         """Runs a command and returns its reply as text. CommandError; and whatever the function raises."""

@@ -61,7 +61,11 @@ class Exceptions:
             return
         self._told = error
         if not self.agent.dead and self.mode != "off" and isinstance(error, Exception):
-            self.uncaught(error, traceback)
+            self.agent.evaluator.failed = traceback
+            try:
+                self.uncaught(error, traceback)
+            finally:
+                self.agent.evaluator.failed = None
         frames.hide(error, self.is_ours)
 
     # ---- what a framework knows ----

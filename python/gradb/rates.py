@@ -84,13 +84,41 @@ def command(agent, args):
     name = _chosen(rates, chosen)
     groups = rates.groups(name)
     if changes:
-        _set(rates, name, groups, dict(_change(word, groups, name) for word in changes))
-        groups = rates.groups(name)
+        wanted = dict(_change(word, groups, name) for word in changes)
+        back = _as_now(rates, name, groups)
+        _set(rates, name, groups, wanted)
+        groups = now = rates.groups(name)
+        agent.changes.did("lr of %s" % name, None, 0, lambda: _back(rates, name, now, back))
     return {"step": agent.steps.computed(), "optimizer": name, "optimizers": rates.names(),
             "main": name == rates.main_name(), "schedulers": [
                 {"name": type(scheduler).__name__, "place": place, "follows": _follows(scheduler, groups)}
                 for scheduler, place in rates.schedulers(name)],
             "groups": [{"group": index, "lr": rate, "fixed": fixed} for index, (rate, fixed) in enumerate(groups)]}
+
+
+def _as_now(rates, name, groups):
+    """A function that puts the rates, and what schedulers compute the next ones from, back to what they are now."""
+    held = [vars(scheduler) for scheduler, _ in rates.schedulers(name)]
+    held = [(state, key, list(state[key])) for state in held for key in (*_BASES, "_last_lr")
+            if isinstance(state.get(key), list)]
+    in_groups = [(group, key, group[key]) for group in getattr(rates.optimizer(name), "param_groups", None) or []
+                 for key in _IN_GROUPS if key in group]
+
+    def back():
+        for index, (rate, fixed) in enumerate(groups):
+            if not fixed:
+                rates.put(name, index, rate)
+        for state, key, values in held:
+            state[key][:] = values
+        for group, key, value in in_groups:
+            group[key] = value
+    return back
+
+
+def _back(rates, name, after, back):
+    if rates.groups(name) != after:
+        raise CommandError("lr of %s cannot be taken back: it has changed since, as by a scheduler" % name)
+    back()
 
 
 def _follows(scheduler, groups):

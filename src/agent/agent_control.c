@@ -13,6 +13,7 @@
 #include "agent/agent_event.h"
 #include "agent/agent_mark.h"
 #include "agent/agent_metric.h"
+#include "agent/agent_source.h"
 #include "agent/agent_tensor.h"
 #include "agent/agent_watch.h"
 #include "agent/line/agent_line.h"
@@ -64,6 +65,8 @@ static void on_interrupt(struct agent *a, const Gradb__V1__Interrupt *m)
     } else if (!a->stopped) {
         a->interrupt.wanted = true;
         a->interrupt.heard = agent_now_ns();
+    } else {
+        agent_ask_interrupt(a);
     }
 }
 

@@ -31,6 +31,7 @@ static void serve_stats(struct agent *a, struct agent_ask *ask)
 static void serve_ask(struct agent *a, struct agent_ask *ask)
 {
     ask->state = ASK_RUNNING;
+    POKE(a->given_up, 0);
     ask->code = -1;
     switch (ask->message->msg_case) {
     case GRADB__V1__TO_TRAINER__MSG_FETCH: {
@@ -118,6 +119,7 @@ static void drop_ask(struct agent *a)
 {
     if (a->ask->state == ASK_RUNNING) {
         a->ask->dropped = true;
+        POKE(a->given_up, 1);
     } else {
         agent_ask_free(a);
         pthread_cond_broadcast(&a->go);
@@ -149,4 +151,11 @@ void agent_ask_cancel(struct agent *a, uint64_t request)
         drop_ask(a);
     }
     pthread_mutex_unlock(&a->lock);
+}
+
+void agent_ask_interrupt(struct agent *a)
+{
+    if (a->ask && a->ask->state == ASK_RUNNING) {
+        POKE(a->given_up, 1);
+    }
 }

@@ -76,7 +76,9 @@ void agent_ask_end(struct agent *a); /* the answer was sent and is no longer rea
 /* Cancels the request. False: there was none; otherwise *request is its number. */
 bool agent_ask_drop(struct agent *a, uint64_t *request);
 void agent_ask_cancel(struct agent *a, uint64_t request); /* cancels that request only */
-void agent_ask_free(struct agent *a);                     /* with the lock */
+/* With the lock: the debugger interrupts the request that runs. */
+void agent_ask_interrupt(struct agent *a);
+void agent_ask_free(struct agent *a); /* with the lock */
 uint64_t agent_request_id(const agent_to *message);
 
 #endif

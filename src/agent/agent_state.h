@@ -225,6 +225,8 @@ struct agent {
     bool calling;          /* the holder of the turn is inside the source */
     bool located;          /* the source located a value since the last release */
     struct agent_ask *ask; /* NULL without a source */
+    _Atomic int
+        given_up; /* the debugger does not wait for the running request, see gradb_given_up */
 
     /* Options of gradb_open */
     char *framework, *framework_version, *device, *program, *graph_name, *address, *token;

@@ -106,6 +106,12 @@ bool gradb_wants_stop(gradb *g)
     return a && PEEK(a->wants_stop) && agent_usable(a);
 }
 
+bool gradb_given_up(const gradb *g)
+{
+    const struct agent *a = (const struct agent *)g;
+    return a && PEEK(a->given_up);
+}
+
 bool gradb_wants_checkpoint(gradb *g)
 {
     struct agent *a = agent_of(g);

@@ -61,7 +61,7 @@ extern "C" {
  *   1.9  gradb_momentary, gradb_wants_at_end, gradb_wants_new
  *   1.10 gradb_timing_facts, gradb_metric, gradb_metric_batch, gradb_metric_evaluated,
  *        gradb_happened, gradb_wants_event, gradb_timing_compiled, gradb_as_of
- *   1.11 gradb_source.lines, gradb_line_found, gradb_line_reached
+ *   1.11 gradb_source.lines, gradb_line_found, gradb_line_reached, gradb_given_up
  */
 #define GRADB_VERSION_MAJOR 1
 #define GRADB_VERSION_MINOR 11
@@ -512,7 +512,10 @@ GRADB_API gradb_answer gradb_metric(gradb *g, const char *request, char *reply, 
 
 /* Requests of the debugger that only the training program can carry out: check them after each
  * step. */
-GRADB_API bool gradb_wants_stop(gradb *g);       /* end the training cleanly */
+GRADB_API bool gradb_wants_stop(gradb *g); /* end the training cleanly */
+/* Inside gradb_source.command, or on another thread while one runs: whether the debugger has asked
+ * to interrupt it, or is gone. It may then end early. */
+GRADB_API bool gradb_given_up(const gradb *g);
 GRADB_API bool gradb_wants_checkpoint(gradb *g); /* true once per request */
 
 #ifdef __cplusplus

@@ -79,6 +79,7 @@ struct gd_peer { /* what the process reported about itself; empty strings where 
     char program[256];
     char address[128]; /* peer address, "127.0.0.1:41234" */
     int64_t pid;       /* 0 unknown */
+    bool remote;       /* on another host, or of another user as far as is known */
     int rank;          /* 0 when single */
     int world_size;    /* 1 when single */
     char job[64];      /* the same for all ranks of one job; "" when unknown */
@@ -187,7 +188,11 @@ struct gd_session {
     size_t hit_count;
     size_t hits_dropped;
     struct gd_event_log events; /* of gd_session_on_event */
-    int fired[GD_MAX_FIRED];    /* numbers of the breakpoints of the last event that fired */
+    struct {                    /* what the user changed in the run by hand: gd_session_changed */
+        uint64_t count;
+        int64_t first_step, last_step;
+    } by_hand;
+    int fired[GD_MAX_FIRED]; /* numbers of the breakpoints of the last event that fired */
     int fired_count;
     uint64_t hits_generation;  /* grows when hits other than the oldest were removed */
     gd_node_id current;        /* the node for commands without an argument */
@@ -238,6 +243,10 @@ void gd_session_keep(struct gd_session *session, const struct gd_tensor_ref *ref
  * in session->events, for `info events`, and observers receive it. */
 void gd_session_on_event(struct gd_session *session, const char *kind, const char *text,
                          int64_t step, gd_node_id node);
+/* The user has changed the run by hand: an event of kind "set", and from now on the session says
+ * so.
+ */
+void gd_session_changed(struct gd_session *session, const char *text);
 /* A step has ended, with its slowest operators; and each of its operators, before that. */
 void gd_session_on_step_times(struct gd_session *session, const struct gd_step_times *times);
 void gd_session_on_op_time(struct gd_session *session, int64_t step, const struct gd_op_time *op);
@@ -311,6 +320,8 @@ struct gd_tensor *gd_session_held(struct gd_session *session, const struct gd_te
 /* The cache of fetched values: bytes in use, and settings.max_cache after it changed. */
 uint64_t gd_session_cached_bytes(const struct gd_session *session);
 void gd_session_limit_cache(struct gd_session *session, uint64_t max_bytes);
+/* Fetched values may no longer be those of the training process: they are fetched again. */
+void gd_session_forget_values(struct gd_session *session);
 /* A finished session is forgotten when a new one needs its place (max-sessions), unless it is held.
  * Code that keeps a pointer while the loop runs holds the session, or looks it up again by number.
  * Counted; NULL is fine. */

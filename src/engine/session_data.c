@@ -19,6 +19,12 @@ void gd_session_limit_cache(struct gd_session *session, uint64_t max_bytes)
     gd_cache_set_max(session->impl->cache, max_bytes);
 }
 
+void gd_session_forget_values(struct gd_session *session)
+{
+    gd_cache_set_max(session->impl->cache, 0);
+    gd_cache_set_max(session->impl->cache, session->debugger->settings.max_cache);
+}
+
 struct gd_tensor *gd_session_held(struct gd_session *session, const struct gd_tensor_ref *ref,
                                   int64_t *step)
 {

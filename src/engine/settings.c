@@ -25,6 +25,7 @@ void gd_settings_init(struct gd_settings *settings)
     settings->stop_on_hit = true;
     settings->rank_locking = GD_LOCKING_STEP;
     settings->recommend = GD_RECOMMEND_ASK;
+    settings->evaluate_code = GD_CODE_ASK;
     settings->altscreen = true;
     settings->history_bytes = 64 * MIB;
     settings->keepalive = 20;

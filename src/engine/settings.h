@@ -31,6 +31,12 @@ enum gd_recommend {
     GD_RECOMMEND_ON,  /* they are set without a question */
 };
 
+enum gd_evaluate_code {
+    GD_CODE_OFF = 0, /* Python code that the user types is not evaluated */
+    GD_CODE_ASK,     /* at a prompt, once */
+    GD_CODE_ON,
+};
+
 enum gd_rank_locking {
     GD_LOCKING_OFF,  /* every run command moves all ranks of a job */
     GD_LOCKING_STEP, /* next moves the selected one alone, all others move all */
@@ -56,6 +62,7 @@ struct gd_settings {
     int watch_when;               /* enum gd_watch_when: when, unless a watchpoint says so */
     int rank_locking;             /* enum gd_rank_locking; default step */
     int recommend;                /* enum gd_recommend: at the first stop; default ask */
+    int evaluate_code;            /* enum gd_evaluate_code; default ask */
     uint64_t history_bytes; /* of the ring of statistics of a session; 0 none; default 64 MiB */
     uint64_t dump_bytes;    /* that `dump` writes at most, of all steps; 0 no limit */
     bool timing;            /* operators are measured; default off */

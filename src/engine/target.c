@@ -144,6 +144,12 @@ int gd_target_interrupt(struct gd_target *target, struct gd_err *err)
     return rc;
 }
 
+int gd_target_interrupt_command(struct gd_target *target, struct gd_err *err)
+{
+    int rc = check_live(target, target->ops->interrupt != NULL, "be interrupted", "interrupt", err);
+    return rc == GD_OK ? target->ops->interrupt(target, err) : rc;
+}
+
 int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err *err)
 {
     struct gd_session *session = target->session;

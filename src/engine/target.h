@@ -255,6 +255,8 @@ struct gd_target {
 int gd_target_resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err);
 int gd_target_interrupt(struct gd_target *target, struct gd_err *err);
 int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err *err);
+/* While it is stopped: the command that it carries out is to end early, if it can. */
+int gd_target_interrupt_command(struct gd_target *target, struct gd_err *err);
 int gd_target_command(struct gd_target *target, const char *name, const char *args, gd_node_id node,
                       gd_command_fn fn, void *ctx, struct gd_err *err);
 int gd_target_set_breakpoints(struct gd_target *target, const gd_node_id *nodes, size_t count,

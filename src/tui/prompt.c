@@ -55,7 +55,9 @@ static void on_line(char *text)
         if (active->executing) {
             return;
         }
-        tui_run_typed(active, "quit"); /* C-d on an empty line, as in gdb */
+        if (!repl_interact_ends(active->repl)) {
+            tui_run_typed(active, "quit"); /* C-d on an empty line, as in gdb */
+        }
         return;
     }
     char *rest = text; /* several lines may have been pasted */

@@ -134,6 +134,9 @@ static void add_where(struct tui *tui, const struct gd_session *session, struct 
         add_part(status, 8, "%.60s", slash ? slash + 1 : session->stop.node_name);
     }
     add_part(status, 10, "%s", gd_state_name(session->state));
+    if (session->by_hand.count > 0) {
+        add_part(status, 9, "changed by hand");
+    }
     add_rate(tui, session, status);
     for (int i = 0; i < session->scalar_count; i++) {
         double value = session->scalar[i].value;

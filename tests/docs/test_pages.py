@@ -106,7 +106,8 @@ class Commands(unittest.TestCase):
             found.update(re.findall(r"`set (\w[\w-]*(?: (?:size|width|precision|suppress|threshold|edge-items))?)",
                                     page.read_text(encoding="utf-8")))
         self.assertGreater(len(found), 15)
-        self.assertEqual({name for name in found if name not in self.settings and not name.startswith("print")} - {"lr"}, set())
+        self.assertEqual({name for name in found if name not in self.settings and not name.startswith("print")} - {"lr", "NODE", "requires_grad"},
+                         set())
 
 
 class Json(unittest.TestCase):

@@ -10,11 +10,10 @@ import weakref
 
 import mindspore
 
-from .. import _lib, ending, happenings
+from .. import _lib, changes, ending, evaluate, happenings
 from . import (  # noqa: F401: some only to register their commands
-    checkpoint, compiled, data, exceptions, hooks, memory, metrics, norms, oom, operators, ranks, rates, saving, summary,
-    taps,
-    timing, values, words)
+    checkpoint, compiled, data, exceptions, hooks, memory, metrics, norms, oom, operators, program as programs, ranks,
+    rates, saving, summary, taps, timing, values, words)
 from ..memory import Growth
 from ..memory_metrics import Metrics
 from .graph import Graph
@@ -78,6 +77,8 @@ class Agent:
         self.memory_metrics = Metrics(self, memory.device_numbers)
         self.growth = Growth()
         self.taps = taps.Taps(self)
+        program_ = programs.Program(self)
+        self.evaluator, self.changes = evaluate.Evaluator(self, program_), changes.Changes(program_)
 
     def _options(self, program):
         options = _lib.Options()
@@ -174,6 +175,7 @@ class Agent:
 
     def step_begins(self):
         """A step begins: decides whether its operators are watched."""
+        self.evaluator.resumed()
         if self.overflow is not None and not self.connected():
             self.overflows.disarm()
         connected = self.connected()

@@ -6,7 +6,8 @@ import ctypes
 from .. import _lib
 from . import commands, values
 
-_AT_TAPS = ("operators", "exceptions", "training", "digest")  # commands that do not ask MindSpore for values
+# Commands that do not ask MindSpore for values.
+_AT_TAPS = ("operators", "exceptions", "training", "digest", "stack", "evaluate-refuse")
 
 
 class Source:

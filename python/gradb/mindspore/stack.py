@@ -171,3 +171,18 @@ def _attributes(value):
     if isinstance(value, nn.Cell):
         for name, item in list(value.name_cells().items()):
             yield name, item
+
+
+def live():
+    """(frame, whether it is a library's) of the Python code that runs, innermost first, without our own frames."""
+    found = []
+    frame = sys._getframe(1)
+    while frame is not None:
+        found.append(frame)
+        frame = frame.f_back
+    return of_frames(found)
+
+
+def of_frames(stack):
+    """The same for frames, innermost first."""
+    return [(frame, _kind(frame.f_code) == _LIBRARY) for frame in stack if _kind(frame.f_code) != _OURS]

@@ -15,10 +15,11 @@ import weakref
 
 import torch
 
-from .. import _lib, ending, happenings, native
+from .. import _lib, changes, ending, evaluate, happenings, native
 from . import (  # some only to register their commands
     allocations, aten, backward, clearing, digest, exceptions, live, memory, metrics, modules, norms, oom, ops, optim,
-    overflow_store, rates, regions, saving, source_text, storages, summary, training, values, warning_lines)
+    overflow_store, program as programs, rates, regions, saving, source_text, storages, summary, training, values,
+    warning_lines)
 from ..memory import Growth
 from ..lines import Lines
 from ..memory_metrics import Metrics
@@ -89,6 +90,8 @@ class Agent(native.base("Agent")):
         self.ooms = oom.Ooms(self)
         self.memory_metrics = Metrics(self, memory.device_numbers)
         self.warnings = warning_lines.Warnings()
+        program_ = programs.Program(self)
+        self.evaluator, self.changes = evaluate.Evaluator(self, program_), changes.Changes(program_)
         self.native = _native_context(self)
         self._can_hand_over = self.native is not None and bool(native.address(library, "gradb_on_armed"))
         if self.native is not None:
@@ -145,6 +148,10 @@ class Agent(native.base("Agent")):
     def is_training_thread(self):
         """Whether this is the thread that was attached; all others are left alone."""
         return threading.get_ident() == self._thread
+
+    def thread(self):
+        """The identifier of that thread."""
+        return self._thread
 
     def connected(self):
         """Whether a debugger is connected."""
@@ -218,6 +225,7 @@ class Agent(native.base("Agent")):
 
     def step_began(self):
         """Decides whether this step is watched."""
+        self.evaluator.resumed()
         connected = self.library.gradb_is_connected(self.handle)
         if not connected:
             self._recorded = False
@@ -350,6 +358,19 @@ class Agent(native.base("Agent")):
         finally:
             if before:
                 self.watch_again()
+
+    @contextlib.contextmanager
+    def off_duty(self):
+        """A moment in which the agent takes part in nothing: the user evaluates code while the training is stopped."""
+        again = ops.off(self._mode)
+        watching, dead = self.watching, self.dead
+        self.watching, self.dead = False, True
+        try:
+            yield
+        finally:
+            self.watching, self.dead = watching, dead
+            if again is not None:
+                again()
 
     @contextlib.contextmanager
     def hidden_moment(self):

@@ -183,7 +183,8 @@ class Source:
     # ---- commands ----
 
     def _command(self, _ctx, name, args, number, reply, why):
-        return self._answer(why, self._run_command, name, args, number, reply)
+        return self._answer(why, self._run_command, name, args, number, reply,
+                            apart=_text(name) != "evaluate")  # which runs the program's code
 
     def _run_command(self, name, args, number, reply):
         agent = self.agent
@@ -194,12 +195,15 @@ class Source:
 
     # ---- answering ----
 
-    def _answer(self, why, function, *args):
+    def _answer(self, why, function, *args, **how):
         """Calls the function. Returns one of enum gradb_answer; `why` gets the reason where there is no answer."""
         agent = self.agent
         watching, agent.watching_now = agent.watching_now, False
         try:
-            with apart(), values.outside_training():
+            if how.get("apart", True):
+                with apart(), values.outside_training():
+                    function(*args)
+            else:
                 function(*args)
             return _lib.OK
         except values.NoValue as error:

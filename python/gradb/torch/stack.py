@@ -270,3 +270,27 @@ def runs_in(file, depth=1):
             return True
         frame = frame.f_back
     return False
+
+
+def live(thread=None):
+    """(frame, whether it is a library's) of the Python code that runs, innermost first, without our own frames. Where
+    this thread runs none of the user's, that of the thread with this identifier."""
+    found = _callers(sys._getframe(1))
+    if thread is not None and not any(_kind(frame) == _USER for frame in found):
+        found = _callers(sys._current_frames().get(thread)) or found
+    return of_frames(found)
+
+
+def of_frames(stack):
+    """The same for frames, innermost first."""
+    own = [frame for frame in stack if _kind(frame) != _OURS]
+    kinds = _with_models([(frame.f_code, frame.f_lineno, _kind(frame)) for frame in own])
+    return [(frame, kind != _USER) for frame, (_, _, kind) in zip(own, kinds)]
+
+
+def _callers(frame):
+    found = []
+    while frame is not None:
+        found.append(frame)
+        frame = frame.f_back
+    return [frame for frame in found if _kind(frame) != _OURS]

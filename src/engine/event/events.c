@@ -81,3 +81,14 @@ void gd_session_on_event(struct gd_session *session, const char *kind, const cha
     gd_session_on_log(session, line);
     gd_debugger_emit(session->debugger, &event);
 }
+
+void gd_session_changed(struct gd_session *session, const char *text)
+{
+    int64_t step = gd_session_step(session);
+
+    if (session->by_hand.count++ == 0) {
+        session->by_hand.first_step = step;
+    }
+    session->by_hand.last_step = step;
+    gd_session_on_event(session, "set", text, step, GD_NO_NODE);
+}

@@ -328,6 +328,7 @@ static void fill_peer(const struct v1_conn *conn, const Gradb__V1__Hello *hello,
     snprintf(peer->program, sizeof(peer->program), "%s", hello->program);
     snprintf(peer->address, sizeof(peer->address), "%s", conn->peer);
     snprintf(peer->job, sizeof(peer->job), "%s", hello->job);
+    peer->remote = !conn->is_local;
     peer->pid = hello->pid > 0 ? hello->pid : 0;
     peer->rank = hello->rank <= INT32_MAX ? (int)hello->rank : 0;
     peer->world_size =

@@ -18,6 +18,9 @@ extern const struct command cmd_interrupt;
 extern const struct command cmd_kill;
 extern const struct command cmd_detach;
 extern const struct command cmd_checkpoint;
+extern const struct command cmd_undo;
+extern const struct command cmd_skip_update;
+extern const struct command cmd_zero_grad;
 extern const struct command cmd_rank;
 extern const struct command cmd_session;
 extern const struct command cmd_break;
@@ -52,6 +55,8 @@ extern const struct command cmd_scan;
 extern const struct command cmd_merge;
 extern const struct command cmd_print;
 extern const struct command cmd_plot;
+extern const struct command cmd_call;
+extern const struct command cmd_interact;
 extern const struct command cmd_x;
 extern const struct command cmd_whatis;
 extern const struct command cmd_stats;
@@ -135,6 +140,9 @@ const struct command *const command_table[] = {
     &cmd_kill,
     &cmd_detach,
     &cmd_checkpoint,
+    &cmd_undo,
+    &cmd_skip_update,
+    &cmd_zero_grad,
     &cmd_rank,
     &cmd_session,
     &cmd_break,
@@ -176,6 +184,8 @@ const struct command *const command_table[] = {
     &cmd_merge,
     &cmd_print,
     &cmd_plot,
+    &cmd_call,
+    &cmd_interact,
     &cmd_x,
     &cmd_whatis,
     &cmd_stats,

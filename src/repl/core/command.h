@@ -170,16 +170,17 @@ const char *arg_after(const char *line, const char *word);
 /* ---- what a group of commands keeps between commands ----------------------------------------- */
 /* One pointer per group, set on first use; free_fn runs when the REPL is destroyed. */
 enum repl_slot {
-    REPL_SLOT_INSPECT, /* selected frame, `list` and `x` positions, nodes with kept previous values
-                        */
-    REPL_SLOT_DISPLAY, /* the display expressions */
-    REPL_SLOT_HITS,    /* the selected hit */
-    REPL_SLOT_AGENT,   /* the commands of the training process */
-    REPL_SLOT_SOURCE,  /* source text that the training process sent */
-    REPL_SLOT_DUMP,    /* what `dump` writes while the training runs */
-    REPL_SLOT_LOSSES,  /* what LossMonitor printed */
-    REPL_SLOT_LOGGING, /* the file of `set logging on` */
-    REPL_SLOT_PRINT,   /* what dprintf is about to print */
+    REPL_SLOT_INSPECT,  /* selected frame, `list` and `x` positions, nodes with kept previous values
+                         */
+    REPL_SLOT_DISPLAY,  /* the display expressions */
+    REPL_SLOT_HITS,     /* the selected hit */
+    REPL_SLOT_AGENT,    /* the commands of the training process */
+    REPL_SLOT_SOURCE,   /* source text that the training process sent */
+    REPL_SLOT_DUMP,     /* what `dump` writes while the training runs */
+    REPL_SLOT_LOSSES,   /* what LossMonitor printed */
+    REPL_SLOT_LOGGING,  /* the file of `set logging on` */
+    REPL_SLOT_EVALUATE, /* the user has allowed Python code */
+    REPL_SLOT_PRINT,    /* what dprintf is about to print */
     REPL_SLOT_COUNT
 };
 void *repl_slot(struct repl *repl, enum repl_slot slot); /* NULL before it is set */

@@ -141,8 +141,11 @@ static void say_end(struct repl_out *out, const struct gd_event *event)
     }
     cJSON *record = out_record(out, lost ? "lost" : "finished");
     event_add_session(record, session);
-    out_set(record, OUT_INT("step", gd_session_step(session)), OUT_TEXT("text", session->end_text),
-            OUT_BOOL("failed", session->failed));
+    out_set(
+        record, OUT_INT("step", gd_session_step(session)), OUT_TEXT("text", session->end_text),
+        OUT_BOOL("failed", session->failed),
+        OUT_IF(session->by_hand.count > 0, OUT_INT("by_hand", session->by_hand.count)),
+        OUT_IF(session->by_hand.count > 0, OUT_INT("by_hand_since", session->by_hand.first_step)));
     if (lost) {
         what = repl_lost_runs(out->repl, session)
                    ? "The training process continues without the debugger"
@@ -152,6 +155,10 @@ static void say_end(struct repl_out *out, const struct gd_event *event)
     out_say(out, record, "{prefix}{what}[: {why}].\n",
             OUT_TEXT("prefix", event_prefix(out->repl, session, prefix)), OUT_TEXT("what", what),
             OUT_TEXT("why", why));
+    out_say(out, record,
+            "[{?changed}The run was changed by hand: {by_hand|change}, the first in step "
+            "{by_hand_since} (info events).\n]",
+            OUT_BOOL("changed", session->by_hand.count > 0));
 }
 
 /* In text mode only a warning is printed: `info log` has the lines of the log. */

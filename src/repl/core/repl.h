@@ -55,9 +55,11 @@ void repl_end_batch(struct repl *repl);
  * command. */
 bool repl_batch_fails(struct repl *repl, int rc);
 void repl_clear_status(struct repl *repl);  /* forgets earlier failures */
-const char *repl_prompt(struct repl *repl); /* "(gradb) " or ">" while a body is open */
+const char *repl_prompt(struct repl *repl); /* "(gradb) "; ">" while a body is open; ">>> " */
 bool repl_is_waiting(
     const struct repl *repl); /* a foreground command waits, and Ctrl-C interrupts it */
+/* C-d: ends `interact`. False: it is not in progress. */
+bool repl_interact_ends(struct repl *repl);
 /* Requests an orderly end, like the command quit without its question. */
 void repl_quit(struct repl *repl, int status);
 /* The same for a signal: does not wait for a terminal that takes no output. */

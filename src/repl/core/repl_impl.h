@@ -161,6 +161,8 @@ void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask);
 void repl_send_settings(struct repl *repl);
 /* Whether a command of training processes is sent by the setting of that name only. */
 bool repl_is_passed_setting(const char *name);
+/* An address to listen on that only this host can reach (commands/running/listening.c). */
+bool repl_is_local_address(const char *address);
 
 /* ---- ranks that start equal (ranks_equal.c) ---- */
 /* At the first stop of a job of several ranks: says whether their parameters are equal, as far as

@@ -10,7 +10,8 @@
 static const char *const body_names[] = {[BODY_NONE] = "",
                                          [BODY_COMMANDS] = "commands",
                                          [BODY_DEFINE] = "define",
-                                         [BODY_DOCUMENT] = "document"};
+                                         [BODY_DOCUMENT] = "document",
+                                         [BODY_INTERACT] = "interact"};
 
 int repl_body_open(struct repl *repl, enum repl_body_kind kind, const char *name, int first,
                    int last, struct gd_err *err)
@@ -184,12 +185,60 @@ static bool opens_body(const char *word, size_t len)
     return false;
 }
 
+/* `end` closes it, and as at Python's prompt exit() and quit(). */
+static int feed_interact(struct repl *repl, const char *line, struct gd_err *err)
+{
+    static const char *const ends[] = {"end", "exit", "exit()", "quit", "quit()"};
+    struct repl_body *body = &repl->script.body;
+    size_t len = strcspn(line, "\r\n");
+
+    while (len > 0 && (line[len - 1] == ' ' || line[len - 1] == '\t')) {
+        len--;
+    }
+    for (size_t i = 0; body->lines.count == 0 && i < sizeof(ends) / sizeof(ends[0]); i++) {
+        if (strlen(ends[i]) == len && strncmp(line, ends[i], len) == 0) {
+            repl_body_drop(repl);
+            return GD_OK;
+        }
+    }
+    return body->interact(repl, line, err);
+}
+
+int repl_body_interact(struct repl *repl, repl_interact_fn interact, struct gd_err *err)
+{
+    int rc = repl_body_open(repl, BODY_INTERACT, "", 0, 0, err);
+
+    repl->script.body.interact = rc == GD_OK ? interact : repl->script.body.interact;
+    return rc;
+}
+
+bool repl_interact_ends(struct repl *repl)
+{
+    if (repl->script.body.kind != BODY_INTERACT) {
+        return false;
+    }
+    repl_body_drop(repl);
+    return true;
+}
+
+void repl_body_interrupt(struct repl *repl)
+{
+    if (repl->script.body.kind == BODY_INTERACT) {
+        repl_lines_clear(&repl->script.body.lines);
+    } else if (repl->script.body.kind != BODY_NONE) {
+        repl_body_drop(repl);
+    }
+}
+
 int repl_body_feed(struct repl *repl, const char *line, struct gd_err *err)
 {
     struct repl_body *body = &repl->script.body;
     const char *text = line + strspn(line, " \t");
     size_t len = strcspn(text, " \t\r\n");
 
+    if (body->kind == BODY_INTERACT) {
+        return feed_interact(repl, line, err);
+    }
     if (len == 3 && strncmp(text, "end", 3) == 0 && text[3 + strspn(text + 3, " \t\r\n")] == '\0') {
         if (body->nested == 0) {
             return close_body(repl, err);

@@ -19,13 +19,16 @@ struct repl_lines { /* a list of owned lines */
     size_t room;
 };
 
-enum repl_body_kind { BODY_NONE = 0, BODY_COMMANDS, BODY_DEFINE, BODY_DOCUMENT };
+enum repl_body_kind { BODY_NONE = 0, BODY_COMMANDS, BODY_DEFINE, BODY_DOCUMENT, BODY_INTERACT };
+/* One line of `interact`, in which `lines` are those of a statement that is not complete yet. */
+typedef int (*repl_interact_fn)(struct repl *repl, const char *line, struct gd_err *err);
 
 struct repl_body { /* lines being collected until `end` */
     enum repl_body_kind kind;
-    char name[64];   /* of the user command */
-    int first, last; /* breakpoint numbers */
-    int nested;      /* bodies that are open inside it */
+    char name[64];             /* of the user command */
+    int first, last;           /* breakpoint numbers */
+    int nested;                /* bodies that are open inside it */
+    repl_interact_fn interact; /* BODY_INTERACT: takes the lines at once */
     struct repl_lines lines;
 };
 
@@ -71,6 +74,10 @@ int repl_body_feed(struct repl *repl, const char *line, struct gd_err *err);
 /* The command whose body is open; "" if none is. */
 const char *repl_body_name(const struct repl *repl);
 void repl_body_drop(struct repl *repl);
+/* Opens `interact`: until it ends, fn gets each line. */
+int repl_body_interact(struct repl *repl, repl_interact_fn fn, struct gd_err *err);
+/* Ctrl-C at the prompt: drops an open body, of `interact` only the statement. */
+void repl_body_interrupt(struct repl *repl);
 struct user_command *repl_user_command(struct repl *repl, const char *name, bool prefix);
 struct user_alias *repl_alias(struct repl *repl, const char *name);
 const struct repl_lines *repl_commands_of(struct repl *repl, int number);

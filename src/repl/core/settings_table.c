@@ -40,6 +40,9 @@ const struct setting settings_table[] = {
     {"evaluate", NULL, CHOICE(evaluate, "auto local remote"),
      "Who evaluates watchpoints: gradb (local), the training process itself (remote), or the "
      "process where it can (auto)"},
+    {"evaluate-code", NULL, CHOICE(evaluate_code, "off ask on"),
+     "Run Python code that you type (print, call, interact, dprintf) in the training process; ask: "
+     "at a prompt, once; never for other hosts"},
     {"history size", NULL, SETTING_INT, AT(history_size), 0, 1e6, NULL, "lines",
      "Lines kept in the history file"},
     {"history-bytes", NULL, SIZE(history_bytes, 0, 4 * GIB),

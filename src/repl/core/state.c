@@ -117,7 +117,12 @@ bool repl_is_waiting(const struct repl *repl)
 
 const char *repl_prompt(struct repl *repl)
 {
-    return repl->script.body.kind != BODY_NONE ? ">" : "(gradb) ";
+    const struct repl_body *body = &repl->script.body;
+
+    if (body->kind == BODY_INTERACT) {
+        return body->lines.count > 0 ? "... " : ">>> ";
+    }
+    return body->kind != BODY_NONE ? ">" : "(gradb) ";
 }
 
 void *repl_slot(struct repl *repl, enum repl_slot slot)

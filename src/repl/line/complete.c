@@ -730,7 +730,8 @@ char **repl_complete(struct repl *repl, const char *line, size_t point, size_t *
     char *typed = strndup(line, point);
     struct completion c = {.repl = repl, .line = typed};
 
-    if (!typed) {
+    if (!typed || repl->script.body.kind == BODY_INTERACT) { /* Python is completed by nobody */
+        free(typed);
         return NULL;
     }
     complete_at(&c, strlen(typed));

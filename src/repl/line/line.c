@@ -373,6 +373,8 @@ static void end_of_input(struct line *line)
     }
     if (line->terminal && repl_is_resident(line->repl) && tcgetattr(STDIN_FILENO, &state) != 0) {
         raise(SIGHUP); /* nobody typed that end */
+    } else if (line->terminal && repl_interact_ends(line->repl)) {
+        tty_out_puts(STDOUT_FILENO, "\n");
     } else if (line->terminal) {
         tty_out_puts(STDOUT_FILENO, "quit\n");
         repl_execute(line->repl, "quit");
@@ -509,9 +511,7 @@ void line_interrupt(struct repl *repl)
     line_paste_stop();
     hide_prompt(line);
     tty_out_puts(STDOUT_FILENO, "^C\n");
-    if (repl->script.body.kind != BODY_NONE) {
-        repl_body_drop(repl);
-    }
+    repl_body_interrupt(repl);
     show_prompt(line);
 }
 

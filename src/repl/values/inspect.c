@@ -372,15 +372,44 @@ static uint32_t own_frame(const struct command_call *call, gd_node_id node)
     return place;
 }
 
-uint32_t inspect_frame(struct command_call *call, gd_node_id node)
+/* Something was selected at this stop; NULL: nothing. */
+static const struct inspect_state *selection_now(struct command_call *call)
 {
-    struct inspect_state *state = repl_slot(call->repl, REPL_SLOT_INSPECT);
-    bool same = state && state->session == call->session->number && state->node == node &&
-                state->stop == call->session->stop.sequence;
-    return same ? state->frame : own_frame(call, node);
+    const struct inspect_state *state = repl_slot(call->repl, REPL_SLOT_INSPECT);
+
+    return state && state->session == call->session->number &&
+                   state->stop == call->session->stop.sequence
+               ? state
+               : NULL;
 }
 
-void inspect_set_frame(struct command_call *call, gd_node_id node, uint32_t frame)
+uint32_t inspect_frame(struct command_call *call, gd_node_id node)
+{
+    const struct inspect_state *state = selection_now(call);
+    return state && !state->live && state->node == node ? state->frame : own_frame(call, node);
+}
+
+bool inspect_chosen_frame(struct command_call *call, gd_node_id *node, uint32_t *frame)
+{
+    const struct inspect_state *state = selection_now(call);
+
+    if (!state || state->live || state->node == GD_NO_NODE) {
+        return false;
+    }
+    *node = state->node;
+    *frame = state->frame;
+    return true;
+}
+
+bool inspect_live_frame(struct command_call *call, uint32_t *frame)
+{
+    const struct inspect_state *state = selection_now(call);
+
+    *frame = state && state->live ? state->frame : 0;
+    return state && state->live;
+}
+
+static void select_frame(struct command_call *call, gd_node_id node, uint32_t frame, bool live)
 {
     struct inspect_state *state = inspect_state(call->repl);
     if (state) {
@@ -388,7 +417,18 @@ void inspect_set_frame(struct command_call *call, gd_node_id node, uint32_t fram
         state->node = node;
         state->stop = call->session->stop.sequence;
         state->frame = frame;
+        state->live = live;
     }
+}
+
+void inspect_set_frame(struct command_call *call, gd_node_id node, uint32_t frame)
+{
+    select_frame(call, node, frame, false);
+}
+
+void inspect_set_live_frame(struct command_call *call, uint32_t frame)
+{
+    select_frame(call, GD_NO_NODE, frame, true);
 }
 
 /* ---- previous values ----------------------------------------------------------------------- */

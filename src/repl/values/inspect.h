@@ -87,6 +87,7 @@ struct inspect_state {
     gd_node_id node;
     uint64_t stop;
     uint32_t frame; /* index among the frames with a place; 0: innermost */
+    bool live;      /* `frame` is one of the running Python program's instead, see live_stack.h */
     /* where `list` continues */
     char *list_file;
     uint32_t list_next;  /* first line of the next part */
@@ -107,6 +108,11 @@ struct inspect_state *inspect_state(struct repl *repl);
  * another at this stop. */
 uint32_t inspect_frame(struct command_call *call, gd_node_id node);
 void inspect_set_frame(struct command_call *call, gd_node_id node, uint32_t frame);
+/* Whether up, down or frame has chosen one of the current node's frames at this stop, and which. */
+bool inspect_chosen_frame(struct command_call *call, gd_node_id *node, uint32_t *frame);
+/* The same for the frames of the stopped Python program, which belong to no node. */
+bool inspect_live_frame(struct command_call *call, uint32_t *frame);
+void inspect_set_live_frame(struct command_call *call, uint32_t frame);
 
 /* Adds the node to `set keep-previous`. GD_EUNSUPPORTED; GD_ELIMIT: the setting is full. */
 int inspect_keep_previous(struct command_call *call, gd_node_id node, struct gd_err *err);

@@ -6,6 +6,7 @@
 #include "repl/commands/data/metric.h"
 #include "repl/core/parse.h"
 #include "repl/values/dump_notes.h"
+#include "repl/values/evaluate.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
 #include "repl/values/number.h"
@@ -259,6 +260,114 @@ static int print_part(struct command_call *call, struct print_job *job, struct g
     return rc;
 }
 
+/* ---- Python ---------------------------------------------------------------------------------- */
+
+/* "*" also multiplies: a glob that covers no node is not meant as one. */
+static bool covers_nodes(struct command_call *call, const char *word)
+{
+    struct node_list list;
+
+    if (!is_selector(word)) {
+        return false;
+    }
+    if (!strpbrk(word, "*?")) {
+        return true;
+    }
+    int rc = nodes_select(call, word, &list, NULL);
+    bool any = rc == GD_OK && list.count > 0;
+    if (rc == GD_OK) {
+        node_list_deinit(&list);
+    }
+    return any;
+}
+
+/* A word that gradb itself can print: a node, a metric, a number, a selector, $N. */
+static bool is_own_word(struct command_call *call, const char *word)
+{
+    struct tensor_arg ignored;
+    struct gd_err err;
+    int rc =
+        word[0] == '$' || strcmp(word, ".") == 0 ? GD_OK : arg_tensor(call, word, &ignored, &err);
+
+    return rc != GD_ENOTFOUND || word[0] == '-' || gd_session_scalar(call->session, word) ||
+           metric_is_awaited(call, word, &err) || covers_nodes(call, word);
+}
+
+/* Whether the line can only be Python: the program is stopped and a word in it is neither a node
+ * nor anything else that gradb knows. Nodes and metrics win. */
+static bool print_is_python(struct command_call *call)
+{
+    const struct gd_session *session = call->session;
+    double value;
+    bool known;
+    const char *why;
+
+    if (!evaluate_is_python(session) || session->state != GD_STOPPED || call->argc == 0 ||
+        number_find(call, call->line, &value, &known, &why)) {
+        return false;
+    }
+    struct command_call words = *call;
+    words.argv = gd_arena_alloc(call->arena, (size_t)call->argc * sizeof(char *));
+    if (!words.argv) {
+        return false;
+    }
+    memcpy(words.argv, call->argv, (size_t)call->argc * sizeof(char *));
+    value_take_which(&words);
+    inspect_join_slices(&words);
+    for (int i = 0; i < words.argc; i++) {
+        if (!is_own_word(&words, words.argv[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A lone name: it may be meant as a node. */
+static bool is_name(const char *text)
+{
+    return text[strspn(
+               text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789./")] == '\0';
+}
+
+/* Neither a node nor Python: says so of both. */
+static int fail_as_node(struct command_call *call, const char *python, struct gd_err *err)
+{
+    struct tensor_arg ignored;
+    struct gd_err why = {0};
+
+    arg_tensor(call, call->line, &ignored, &why);
+    return gd_fail(err, GD_ENOTFOUND, "%.700s; %.300s", why.text, python);
+}
+
+static bool is_unknown(const cJSON *reply)
+{
+    const char *text = out_text_of(reply, "text");
+    return strcmp(out_text_of(reply, "kind"), "error") == 0 &&
+           (strncmp(text, "NameError", 9) == 0 || strncmp(text, "SyntaxError", 11) == 0);
+}
+
+static int print_python(struct command_call *call, const struct gd_format *format,
+                        struct gd_err *err)
+{
+    bool lone = is_name(call->line);
+    cJSON *reply = NULL;
+    struct gd_err why;
+    int rc = evaluate_may(call, &why);
+
+    if (rc != GD_OK) {
+        return lone ? fail_as_node(call, why.text, err) : gd_fail(err, rc, "%s", why.text);
+    }
+    rc = evaluate_run(call, "print", call->line, &reply, err);
+    if (rc == GD_OK && lone && is_unknown(reply)) {
+        const char *place = evaluate_place(call, reply);
+        rc = fail_as_node(call, inspect_printf(call, "no variable of that name %s", place), err);
+    } else if (rc == GD_OK) {
+        rc = evaluate_show(call, call->line, reply, format, err);
+    }
+    cJSON_Delete(reply);
+    return rc;
+}
+
 /* Length of the text up to a comma that is in no bracket and no quotes. */
 static size_t part_length(const char *text)
 {
@@ -276,6 +385,9 @@ static int run_print(struct command_call *call, struct gd_err *err)
     struct print_job job = {0};
     int rc = value_format(call, call->format, &job.format, err);
     call->session = call->debugger->current;
+    if (rc == GD_OK && print_is_python(call)) {
+        return print_python(call, &job.format, err);
+    }
     size_t len = part_length(call->line);
     if (rc != GD_OK || call->line[len] == '\0') {
         return rc != GD_OK ? rc : print_part(call, &job, err);

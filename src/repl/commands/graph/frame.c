@@ -36,6 +36,21 @@ int info_frame(struct command_call *call, struct gd_err *err)
     return rc == GD_OK ? select_frame(call, node, number, &places, err) : rc;
 }
 
+/* The nearest frame in that direction which `backtrace` shows; negative: there is none. */
+static int64_t next_shown(const struct stack_places *places, int64_t from, int direction)
+{
+    uint32_t own;
+    bool any_own =
+        stack_own_frame(places, &own) && !gd_frame_is_library(&places->frame[places->place[own]]);
+
+    for (int64_t to = from + direction; to >= 0 && to < places->count; to += direction) {
+        if (!any_own || !gd_frame_is_library(&places->frame[places->place[to]])) {
+            return to;
+        }
+    }
+    return -1;
+}
+
 /* Up is towards the callers, as in gdb. A move past an end stops at the end; at the end itself it
  * is an error. */
 static int move_frame(struct command_call *call, struct gd_err *err)
@@ -54,15 +69,18 @@ static int move_frame(struct command_call *call, struct gd_err *err)
         return rc;
     }
     int64_t from = inspect_frame(call, node);
-    int64_t last = (int64_t)places.count - 1;
-    if (direction > 0 && from >= last) {
-        return gd_fail(err, GD_ENOTFOUND, "this is the outermost frame");
+    int64_t to = from;
+    for (int64_t next = from; count > 0; count--) {
+        next = next_shown(&places, next, direction);
+        if (next < 0) {
+            break;
+        }
+        to = next;
     }
-    if (direction < 0 && from <= 0) {
-        return gd_fail(err, GD_ENOTFOUND, "this is the innermost frame");
+    if (to == from) {
+        return gd_fail(err, GD_ENOTFOUND, "this is the %s frame",
+                       direction > 0 ? "outermost" : "innermost");
     }
-    int64_t to = from + direction * count;
-    to = to < 0 ? 0 : to > last ? last : to;
     return select_frame(call, node, to, &places, err);
 }
 

@@ -21,7 +21,7 @@ void repl_set_listen(struct repl *repl, const char *address)
 #define DEFAULT_TCP "127.0.0.1:50051" /* MindSpore's default */
 
 /* "127.0.0.1:50051", "localhost:1", "[::1]:1", ":1", "50051", "unix:/run/user/1000/x" */
-static bool is_local(const char *address)
+bool repl_is_local_address(const char *address)
 {
     const char *colon = strrchr(address, ':');
     size_t len = colon ? (size_t)(colon - address) : 0;
@@ -59,7 +59,7 @@ int listening_start(struct command_call *call, const char *address, struct gd_er
                        "this gradb was built without a server: it cannot listen");
     }
     int rc = debugger->server->listen(debugger->server_ctx, address, err);
-    if (rc == GD_OK && !is_local(address) && debugger->settings.token[0] == '\0') {
+    if (rc == GD_OK && !repl_is_local_address(address) && debugger->settings.token[0] == '\0') {
         rc = make_token(call, err);
     }
     return rc;

@@ -7,6 +7,7 @@
 
 struct gd_catalog;
 
+int info_args(struct command_call *call, struct gd_err *err); /* info_locals.c */
 int info_batch(struct command_call *call, struct gd_err *err);
 int info_breakpoints(struct command_call *call, struct gd_err *err);
 int info_conditions(struct command_call *call, struct gd_err *err);
@@ -21,6 +22,7 @@ int info_history(struct command_call *call, struct gd_err *err);
 int info_hits(struct command_call *call, struct gd_err *err);
 int info_init(struct command_call *call, struct gd_err *err);
 int info_line(struct command_call *call, struct gd_err *err);
+int info_locals(struct command_call *call, struct gd_err *err);
 int info_log(struct command_call *call, struct gd_err *err);
 int info_lr(struct command_call *call, struct gd_err *err);
 int info_memory(struct command_call *call, struct gd_err *err);

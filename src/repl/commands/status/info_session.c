@@ -48,6 +48,14 @@ int info_session(struct command_call *call, struct gd_err *err)
                      : "There is no terminal: SIGHUP detaches the training processes and ends "
                        "gradb.\n");
     out_say(call->out, record, "[  output             {output}\n]");
+    const struct gd_session *session = repl->debugger->current;
+    if (session && session->by_hand.count > 0) {
+        out_set(record, OUT_INT("by_hand", session->by_hand.count),
+                OUT_INT("by_hand_since", session->by_hand.first_step));
+        out_say(call->out, record,
+                "The run was changed by hand: {by_hand|change}, the first in step "
+                "{by_hand_since} (info events).\n");
+    }
     launch_output_left(show_left, call);
     return GD_OK;
 }

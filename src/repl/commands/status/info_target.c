@@ -64,18 +64,21 @@ void info_add_session(struct command_call *call, cJSON *record, const struct gd_
 {
     const struct gd_peer *peer = &session->peer;
     const struct gd_stop *stop = &session->stop;
-    out_set(record, OUT_INT("session", session->number),
-            OUT_BOOL("selected", session == call->debugger->current),
-            OUT_BOOL("live", gd_session_is_live(session)),
-            OUT_TEXT("state", gd_state_name(session->state)),
-            OUT_TEXT("reason", gd_stop_reason_name(stop->reason)),
-            OUT_INT("step", gd_session_step(session)), OUT_BOOL("at_step_end", stop->at_step_end),
-            OUT_TEXT("node", stop->node_name), OUT_TEXT("phase", stop->phase),
-            OUT_TEXT("end", session->end_text), OUT_TEXT("framework", peer->framework),
-            OUT_TEXT("version", peer->version), OUT_TEXT("program", peer->program),
-            OUT_TEXT("host", peer->host), OUT_TEXT("device", peer->device),
-            OUT_TEXT("address", peer->address), OUT_INT("pid", peer->pid),
-            OUT_INT("rank", peer->rank), OUT_INT("world_size", peer->world_size));
+    out_set(
+        record, OUT_INT("session", session->number),
+        OUT_BOOL("selected", session == call->debugger->current),
+        OUT_BOOL("live", gd_session_is_live(session)),
+        OUT_TEXT("state", gd_state_name(session->state)),
+        OUT_TEXT("reason", gd_stop_reason_name(stop->reason)),
+        OUT_INT("step", gd_session_step(session)), OUT_BOOL("at_step_end", stop->at_step_end),
+        OUT_TEXT("node", stop->node_name), OUT_TEXT("phase", stop->phase),
+        OUT_TEXT("end", session->end_text), OUT_TEXT("framework", peer->framework),
+        OUT_TEXT("version", peer->version), OUT_TEXT("program", peer->program),
+        OUT_TEXT("host", peer->host), OUT_TEXT("device", peer->device),
+        OUT_TEXT("address", peer->address), OUT_INT("pid", peer->pid), OUT_INT("rank", peer->rank),
+        OUT_INT("world_size", peer->world_size),
+        OUT_IF(session->by_hand.count > 0, OUT_INT("by_hand", session->by_hand.count)),
+        OUT_IF(session->by_hand.count > 0, OUT_INT("by_hand_since", session->by_hand.first_step)));
 }
 
 static void add_fact(void *ctx, const char *name, const char *value)
@@ -120,7 +123,10 @@ int info_target(struct command_call *call, struct gd_err *err)
             "[{?ranked}  rank               {rank} of {world_size}\n]"
             "  state              {now}\n"
             "  step               {place}\n"
-            "[  can                {can: }\n]",
+            "[  can                {can: }\n]"
+            "[{?changed}  changed by hand    {by_hand|change}, the first in step "
+            "{by_hand_since}\n]",
+            OUT_BOOL("changed", session->by_hand.count > 0),
             OUT_BOOL("ranked", session->peer.world_size > 1),
             OUT_TEXT("now", state_text(call, session)),
             OUT_TEXT("place", place_text(call, session)));

@@ -75,6 +75,9 @@ static int run_set(struct command_call *call, struct gd_err *err)
         return set_lr(call, err);
     }
     int rc = setting_find(call->line, &setting, &value, err);
+    if (rc == GD_ENOTFOUND && set_node_is_meant(call->line)) {
+        return set_node(call, err);
+    }
     if (rc != GD_OK) {
         return rc;
     }
@@ -106,8 +109,9 @@ static int run_set(struct command_call *call, struct gd_err *err)
 const struct command cmd_set = {
     .name = "set",
     .group = "support",
-    .usage = "set NAME VALUE | set lr[GROUP] = EXPR",
-    .summary = "Change a setting, or the learning rate of the training",
+    .usage = "set NAME VALUE | set lr[GROUP] = EXPR | set NODE[SLICE] = NUMBER |\n"
+             "                                       set requires_grad NODE on|off",
+    .summary = "Change a setting, or the learning rate or a value of the training",
     .help = "The name can be abbreviated as long as it is unambiguous; \"info settings\" lists\n"
             "all. Sizes take KiB, MiB, GiB.\n"
             "\n"
@@ -117,12 +121,19 @@ const struct command cmd_set = {
             "GROUP, all parameter groups of the main optimizer change, whose steps are the\n"
             "steps of the training; lr[1] is its group 1, lr[Adam] another optimizer by its\n"
             "name, lr[Adam:0] a group of that. All ranks of a job change. A scheduler of the\n"
-            "framework's continues from the new rate.",
+            "framework's continues from the new rate.\n"
+            "\n"
+            "set NODE[SLICE] = NUMBER sets elements of a parameter, a buffer, a gradient or the\n"
+            "state of an optimizer in a stopped PyTorch program; set requires_grad freezes a\n"
+            "parameter or trains it again. `undo` takes the last change back, and `info events`\n"
+            "lists them.",
     .examples = "set print precision 4\n"
                 "set max-tensor 2 GiB\n"
                 "set confirm off\n"
                 "set lr = lr * 0.5\n"
-                "set lr[1] = 1e-4",
+                "set lr[1] = 1e-4\n"
+                "set fc/bias[0] = 0.5\n"
+                "set requires_grad fc/bias off",
     .args = {ARG_SETTING, ARG_WORD},
     .flags = CMD_RAW,
     .run = run_set,

@@ -195,7 +195,7 @@ static void log_change(const struct rates *rates, struct gd_session *session)
             between = ", ";
         }
     }
-    gd_session_on_event(session, "set", gd_buf_text(&text), gd_session_step(session), GD_NO_NODE);
+    gd_session_changed(session, gd_buf_text(&text));
     gd_buf_deinit(&text);
 }
 

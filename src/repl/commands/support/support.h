@@ -25,6 +25,9 @@ void setting_record(const struct setting *setting, const struct gd_settings *set
 /* `set lr = EXPR`: whether call->line is that, and what it does (set_lr.c). */
 bool set_lr_is_meant(const char *line);
 int set_lr(struct command_call *call, struct gd_err *err);
+/* `set NODE = VALUE`, `set requires_grad NODE off`: the same (set_node.c). */
+bool set_node_is_meant(const char *line);
+int set_node(struct command_call *call, struct gd_err *err);
 
 /* GD_EINVAL: `name` cannot be a name; `what` is the command that takes it. */
 int user_name_check(const char *what, const char *name, struct gd_err *err);

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""What ../evaluate.py asks of MindSpore: the frames of the stopped program, its tensors, and a moment in which the
+user's code runs as the program would run it, unseen by the agent."""
+import contextlib
+import ctypes
+import random
+import sys
+
+import mindspore
+from mindspore import nn
+from mindspore.common.api import _pynative_executor
+
+from .. import evaluate
+from ..commands import CommandError
+from . import stack, values
+
+_MOST = 256 << 20      # bytes of a tensor that is copied
+_SUMMARISED = 1 << 20  # elements of a tensor whose range is shown in a list of variables
+
+
+class Program:
+    """See the module."""
+
+    def __init__(self, agent):
+        self.agent = agent
+
+    @staticmethod
+    def frames():
+        """(frame, whether it is a library's), innermost first."""
+        return stack.live()
+
+    @staticmethod
+    def own_frames(frames):
+        """The same for frames, innermost first."""
+        return stack.of_frames(frames)
+
+    # ---- tensors ----
+
+    @staticmethod
+    def is_tensor(value):
+        """Whether it is shown as a tensor is: a tensor, or a numpy array."""
+        return isinstance(value, mindspore.Tensor) or _is_array(value)
+
+    @staticmethod
+    def values(value):
+        """Its evaluate.Values. Raises, where it cannot be read."""
+        if not isinstance(value, mindspore.Tensor):
+            value = sys.modules["numpy"].ascontiguousarray(value).reshape(value.shape)
+        struct, held = values.describe(value)
+        shape = [struct.shape[i] for i in range(struct.rank)]
+        size = values.DTYPES[value.dtype][1] if isinstance(value, mindspore.Tensor) else value.itemsize
+        for length in shape:
+            size *= length
+        if size > _MOST:
+            raise values.NoValue("it has %d bytes, at most %d are shown: print a part of it" % (size, _MOST))
+        data = ctypes.string_at(struct.data, size) if size else b""  # a copy: MindSpore may write it at any time
+        del held
+        return evaluate.Values(struct.dtype, shape, size, lambda offset, count: data[offset:offset + count])
+
+    @staticmethod
+    def about(value):
+        """What the format of tensors does not say."""
+        if isinstance(value, mindspore.Parameter):
+            return "Parameter" + (", requires_grad" if value.requires_grad else "")
+        return "" if isinstance(value, mindspore.Tensor) else "numpy array"
+
+    def summary(self, value):
+        """A tensor in a few words; None: it is not one."""
+        if isinstance(value, nn.Cell):
+            return "cell, %d parameters" % sum(parameter.size for parameter in value.get_parameters())
+        if not self.is_tensor(value):
+            return None
+        about = self.about(value)
+        return "%s %s" % (str(value.dtype).lower(), tuple(value.shape)) + _range_of(value) + (
+            ", " + about if about else "")
+
+    # ---- what the code changes ----
+
+    def versions(self, _frame):
+        """What changed() compares with: MindSpore does not count writes, so small tensors are compared by value."""
+        found = []
+        for parameter, node in self.agent.parameters.all():
+            if parameter.nbytes <= _SUMMARISED:
+                try:
+                    found.append((node.name, parameter, parameter.requires_grad, _bytes_of(parameter)))
+                except (values.NoValue, RuntimeError):
+                    pass
+        return found
+
+    @staticmethod
+    def changed(before):
+        """The names of parameters that were written since then."""
+        found = []
+        for name, parameter, requires, data in before:
+            try:
+                if parameter.requires_grad != requires or _bytes_of(parameter) != data:
+                    found.append(name)
+            except (values.NoValue, RuntimeError):
+                pass
+        return found
+
+    # ---- running ----
+
+    @contextlib.contextmanager
+    def moment(self, reads):
+        """Hooks and watches of the agent are off. reads: random generators are as before after it."""
+        if values.is_fixed():
+            raise CommandError("not inside compiled code: first `step` to the end of the step")
+        agent = self.agent
+        dead, agent.dead = agent.dead, True
+        states = _random_states() if reads else []
+        try:
+            with agent.own_moment():
+                yield
+        finally:
+            agent.dead = dead
+            if reads:
+                _wait()  # operators that still run may draw
+            for restore, state in states:
+                restore(state)
+
+
+def _wait():
+    try:
+        _pynative_executor.sync()
+    except RuntimeError:  # of the user's code, which has met it or does not look at the result
+        pass
+
+
+def _random_states():
+    """(function that restores it, state) of the generators that programs share."""
+    states = [(random.setstate, random.getstate())]
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        states.append((numpy.random.set_state, numpy.random.get_state()))
+    if hasattr(mindspore, "get_rng_state"):
+        states.append((mindspore.set_rng_state, mindspore.get_rng_state()))
+    seeds = getattr(sys.modules.get("mindspore.common.seed"), "_KERNEL_SEED", None)
+    if isinstance(seeds, dict):  # from which operators with a seed of their own count
+        states.append((lambda state: (seeds.clear(), seeds.update(state)), dict(seeds)))
+    return states
+
+
+def _is_array(value):
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)) and value.dtype.kind in "biufc"
+
+
+def _bytes_of(tensor):
+    struct, held = values.describe(tensor)
+    data = ctypes.string_at(struct.data, tensor.nbytes) if tensor.nbytes else b""
+    del held
+    return data
+
+
+def _range_of(value):
+    """ from A to B"""
+    try:
+        array = value.asnumpy() if isinstance(value, mindspore.Tensor) else value
+        if not 0 < array.size <= _SUMMARISED or array.dtype.kind not in "iuf":
+            return ""
+        if array.size == 1:
+            return " %.6g" % array.reshape(-1)[0]
+        return " from %.6g to %.6g" % (array.min(), array.max())
+    except (RuntimeError, TypeError, ValueError):  # it cannot be read now
+        return ""

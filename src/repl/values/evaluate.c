@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Asking the training process to evaluate: whether it may, in which frame, and the wait. */
+#include "repl/values/evaluate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "repl/core/await.h"
+#include "repl/core/interrupt.h"
+#include "repl/core/repl_impl.h"
+#include "repl/values/evaluate_impl.h"
+#include "repl/values/inspect.h"
+#include "repl/values/stacks.h"
+
+#define COMMAND  "evaluate" /* of the training process */
+#define PATIENCE 2.0        /* seconds until gradb says that Ctrl-C has no effect yet */
+
+bool evaluate_is_python(const struct gd_session *session)
+{
+    return session && session->target && gd_session_is_live(session) &&
+           (session->target->capabilities & GD_CAN_COMMAND) &&
+           (strcmp(session->peer.framework, "pytorch") == 0 ||
+            strcmp(session->peer.framework, "mindspore") == 0);
+}
+
+int evaluate_need_python(struct command_call *call, const char *what, struct gd_err *err)
+{
+    int rc = repl_need_session(call, err);
+
+    rc = rc != GD_OK ? rc : repl_check_needs(call, what, CMD_NEEDS_STOP | CMD_NEEDS_LIVE, err);
+    if (rc == GD_OK && !evaluate_is_python(call->session)) {
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "%s needs a Python program with gradb's agent (PyTorch, MindSpore)", what);
+    }
+    return rc;
+}
+
+/* ---- may it ---------------------------------------------------------------------------------- */
+
+/* Others than this user's processes can reach gradb. */
+static bool is_reachable(const struct gd_debugger *debugger)
+{
+    const char *address = debugger->server ? debugger->server->address(debugger->server_ctx) : NULL;
+
+    return address && !repl_is_local_address(address);
+}
+
+static int may_ask(struct command_call *call, struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+    bool *allowed = repl_make_slot(repl, REPL_SLOT_EVALUATE, sizeof(*allowed), free);
+
+    if (!allowed) {
+        return gd_fail_nomem(err);
+    }
+    if (*allowed) {
+        return GD_OK;
+    }
+    if (repl->options.batch || repl->options.json || !repl->options.interactive ||
+        !repl->front.ask) {
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "Python code is not evaluated here: allow it with `set evaluate-code on`");
+    }
+    out_flush(call->out);
+    *allowed = repl->front.ask(repl->front.ask_ctx,
+                               "Run Python code that you type in the training process? It can "
+                               "change the run.");
+    return *allowed ? GD_OK
+                    : gd_fail(err, GD_EUNSUPPORTED,
+                              "nothing was evaluated (see `help set evaluate-code`)");
+}
+
+int evaluate_may(struct command_call *call, struct gd_err *err)
+{
+    const struct gd_settings *settings = &call->debugger->settings;
+    int rc = repl_check_seal(call->repl, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (settings->evaluate_code == GD_CODE_OFF) {
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "Python code is not evaluated: `set evaluate-code` is off");
+    }
+    if (call->session->peer.remote) {
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "Python code is not evaluated in a training process of another host or "
+                       "user: attach gradb there");
+    }
+    if (is_reachable(call->debugger)) {
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "Python code is not evaluated while other hosts can reach gradb: listen on "
+                       "127.0.0.1 or a Unix socket");
+    }
+    return settings->evaluate_code == GD_CODE_ON ? GD_OK : may_ask(call, err);
+}
+
+/* ---- the frame ------------------------------------------------------------------------------- */
+
+cJSON *evaluate_frame(struct command_call *call)
+{
+    uint32_t number;
+    struct stack_places places;
+    gd_node_id node;
+
+    if (inspect_live_frame(call, &number)) {
+        cJSON *frame = cJSON_CreateObject();
+        cJSON_AddNumberToObject(frame, "number", number);
+        return frame;
+    }
+    if (!inspect_chosen_frame(call, &node, &number) ||
+        stack_places(call, node, &places, NULL) != GD_OK || number >= places.count) {
+        return NULL;
+    }
+    const struct gd_frame *at = &places.frame[places.place[number]];
+    int nth = 0;
+    for (uint32_t i = 0; i < number; i++) {
+        const struct gd_frame *inner = &places.frame[places.place[i]];
+        nth += strcmp(inner->file, at->file) == 0 && strcmp(inner->function, at->function) == 0 &&
+               inner->line == at->line;
+    }
+    cJSON *frame = cJSON_CreateObject();
+    cJSON_AddStringToObject(frame, "file", at->file);
+    cJSON_AddNumberToObject(frame, "line", at->line);
+    cJSON_AddStringToObject(frame, "function", at->function);
+    cJSON_AddNumberToObject(frame, "nth", nth);
+    return frame;
+}
+
+const char *evaluate_place(struct command_call *call, const cJSON *reply)
+{
+    const cJSON *frame = cJSON_GetObjectItem(reply, "frame");
+    const char *file = out_text_of(frame, "file");
+    const char *base = strrchr(file, '/');
+
+    return frame ? inspect_printf(call, "in %s (%s:%d)", out_text_of(frame, "function"),
+                                  base ? base + 1 : file, (int)out_number_of(frame, "line"))
+                 : "";
+}
+
+/* ---- the wait -------------------------------------------------------------------------------- */
+
+struct answer {
+    struct await await;
+    struct gd_err err; /* code GD_OK: text is set */
+    char *text;
+};
+
+static void on_reply(void *ctx, const char *text, const struct gd_err *err)
+{
+    struct answer *answer = ctx;
+
+    if (!await_take(answer)) {
+        return;
+    }
+    answer->text = err ? NULL : strdup(text);
+    if (err) {
+        answer->err = *err;
+    } else if (!answer->text) {
+        gd_fail_nomem(&answer->err);
+    }
+}
+
+static bool has_arrived(void *ctx)
+{
+    return ((const struct answer *)ctx)->await.arrived;
+}
+
+/* Ctrl-C interrupts the code. Code that does not heed it continues; a second Ctrl-C leaves it. */
+static int wait_for(struct command_call *call, struct answer *answer, struct gd_err *err)
+{
+    int number = call->session->number;
+    double patience = -1;
+    bool asked = false;
+
+    for (;;) {
+        int rc = repl_wait(call->repl, has_arrived, answer, patience);
+        if (rc == GD_OK) {
+            return GD_OK;
+        }
+        if (rc == GD_ETIMEOUT) {
+            repl_printf(call->repl, true,
+                        "The code does not react: Python interrupts a function in C only when it "
+                        "returns. Waiting for it; another Ctrl-C gives the prompt back.\n");
+            patience = -1;
+            continue;
+        }
+        const struct gd_session *session = gd_debugger_session(call->debugger, number);
+        bool stays = session && session->target && !asked && call->repl->end.quit == QUIT_NO &&
+                     !call->repl->front.left;
+        if (!stays || gd_target_interrupt_command(session->target, NULL) != GD_OK) {
+            await_leave(answer);
+            return gd_fail(err, GD_EINTR,
+                           asked ? "the code still runs: the training process answers no other "
+                                   "command until it returns"
+                                 : "interrupted while waiting for the training process");
+        }
+        asked = true;
+        patience = PATIENCE;
+    }
+}
+
+int evaluate_send(struct command_call *call, const char *name, const char *args, cJSON **ret,
+                  struct gd_err *err)
+{
+    struct answer *answer = calloc(1, sizeof(*answer));
+
+    if (!answer) {
+        return gd_fail_nomem(err);
+    }
+    int rc =
+        gd_target_command(call->session->target, name, args, GD_NO_NODE, on_reply, answer, err);
+    if (rc != GD_OK) {
+        free(answer);
+        return rc;
+    }
+    out_flush(call->out);
+    rc = wait_for(call, answer, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (!answer->text) {
+        rc = answer->err.code != GD_OK ? answer->err.code : GD_EIO;
+        gd_fail(err, rc, "%s", answer->err.text);
+    } else {
+        *ret = cJSON_Parse(answer->text);
+        rc = *ret ? GD_OK
+                  : gd_fail(err, GD_EPROTO, "the training process sent an answer that is not JSON");
+    }
+    free(answer->text);
+    free(answer);
+    return rc;
+}
+
+int evaluate_run(struct command_call *call, const char *mode, const char *code, cJSON **ret,
+                 struct gd_err *err)
+{
+    cJSON *request = cJSON_CreateObject();
+    cJSON *frame = evaluate_frame(call);
+
+    cJSON_AddStringToObject(request, "mode", mode);
+    cJSON_AddStringToObject(request, "code", code);
+    if (frame) {
+        cJSON_AddItemToObject(request, "frame", frame);
+    }
+    char *text = cJSON_PrintUnformatted(request);
+    cJSON_Delete(request);
+    int rc = text ? evaluate_send(call, COMMAND, text, ret, err) : gd_fail_nomem(err);
+    cJSON_free(text);
+    return rc;
+}

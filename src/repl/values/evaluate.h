@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Python code of the user's that the stopped training process evaluates: `print EXPR`, `call`,
+ * `interact`, `info locals`. The other side is python/gradb/evaluate.py.
+ *
+ * Only what the user typed is sent, and only if `set evaluate-code` allows it.
+ */
+#ifndef GD_REPL_EVALUATE_H
+#define GD_REPL_EVALUATE_H
+
+#include "engine/format.h"
+#include "repl/core/command.h"
+
+/* Whether call->session is a stopped training process that runs Python. GD_ESTATE, GD_EUNSUPPORTED;
+ * `what`: "call", for the message. */
+int evaluate_need_python(struct command_call *call, const char *what, struct gd_err *err);
+bool evaluate_is_python(const struct gd_session *session);
+
+/* Whether the user allows it; asks once if the setting says so. GD_EUNSUPPORTED with the reason. */
+int evaluate_may(struct command_call *call, struct gd_err *err);
+
+/* The selected frame for a request of the training process; NULL: none was selected, and the
+ * innermost frame of the user's code is meant. The caller owns it. */
+cJSON *evaluate_frame(struct command_call *call);
+
+/* Sends a request and waits. Ctrl-C interrupts the code; a second one gives up the wait. The reply
+ * belongs to the caller. mode: "print", "call" or "interact". */
+int evaluate_run(struct command_call *call, const char *mode, const char *code, cJSON **ret,
+                 struct gd_err *err);
+/* Shows a reply, and notes what the code changed. GD_EINVAL: the code raised, as err says. */
+int evaluate_show(struct command_call *call, const char *code, const cJSON *reply,
+                  const struct gd_format *format, struct gd_err *err);
+
+/* "in train (train.py:35)", of the member "frame" of a reply; "" when there is none. */
+const char *evaluate_place(struct command_call *call, const cJSON *reply);
+
+#endif

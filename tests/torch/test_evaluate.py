@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Python code in a stopped PyTorch training: print, call, info locals, and what they leave as it was."""
+import json
+import signal
+
+import harness
+import torches
+
+# Prints a digest of all that the training computes and draws.
+TRAIN = """
+import hashlib, random
+import numpy
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 8)
+        self.drop = nn.Dropout(0.5)
+    def forward(self, x):
+        h = self.fc(x)
+        scale = 2.0
+        y = torch.relu(h)
+        return self.drop(y) * scale
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block = Block()
+        self.head = nn.Linear(8, 1)
+    def forward(self, x):
+        z = self.block(x)
+        return self.head(z)
+
+def spin():
+    while True:
+        pass
+
+def train(steps):
+    torch.manual_seed(1)
+    random.seed(1)
+    numpy.random.seed(1)
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    digest = hashlib.sha256()
+    for step in range(steps):
+        x = torch.randn(16, 4)
+        loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        digest.update(repr((loss.item(), random.random(), numpy.random.rand())).encode())
+    for parameter in model.parameters():
+        digest.update(parameter.detach().numpy().tobytes())
+    with open("digest", "w") as file:
+        file.write(digest.hexdigest())
+
+train(5)
+"""
+HARMLESS = ("info locals", "info args", "print x", "print x.shape", "print model.head.weight.std()", "print torch.rand(3)",
+            "print [torch.rand(1).item() for i in range(3)]", "print random.random() + numpy.random.rand()",
+            "print model(x)", "print model.train()", "print (x @ x.T).trace()", "print 1/0 + nothing", "print numpy.ones(3)",
+            "call 1 + 1", "call x.mean()", "call [p.shape for p in model.parameters()]")
+
+
+@torches.both
+class Evaluate(torches.Folder):
+    def setUp(self):
+        super().setUp()
+        self.script = self.write("train.py", TRAIN)
+
+    def run_script(self, *commands, options=(), **env):
+        """What gradb says, and the digest of the training, which must have come to its end."""
+        file = self.folder / "digest"
+        file.write_text("")
+        done = self.gradb([self.python, self.script], "set on-error continue", *commands, "continue", options=options, **env)
+        self.assertRegex(file.read_text(), "^[0-9a-f]{64}$", done.stdout + done.stderr)
+        return done, file.read_text()
+
+    def test_the_run_stays_as_it_was(self):
+        _, bare = self.run_script()
+        done, digest = self.run_script(
+            "set evaluate-code on", "step", *HARMLESS, "run-to model/block/relu", *HARMLESS, "print h * scale", "next",
+            *HARMLESS, "run-to backward/model/head/linear", *HARMLESS, "step", *HARMLESS, "echo GRAPH", "info nodes")
+        self.assertEqual(bare, digest)
+        self.assertNotIn("trace", done.stdout.split("GRAPH")[1])  # no node of what was evaluated
+        self.assertNotIn("Changed by hand", done.stdout)
+
+    def run_script_failing(self, *commands):
+        done = self.gradb([self.python, self.script], "set on-error continue", *commands, "continue")
+        self.assertIn("The training failed", done.stdout, done.stderr)
+        return done, ""
+
+    def evaluated(self, *commands):
+        done, _ = self.run_script("set evaluate-code on", *commands, options=("--json",))
+        records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        return [record for record in records if record["type"] in ("evaluation", "error")]
+
+    def test_values(self):
+        found = self.evaluated("step", "print x.shape", "print model.head.weight * 2", "print [step, 'a']",
+                               "print nothing.at.all()", "print torch.arange(5)", "call torch.zeros(2, 3, dtype=torch.bool)",
+                               "print 'a' * 100000", "call print('b' * 200000)", "print nothing", "print x[0, :2] + 1")
+        self.assertEqual(found[0]["text"], "torch.Size([16, 4])")
+        self.assertEqual(found[0]["frame"]["function"], "train")
+        self.assertEqual((found[1]["shape"], found[1]["dtype"], found[1]["history"]), ([1, 8], "float32", 1))
+        self.assertEqual(found[1]["stats"]["count"], 8)
+        self.assertEqual(found[2]["text"], "[0, 'a']")
+        self.assertIn("NameError: name 'nothing' is not defined", found[3]["error"]
+                      if isinstance(found[3].get("error"), str) else json.dumps(found[3]))
+        tensors = [record for record in found if record.get("kind") == "tensor"]
+        self.assertEqual(tensors[1]["values"], [0, 1, 2, 3, 4])
+        self.assertEqual((tensors[2]["dtype"], tensors[2]["shape"]), ("bool", [2, 3]))
+        self.assertEqual(tensors[3]["shape"], [2])
+        long = next(record for record in found if record.get("length"))
+        self.assertEqual((long["length"], len(long["text"])), (100002, 16384))
+        output = next(record for record in found if record.get("dropped"))
+        self.assertEqual(len(output["output"]) + output["dropped"], 200001)
+
+    def test_frames_and_variables(self):
+        done, _ = self.run_script("set evaluate-code on", "step", "run-to model/block/relu",
+                          "info locals", "info args", "up", "info locals", "print z", "down", "print h.shape", "up 2",
+                          "call step + 40", "up", "up")
+        out = done.stdout
+        self.assertRegex(out, r"Variables in forward \(train.py:15\), step 2:\n")
+        self.assertRegex(out, r"scale +float +2\.0")
+        self.assertRegex(out, r"h +Tensor +float32 \(16, 8\) from .*grad_fn AddmmBackward0")
+        self.assertRegex(out, r"Arguments in forward.*\nName.*\nself +Block .*\nx +Tensor")
+        self.assertIn("Variables in forward (train.py:24)", out)
+        self.assertIn("torch.Size([16, 8])", out)
+        self.assertIn("\n41\n", out)
+        self.assertIn("no variable of that name in forward (train.py:24)", done.stderr)
+        self.assertIn("this is the outermost frame", done.stderr)
+
+    def test_what_call_changes(self):
+        done, _ = self.run_script("set evaluate-code on", "step", "call opt.step()",
+                          "run-to model/block/relu", "call scale = 3.0", "print scale", "call later = 7", "print later + 1",
+                          "call h.zero_()", "call model", "up 2", "call model.head.weight.data.mul_(2)",
+                          "call opt.param_groups[0]['momentum'] = 0.5", "info events", "step", "call step")
+        out = done.stdout
+        self.assertIn("\n3.0\n8\n", out)
+        self.assertIn("Changed by hand: h", out)
+        self.assertRegex(out, r"Changed by hand: .*block.fc.weight")
+        self.assertIn("Changed by hand: model.head.weight", out)
+        self.assertIn("Changed by hand: momentum of SGD[0]", out)
+        self.assertRegex(out, r"   2  set +call|   2  set +h.zero_\(\) changed")
+        self.assertIn("Stopped at the end of step 2.", out)  # the step of `call` was none of the training's
+        self.assertIn("\n1\n", out)
+
+    SUM = ("call str([p.double().sum().item() for p in model.parameters()]"
+           " + [s['momentum_buffer'].sum().item() for s in opt.state.values()])")
+
+    def test_changes_and_undo(self):
+        _, bare = self.run_script()
+        undone = ("set model/head/weight[0, 1:3] = nan", "set model/block/fc/bias = 0", "set model/head/weight.grad[0] = 7",
+                  "set optimizer/SGD/model/head/bias.momentum_buffer = 1", "set lr = lr / 3", "skip-update", "zero-grad",
+                  "set requires_grad model/head/bias off")
+        done, digest = self.run_script("set evaluate-code on", "step", self.SUM, *undone, *["undo"] * len(undone), self.SUM,
+                                       "undo", "info target", "info session")
+        self.assertEqual(digest, bare, done.stdout + done.stderr)
+        self.assertEqual(len(set(line for line in done.stdout.splitlines() if line.startswith("'["))), 1)
+        self.assertIn("error: nothing was changed by hand", done.stderr)
+        self.assertRegex(done.stdout, r"changed by hand +16 changes, the first in step 1\n")
+        self.assertIn("\nThe run was changed by hand: 16 changes, the first in step 1 (info events).\n", done.stdout)
+        self.assertTrue(done.stdout.rstrip().endswith("The run was changed by hand: 16 changes, the first in step 1 (info "
+                                                      "events)."), done.stdout)
+
+    def test_changes_take_effect(self):
+        done, _ = self.run_script(
+            "set evaluate-code on", "step", "set model/head/bias[0] = 0.5", "print model/head/bias", "info events",
+            "set requires_grad model/head/bias off", "skip-update", self.SUM, "step", self.SUM, "step", "print model/head/bias",
+            "undo", "undo", "set model/head/weight[9] = 1", "set model/head/weight = a lot", "set model/head/weight = 1e99",
+            "set model/nothing = 1", "set model/block/relu = 1", "skip-update Adam", "set requires_grad model/head/bias maybe",
+            "set lr[Adam] = 1", "set lr[3] = 1")
+        self.assertEqual(len(set(line for line in done.stdout.splitlines() if line.startswith("'["))), 1)
+        self.assertEqual(done.stdout.count("\n[0.5]\n"), 2)
+        self.assertRegex(done.stdout, r"   1  set +model/head/bias\[0\] = 0\.5 \(was -?0\.\d+\)")
+        for line in ("the step of SGD that updates nothing is over",
+                     "index 9 is out of bounds for dimension 0 with size 1: the shape is (1, 8)", "'a lot' is not a number",
+                     "1e99 is outside of what float32 holds", "there is no node 'model/nothing'",
+                     "model/block/relu is computed in each step", "no optimizer 'Adam': the optimizers are SGD",
+                     "set requires_grad: specify a parameter and on or off",
+                     "set lr: SGD has no group 3: its groups are 0 to 0"):
+            self.assertIn("error: " + line, done.stderr)
+
+    def test_interact(self):
+        done, _ = self.run_script(
+            "set evaluate-code on", "step", "interact", "y = 5", "y + 1", "_ * 2", "for i in range(2):",
+            "    print('line', i)", "", "1 +", "nothing", "def f(a):", "    return a + y", "", "f(1)", "steps = 9", "end",
+            "call y", "call steps", "step", "call y")
+        self.assertRegex(done.stdout, r"\n6\n12\nline 0\nline 1\n6\n5\n9\n")
+        self.assertIn("error: SyntaxError: ", done.stderr)
+        self.assertEqual(done.stderr.count("error: NameError: name 'nothing' is not defined"), 1)
+        self.assertEqual(done.stderr.count("error: NameError: name 'y' is not defined"), 1)  # after the step
+
+    def test_where_an_exception_was_raised(self):
+        done, _ = self.run_script_failing(
+            "set evaluate-code on", "step", "call model.head = None", "step", "info locals", "print z.shape", "call 1 + 1")
+        self.assertRegex(done.stdout, r"Variables in forward \(train.py:25\), step [12]:")
+        self.assertIn("torch.Size([16, 8])\n2\n", done.stdout)
+
+    def test_ctrl_c(self):
+        """It interrupts what hangs, and the training is unharmed."""
+        with harness.Gradb("-nx", "--json", command=["run", "--", self.python, self.script], cwd=self.folder,
+                           env=torches.environment()) as gradb:
+            gradb.expect('"type":"run"')
+            for line in ("set evaluate-code on", "step"):
+                gradb.send(line)
+            gradb.expect('"type":"stopped".*"step":1,')
+            gradb.send("call (open('hangs', 'w').close(), spin())")
+            harness.wait_for("the code to hang", lambda: (self.folder / "hangs").exists())
+            gradb.process.send_signal(signal.SIGINT)
+            gradb.expect("KeyboardInterrupt")
+            gradb.send("print x.shape")
+            gradb.expect(r"torch.Size\(\[16, 4\]\)")
+            gradb.send("continue")
+            gradb.expect('"type":"finished"')
+        self.assertRegex((self.folder / "digest").read_text(), "^[0-9a-f]{64}$")
+
+    def test_refusals(self):
+        done, _ = self.run_script("step", "print x.shape", "print x",
+                          "call x", "set evaluate-code off", "call x", "info locals")
+        self.assertIn("error: Python code is not evaluated here: allow it with `set evaluate-code on`", done.stderr)
+        self.assertIn("there is no node 'x'; Python code is not evaluated here", done.stderr)
+        self.assertIn("error: Python code is not evaluated: `set evaluate-code` is off", done.stderr)
+        self.assertIn("Variables in train", done.stdout)
+        done, _ = self.run_script("set evaluate-code on", "step", "print x.shape", GRADB_EVALUATE="off")
+        self.assertIn("error: the program was started with GRADB_EVALUATE=off: it evaluates nothing", done.stderr)
+        done, _ = self.run_script(
+            "set evaluate-code on", "step", "print undefined(1", "print x = 3", "call 1/0", "call raise SystemExit(3)", "call spin(1)",
+                          "call import this_is_no_module", "step")
+        for line in ("SyntaxError", "ZeroDivisionError: division by zero",
+                     "SystemExit: 3", "TypeError: spin() takes 0 positional arguments but 1 was given",
+                     "ModuleNotFoundError: No module named 'this_is_no_module'"):
+            self.assertIn("error: " + line, done.stderr)
+        self.assertIn("Stopped at the end of step 2.", done.stdout)
+
+
+if __name__ == "__main__":
+    harness.main()
