@@ -25,9 +25,10 @@
 #define WATCH     BIT(TUI_WATCH)
 #define HITS      BIT(TUI_HITS)
 #define HISTORY   BIT(TUI_HISTORY)
+#define PICTURE   BIT(TUI_PICTURE)
 #define TEXTS     (TENSOR | BIT(TUI_HISTORY) | BIT(TUI_LOG)) /* panes without rows to open */
-#define MODES     (HITS | TENSOR | BIT(TUI_STACK) | BIT(TUI_HISTORY))
-#define BREAKS    (TREE | NODE | TENSOR) /* about one node */
+#define MODES     (HITS | TENSOR | BIT(TUI_STACK) | BIT(TUI_HISTORY) | PICTURE)
+#define BREAKS    (TREE | NODE | TENSOR | PICTURE) /* about one node */
 
 /* prefix, key, name, panes, single, request, command, help, brief, question */
 const struct tui_key tui_keys[] = {
@@ -69,7 +70,8 @@ const struct tui_key tui_keys[] = {
     {0, DRAW_KEY_HOME, "Home", TENSOR, false, TUI_ROW_START, NULL, "first column", ""},
     {0, DRAW_KEY_END, "End", TENSOR, false, TUI_ROW_END, NULL, "last column", ""},
     {0, '\r', "Enter", LISTS & ~TEXTS, false, TUI_OPEN, NULL, "open, jump to, follow", "open"},
-    {0, ' ', "Space", TREE | HITS, false, TUI_MARK, NULL, "open or fold", "fold"},
+    {0, ' ', "Space", HITS, false, TUI_MARK, NULL, "open or fold", "fold"},
+    {0, ' ', "Space", TREE, false, TUI_MARK, NULL, "tick it for the watchpoint form", "tick"},
     {0, '\r', "Enter", HISTORY, false, TUI_OPEN, NULL, "the chart alone, or with the list", ""},
     {0, ' ', "Space", HISTORY, false, TUI_MARK, NULL, "keep the curve in the chart, or not",
      "keep"},
@@ -78,6 +80,7 @@ const struct tui_key tui_keys[] = {
     {0, 'L', "L", HISTORY, false, TUI_LOG_SCALE, NULL, "logarithmic scale, or linear", "log"},
     {0, 'S', "S", HISTORY, false, TUI_SMOOTH, NULL, "smooth more, or not at all", "smooth"},
     {0, '=', "=", TREE, false, TUI_FILTER, NULL, "filter by name, type or graph", "filter"},
+    {0, 'T', "T", TREE, false, TUI_TYPES, NULL, "choose a type from a list", "types"},
     {0, '/', "/", LISTS, false, TUI_SEARCH, NULL, "search", "search"},
     {0, 'n', "n", LISTS, false, TUI_NEXT_MATCH, NULL, "next match", "next"},
     {0, 'N', "N", LISTS, false, TUI_PREVIOUS_MATCH, NULL, "previous match", ""},
@@ -91,15 +94,20 @@ const struct tui_key tui_keys[] = {
     {0, CTRL('o'), "C-o", NODE, false, TUI_RETURN, NULL,
      "back to where Enter was pressed; also Backspace", "back"},
     {0, DRAW_KEY_RIGHT, "Right", TREE, false, TUI_UNFOLD, NULL, "open a scope", ""},
-    {0, '+', "+", TREE, false, TUI_UNFOLD, NULL, "", ""},
+    {0, '+', "+", TREE | PICTURE, false, TUI_UNFOLD, NULL, "", ""},
     {0, DRAW_KEY_LEFT, "Left", TREE, false, TUI_FOLD, NULL,
      "fold a scope, or go to the enclosing one", ""},
-    {0, '-', "-", TREE, false, TUI_FOLD, NULL, "", ""},
+    {0, '-', "-", TREE | PICTURE, false, TUI_FOLD, NULL, "", ""},
     {0, 'q', "q", LISTS, false, TUI_BACK, NULL, "one level back", ""},
     {0, ESCAPE, "Esc", LISTS, false, TUI_BACK, NULL, "", ""},
 
     {0, 't', "t", LISTS & ~TENSOR, false, TUI_COMMAND, "tensor %t", "show its tensor as a grid",
      "tensor"},
+    {0, '1', "1", PICTURE, false, TUI_COMMAND, "picture -d 1", "draw its neighbours", ""},
+    {0, '2', "2", PICTURE, false, TUI_COMMAND, "picture -d 2", "draw two edges away from it",
+     "further"},
+    {0, '3', "3", PICTURE, false, TUI_COMMAND, "picture -d 3", "draw three edges away", ""},
+    {0, 'P', "P", LISTS, false, TUI_COMMAND, "picture %n", "draw what is around it", "picture"},
     {0, 'p', "p", LISTS, false, TUI_COMMAND, "print %t", "print its value", "print"},
     {0, 'i', "i", LISTS, false, TUI_COMMAND, "info node %n", "show everything known about it",
      "info"},
@@ -110,6 +118,7 @@ const struct tui_key tui_keys[] = {
     {0, 'l', "l", LISTS & ~TENSOR, false, TUI_COMMAND, "list %n", "show the source around it",
      "list"},
     {0, 'l', "l", TENSOR, false, TUI_RIGHT, NULL, "one column right", ""},
+    {0, 'S', "S", LISTS & ~HISTORY, false, TUI_COMMAND, "save %t", "save its tensor to a .npy file", "save"},
     {0, '<', "<", LISTS, false, TUI_COMMAND, "inputs %n", "list its inputs", "inputs"},
     {0, '>', ">", LISTS, false, TUI_COMMAND, "outputs %n", "list what uses its output", "outputs"},
 
@@ -126,7 +135,8 @@ const struct tui_key tui_keys[] = {
     {0, 'b', "b", LISTS, true, TUI_COMMAND, "break %n", "stop at the selected node", "break"},
     {0, 'd', "d", BREAKS, true, TUI_COMMAND, "delete %b", "delete its breakpoint", "delete"},
     {0, 'd', "d", WATCH, true, TUI_COMMAND, "delete %w", "delete the watchpoint", "delete"},
-    {0, 'a', "a", WATCH | TREE, true, TUI_NEW, NULL, "add a watchpoint", "add"},
+    {0, 'a', "a", WATCH | TREE, true, TUI_NEW, NULL,
+     "add a watchpoint, in the graph of what is ticked", "add"},
     {0, 'e', "e", WATCH, true, TUI_EDIT, NULL, "edit the watchpoint", "edit"},
     {0, ' ', "Space", WATCH, true, TUI_MARK, NULL, "enable or disable the watchpoint", "on/off"},
     {0, 'U', "U", LISTS, true, TUI_COMMAND, "run-to %n", "run until the selected node has run",
@@ -369,6 +379,7 @@ static enum key_group group_of(const struct tui_key *key)
     case TUI_NEXT_MATCH:
     case TUI_PREVIOUS_MATCH:
     case TUI_SEARCH:
+    case TUI_TYPES:
     case TUI_FILTER: return SEARCHING;
     case TUI_FOLD:
     case TUI_UNFOLD:

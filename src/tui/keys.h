@@ -24,6 +24,7 @@ enum tui_pane_id {
     TUI_TENSOR,
     TUI_HISTORY,
     TUI_LOG,
+    TUI_PICTURE,
     TUI_PANE_COUNT
 };
 
@@ -50,6 +51,7 @@ enum tui_request {
     TUI_NEXT_MATCH,
     TUI_PREVIOUS_MATCH,
     TUI_FILTER,  /* the tree's filter line */
+    TUI_TYPES,   /* the tree's filter, with a list of types */
     TUI_NEW,     /* form for a new watchpoint */
     TUI_EDIT,    /* form for an existing one */
     TUI_ZOOM_IN, /* the history's chart */
