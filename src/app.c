@@ -12,11 +12,16 @@
 #include <unistd.h>
 
 #include "demo.h"
+#include "drive/dap.h"
+#include "drive/mcp.h"
+#include "drive/serve_io.h"
 #include "dump/dump.h"
+#include "options.h"
 #include "proto/server.h"
 #include "repl/core/interrupt.h"
 #include "repl/core/repl.h"
 #include "repl/line/line.h"
+#include "repl/out/out_impl.h"
 #include "repl/out/tty_out.h"
 #include "resident/resident.h"
 #include "tui/guard.h"
@@ -32,6 +37,9 @@ struct app {
     bool terminal;             /* stdin and stdout are a terminal */
     bool panes;                /* were opened */
     ev_signal interrupt, terminate, hangup;
+    struct mcp *mcp;
+    struct dap *dap;
+    int served[2]; /* what the protocol reads and writes; of `serve` */
 };
 
 /* ---- signals ---- */
@@ -154,7 +162,8 @@ static struct repl_options make_repl_options(const struct app *app)
 {
     return (struct repl_options){
         .batch = app->options->batch,
-        .json = app->options->json,
+        .json = app->options->json || app->options->serve != SERVE_USER,
+        .words = app->options->serve != SERVE_USER,
         .interactive = app->terminal && !app->options->batch,
         .color = wants_color(app->options),
         .utf8 = has_utf8(),
@@ -222,6 +231,19 @@ static void print_greeting(const struct app *app)
     }
 }
 
+/* The first line of --json. */
+static void say_start(const struct app *app)
+{
+    const struct app_options *options = app->options;
+    cJSON *record = options->json ? cJSON_CreateObject() : NULL;
+
+    if (record) {
+        out_set(record, OUT_TEXT("version", GRADB_VERSION), OUT_INT("protocol", OUT_JSON_VERSION),
+                OUT_TEXT("mode", program_mode_name(options->mode)), OUT_INT("pid", getpid()));
+        repl_write_json(app->repl, NULL, "start", record);
+    }
+}
+
 static bool wait_for_terminal(struct app *app)
 {
     if (!resident_wait(app->resident)) {
@@ -270,6 +292,7 @@ static void run_terminals(struct app *app, bool panes)
 static int run_front_end(struct app *app)
 {
     print_greeting(app);
+    say_start(app);
     if (!app->options->no_rc) {
         read_rc(app);
     }
@@ -293,6 +316,50 @@ static int run_front_end(struct app *app)
     }
     repl_clear_status(app->repl); /* only batch mode reports failures by its status */
     return repl_exit_status(app->repl);
+}
+
+/* For programs: no greeting, no prompt; the client learns of a failure of the mode. */
+static int run_mcp(struct app *app)
+{
+    struct gd_err err = {.code = GD_OK};
+
+    if (mcp_create(app->repl, app->served[0], app->served[1], !app->options->allow_run, &app->mcp,
+                   &err) != GD_OK) {
+        print_problem("error", &err);
+        return STATUS_FAILED;
+    }
+    mcp_begin(app->mcp);
+    run_mode(app);
+    run_commands(app);
+    repl_set_read_only(app->repl, !app->options->allow_run); /* what the user typed may do more */
+    mcp_serve(app->mcp);
+    mcp_destroy(app->mcp);
+    return STATUS_OK;
+}
+
+static int run_dap(struct app *app)
+{
+    struct gd_err err = {.code = GD_OK};
+
+    if (dap_create(app->repl, app->served[0], app->served[1], &app->dap, &err) != GD_OK) {
+        print_problem("error", &err);
+        return STATUS_FAILED;
+    }
+    run_commands(app);
+    dap_serve(app->dap);
+    dap_destroy(app->dap);
+    return STATUS_OK;
+}
+
+/* For programs: no greeting, no prompt. */
+static int run_served(struct app *app)
+{
+    if (!app->options->no_rc) {
+        read_rc(app);
+    }
+    int status = app->options->serve == SERVE_MCP ? run_mcp(app) : run_dap(app);
+    repl_clear_status(app->repl);
+    return status != STATUS_OK ? status : repl_exit_status(app->repl);
 }
 
 static int start_app(struct app *app, struct gd_err *err)
@@ -341,7 +408,7 @@ static int run_session(struct app *app)
         resident_create(app->loop, app->repl, NULL, &app->resident, &err) != GD_OK) {
         print_problem("warning: this session cannot survive the loss of its terminal", &err);
     }
-    int status = run_front_end(app);
+    int status = options->serve == SERVE_USER ? run_front_end(app) : run_served(app);
     if (status == STATUS_OK && tty_out_gave_up()) { /* a signal arrived before the loop ran */
         status = STATUS_SIGNAL + last_signal;
     }
@@ -368,7 +435,11 @@ int app_run(const struct app_options *options)
 
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* report a file size limit as an error */
-    app.terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    if (options->serve != SERVE_USER && !serve_io_take(app.served)) {
+        fprintf(stderr, "error: cannot use stdin and stdout\n");
+        return STATUS_FAILED;
+    }
+    app.terminal = options->serve == SERVE_USER && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     app.loop = ev_default_loop(EVFLAG_AUTO);
     if (!app.loop) {
         fprintf(stderr, "error: cannot create the event loop\n");

@@ -8,7 +8,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum app_mode { APP_PROMPT, APP_RUN, APP_LISTEN, APP_OPEN, APP_DEMO, APP_SESSIONS, APP_ATTACH };
+enum app_mode {
+    APP_PROMPT,
+    APP_RUN,
+    APP_LISTEN,
+    APP_OPEN,
+    APP_DEMO,
+    APP_SESSIONS,
+    APP_ATTACH,
+    APP_MCP, APP_DAP
+};
+enum app_serve { SERVE_USER, SERVE_MCP, SERVE_DAP };
 enum app_when { APP_AUTO, APP_ALWAYS, APP_NEVER };
 
 struct app_command { /* -x FILE or -ex COMMAND, in the order given */
@@ -18,6 +28,8 @@ struct app_command { /* -x FILE or -ex COMMAND, in the order given */
 
 struct app_options {
     enum app_mode mode;
+    enum app_serve serve;       /* instead of a prompt */
+    bool allow_run;             /* what is served may change the training and write files */
     char *const *program;       /* of APP_RUN; NULL-terminated */
     char *const *opened;        /* of APP_OPEN: paths and options of the command "open" */
     const char *listen_address; /* NULL: the default */

@@ -47,6 +47,7 @@ enum option_code {
     OPT_GENERATE,
     OPT_READ_ONLY,
     OPT_TAKE,
+    OPT_ALLOW_RUN,
 };
 
 static const struct option long_options[] = {
@@ -67,6 +68,7 @@ static const struct option long_options[] = {
     {"version", no_argument, NULL, OPT_VERSION},
     {"read-only", no_argument, NULL, OPT_READ_ONLY},
     {"take", no_argument, NULL, OPT_TAKE},
+    {"allow-run", no_argument, NULL, OPT_ALLOW_RUN},
     {"generate", required_argument, NULL, OPT_GENERATE},
     {"help", no_argument, NULL, 'h'},
     {"h", no_argument, NULL, 'h'},
@@ -111,6 +113,7 @@ static int parse_option(struct app_options *options, int code)
     case OPT_JSON: options->json = true; return -1;
     case OPT_READ_ONLY: options->read_only = true; return -1;
     case OPT_TAKE: options->take = true; return -1;
+    case OPT_ALLOW_RUN: options->allow_run = true; return -1;
     case OPT_LISTEN: options->listen_address = optarg; return -1;
     case OPT_COLOR: return set_color(options, optarg) == 0 ? -1 : STATUS_USAGE;
     case OPT_VERSION: puts("gradb " GRADB_VERSION); return 0;
@@ -141,10 +144,29 @@ static int parse_session_mode(struct app_options *options, int at, int argc, cha
     return -1;
 }
 
-static int parse_mode(struct app_options *options, int argc, char **argv)
-{
-    int at = optind;
+static int parse_mode(struct app_options *options, int at, int argc, char **argv);
 
+/* `gradb mcp [--allow-run] [MODE...]`: the mode says what is served. */
+static int parse_served_mode(struct app_options *options, enum app_serve serve, int at, int argc,
+                             char **argv)
+{
+    options->serve = serve;
+    options->mode = APP_PROMPT;
+    if (at < argc && strcmp(argv[at], "--allow-run") == 0) {
+        options->allow_run = true;
+        at++;
+    }
+    int rc = parse_mode(options, at, argc, argv);
+    bool can_serve = options->mode == APP_PROMPT || options->mode == APP_RUN ||
+                     options->mode == APP_OPEN || options->mode == APP_LISTEN;
+    if (rc < 0 && !can_serve) {
+        return report_usage("mcp takes the modes run, open and listen, not ", argv[at]);
+    }
+    return rc;
+}
+
+static int parse_mode(struct app_options *options, int at, int argc, char **argv)
+{
     if (at >= argc) {
         return -1;
     }
@@ -168,6 +190,12 @@ static int parse_mode(struct app_options *options, int argc, char **argv)
         }
         options->opened = argv + at;
         return -1;
+    case APP_DAP:
+        options->serve = SERVE_DAP;
+        options->mode = APP_PROMPT;
+        options->allow_run = true;
+        break;
+    case APP_MCP: return parse_served_mode(options, SERVE_MCP, at, argc, argv);
     case APP_SESSIONS:
     case APP_ATTACH: return parse_session_mode(options, at, argc, argv);
     case APP_LISTEN:
@@ -199,7 +227,7 @@ int main(int argc, char **argv)
         status = parse_option(&options, code);
     }
     if (status < 0) {
-        status = parse_mode(&options, argc, argv);
+        status = parse_mode(&options, optind, argc, argv);
     }
     if (status < 0) {
         status = app_run(&options);

@@ -15,6 +15,10 @@ const struct program_mode program_modes[] = {
      "list the running gradb sessions, including those without a terminal"},
     {"attach", APP_ATTACH, WORDS_SESSIONS, "attach [NAME]",
      "move a running gradb session to this terminal"},
+    {"mcp", APP_MCP, WORDS_NONE, "mcp [MODE]",
+     "serve a program (a language model) by the Model Context Protocol on stdin and stdout"},
+    {"dap", APP_DAP, WORDS_NONE, "dap",
+     "serve an editor by the Debug Adapter Protocol on stdin and stdout"},
     {NULL, APP_PROMPT, WORDS_NONE, NULL, NULL},
 };
 
@@ -31,6 +35,7 @@ const struct program_option program_options[] = {
     {"--json", .text = "print each result as one line of JSON"},
     {"--listen", "ADDRESS", .words = WORDS_ADDRESS,
      .text = "listen on [HOST:]PORT or unix:PATH instead of the default address"},
+    {"--allow-run", .text = "mcp: let it change the training, start programs and write files"},
     {"--read-only", .text = "attach: watch the session without controlling it"},
     {"--take", .text = "attach: take the session from another terminal without asking"},
     {"--color", "WHEN", .joined = true, .words = WORDS_WHEN,
@@ -39,6 +44,16 @@ const struct program_option program_options[] = {
     {"--help", .text = "print this help"},
     {.name = NULL},
 };
+
+const char *program_mode_name(enum app_mode mode)
+{
+    for (const struct program_mode *m = program_modes; m->name; m++) {
+        if (m->mode == mode) {
+            return m->name;
+        }
+    }
+    return "prompt";
+}
 
 const struct program_mode *find_program_mode(const char *name)
 {

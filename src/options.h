@@ -41,6 +41,8 @@ struct program_option {
 extern const struct program_mode program_modes[];     /* ends with a NULL name */
 extern const struct program_option program_options[]; /* ends with a NULL name */
 
+/* "run"; "prompt" when no mode was given. */
+const char *program_mode_name(enum app_mode mode);
 /* NULL: not a mode. */
 const struct program_mode *find_program_mode(const char *name);
 

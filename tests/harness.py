@@ -244,10 +244,16 @@ class Gradb:
         self.home.cleanup()
 
 
+def read_records(text, *types, mixed=False):
+    """The JSON records in what gradb printed: all but the first, `start`, or those of some types; mixed: among lines of
+    the training."""
+    found = [json.loads(line) for line in text.splitlines() if not mixed or line.startswith("{")]
+    return [record for record in found if (record["type"] in types if types else record["type"] != "start")]
+
+
 def records(done, *types, mixed=False):
-    """The JSON records that gradb printed, or those of some types; mixed: among lines of the training."""
-    found = [json.loads(line) for line in done.stdout.splitlines() if not mixed or line.startswith("{")]
-    return [record for record in found if not types or record["type"] in types]
+    """read_records of what a finished gradb printed."""
+    return read_records(done.stdout, *types, mixed=mixed)
 
 
 def typed(*commands):

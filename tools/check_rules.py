@@ -20,9 +20,10 @@ MAY_INCLUDE = {
     "compare": {"base", "engine", "dump"},
     "agent": {"base", "proto"},
     "repl": {"base", "engine", "dump", "compare"},
+    "drive": {"base", "engine", "dump", "repl"},
     "tui": {"base", "engine", "repl", "dump"},
     "resident": {"base", "engine", "repl", "tui"},
-    "": {"base", "engine", "proto", "dump", "compare", "repl", "tui", "resident"},
+    "": {"base", "engine", "proto", "dump", "compare", "repl", "drive", "tui", "resident"},
 }
 # Folders of tests/ that do not test a folder of src/.
 OTHER_TESTS = {"device", "docs", "e2e", "fuzz", "golden", "msagent", "tools", "torch", "trainer"}

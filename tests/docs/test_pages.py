@@ -81,7 +81,7 @@ class Commands(unittest.TestCase):
         table = json.loads(harness.run_gradb("--generate", "json-commands").stdout)
         cls.names = {name for command in table for name in (command["name"], *command["aliases"].split())}
         shown = harness.run_gradb("--json", "--batch", "-nx", "-q", "-ex", "info settings").stdout
-        cls.settings = {setting["name"] for setting in json.loads(shown)["settings"]}
+        cls.settings = {setting["name"] for setting in harness.read_records(shown)[0]["settings"]}
 
     def is_command(self, word):
         return word in self.names or sum(name.startswith(word) for name in self.names) == 1
@@ -130,7 +130,7 @@ class Reference(unittest.TestCase):
         for command in json.loads(harness.run_gradb("--generate", "json-commands").stdout):
             self.assertIn(f"\n### {command['name']}\n", page)
         shown = harness.run_gradb("--json", "--batch", "-nx", "-q", "-ex", "info settings").stdout
-        for setting in json.loads(shown)["settings"]:
+        for setting in harness.read_records(shown)[0]["settings"]:
             self.assertIn(f"\n| `{setting['name']}` | ", page)
         for fence in re.findall(r"^```.*$", page, re.M):
             self.assertEqual(fence, "```")

@@ -289,7 +289,7 @@ class Actions(torches.Folder):
                                  *harness.typed("step", "set lr[0] = lr / 2", "checkpoint a", "kill"), "run", "--",
                                  *torches.warm(self.python), self.write("train.py", TRAIN), "step",
                                  env=torches.environment(), cwd=self.folder)
-        found = {record["type"]: record for record in map(json.loads, said.stdout.splitlines())}
+        found = {record["type"]: record for record in harness.records(said)}
         self.assertEqual(found["lr"]["groups"], [{"group": 0, "old": 0.1, "new": 0.05}])
         self.assertEqual((found["lr"]["optimizer"], found["lr"]["step"]), ("Adam", 1))
         self.assertEqual(found["lr"]["schedulers"], [{"name": "StepLR", "place": "train.py:12", "follows": True}])

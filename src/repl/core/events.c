@@ -85,7 +85,8 @@ static void say_hit(struct repl_out *out, const struct gd_event *event)
         event_add_session(record, event->session);
         repl_hit_record(record, event->session, event->hit);
         repl_write_json(out->repl, NULL, "hit", record);
-    } else {
+    }
+    if (out_is_text(out)) {
         repl_hit_event(out->repl, event->session, event->hit,
                        event_prefix(out->repl, event->session, prefix));
     }
@@ -136,7 +137,7 @@ static void say_end(struct repl_out *out, const struct gd_event *event)
     const char *what = session->failed ? "The training failed" : "The training ended";
     char prefix[EVENT_PREFIX], why[END_REASON];
 
-    if (!out_is_json(out)) {
+    if (out_is_text(out)) {
         repl_hits_over(out->repl);
     }
     cJSON *record = out_record(out, lost ? "lost" : "finished");

@@ -6,6 +6,7 @@
 #ifndef GD_REPL_REPL_H
 #define GD_REPL_REPL_H
 
+#include <cjson/cJSON.h>
 #include <stdio.h>
 
 #include "engine/debugger.h"
@@ -22,6 +23,7 @@ struct repl_options {
     bool interactive; /* for a person: confirmations, paging, stops reported as they happen */
     bool color;
     bool utf8;
+    bool words;  /* with json, also the text, for a writer and a recorder that are set */
     bool sealed; /* for input of unknown origin: starts no program, opens no file */
     int width;   /* columns of the output; 0: 80 */
 };
@@ -35,6 +37,11 @@ int repl_create(struct ev_loop *loop, struct gd_debugger *debugger,
                 const struct repl_options *options, struct repl **ret, struct gd_err *err);
 void repl_destroy(struct repl *repl);
 void repl_set_writer(struct repl *repl, repl_write_fn fn, void *ctx); /* default: stdout, stderr */
+/* Receives each record of JSON mode instead of its line, and takes over the object. */
+typedef void (*repl_record_fn)(void *ctx, const char *type, cJSON *record);
+void repl_set_recorder(struct repl *repl, repl_record_fn fn, void *ctx);
+/* From now on only what permit.h lists. */
+void repl_set_read_only(struct repl *repl, bool read_only);
 void repl_set_width(struct repl *repl, int width);
 struct gd_debugger *repl_debugger(struct repl *repl);
 /* According to --color, NO_COLOR and `set color`. */

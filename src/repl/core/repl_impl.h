@@ -41,6 +41,7 @@ struct repl {
     struct ev_loop *loop;
     struct gd_debugger *debugger;
     struct repl_options options;
+    bool read_only;
 
     struct { /* what the front end provides */
         repl_write_fn write;
@@ -54,6 +55,8 @@ struct repl {
         bool ask_in_line;                     /* `ask` asks at the prompt, not in panes */
         repl_lend_fn lend;
         void *lend_ctx;
+        repl_record_fn record; /* NULL: records are written as lines */
+        void *record_ctx;
         const struct repl_screen_ops *screen; /* NULL: this program has no panes */
         void *screen_ctx;
         const struct repl_residence_ops *residence; /* NULL: the session ends with its terminal */
@@ -88,6 +91,9 @@ struct repl {
     } job;
 
     struct repl_busy busy;
+    struct {       /* see request.h */
+        cJSON *id; /* NULL: none, or it is answered */
+    } request;
     struct repl_script script;
     struct repl_stop stop;
     const struct repl_dump_ops *dump; /* NULL: `dump` was never used */
@@ -135,7 +141,7 @@ enum line_origin { LINE_TYPED, LINE_SCRIPT };
 int repl_run_line(struct repl *repl, const char *line, enum line_origin origin);
 void repl_set_failed(struct repl *repl, int rc);
 /* Prints the error, unless a line that the command ran has printed it. Returns rc. */
-int repl_report_failure(struct repl *repl, const struct command *command, int rc,
+int repl_report_failure(struct repl *repl, const struct command *command, const char *name, int rc,
                         const struct gd_err *err);
 /* Whether a session of the kind that the flags (CMD_NEEDS_*) ask for is selected; sets
  * call->session. `name` is the command's in messages. */

@@ -6,6 +6,7 @@
 #include "engine/ranks.h"
 #include "repl/core/command.h"
 #include "repl/core/parse.h"
+#include "repl/request/permit.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/deferred.h"
 #include "repl/values/norms.h"
@@ -13,11 +14,11 @@
 
 #define COMMAND_MEMORY ((size_t)1 << 30) /* of one command's arena */
 
-int repl_report_failure(struct repl *repl, const struct command *command, int rc,
+int repl_report_failure(struct repl *repl, const struct command *command, const char *name, int rc,
                         const struct gd_err *err)
 {
     if (err->text[0] != '\0') { /* empty: already reported by a line that the command ran */
-        repl_print_error(repl, command, err);
+        repl_print_error(repl, command, name, err);
     }
     repl_set_failed(repl, rc);
     return rc;
@@ -202,7 +203,8 @@ static int call_command(struct repl *repl, const struct command *command,
                                 .repeated = repeated};
 
     out_begin(&out, repl, arena, NULL);
-    int rc = prepare_call(&call, line, &name, &err);
+    int rc = permit_command(repl, command, &err);
+    rc = rc == GD_OK ? prepare_call(&call, line, &name, &err) : rc;
     out.command = gd_buf_text(&name);
     if (rc == GD_OK && is_deferred(&call)) {
         rc = deferred_keep(&call, call.line, &err);
@@ -219,7 +221,7 @@ static int call_command(struct repl *repl, const struct command *command,
         err = end_err;
     }
     if (rc != GD_OK) {
-        repl_report_failure(repl, call.command, rc, &err);
+        repl_report_failure(repl, call.command, gd_buf_text(&name), rc, &err);
     }
     gd_buf_deinit(&name);
     return rc;
@@ -262,7 +264,7 @@ static int run_lines(struct repl *repl, const struct repl_lines *lines)
             struct gd_err err;
             int rc =
                 gd_fail(&err, GD_ELIMIT, "user commands ran more than %d lines", REPL_MAX_USER);
-            return repl_report_failure(repl, NULL, rc, &err);
+            return repl_report_failure(repl, NULL, NULL, rc, &err);
         }
         int rc = repl_run_line(repl, lines->line[i], LINE_SCRIPT);
         if (rc != GD_OK) {
@@ -356,7 +358,9 @@ static int run_parsed(struct repl *repl, const char *typed, struct parsed_line *
         }
         return rc;
     }
-    return rc != GD_OK && err.text[0] != '\0' ? repl_report_failure(repl, NULL, rc, &err) : rc;
+    return rc != GD_OK && err.text[0] != '\0'
+               ? repl_report_failure(repl, NULL, line->name, rc, &err)
+               : rc;
 }
 
 int repl_run_line(struct repl *repl, const char *line, enum line_origin origin)
@@ -368,17 +372,17 @@ int repl_run_line(struct repl *repl, const char *line, enum line_origin origin)
 
     if (repl->script.body.kind != BODY_NONE) {
         rc = repl_body_feed(repl, line, &err);
-        return rc == GD_OK ? rc : repl_report_failure(repl, NULL, rc, &err);
+        return rc == GD_OK ? rc : repl_report_failure(repl, NULL, NULL, rc, &err);
     }
     if (repl->busy.depth >= REPL_MAX_DEPTH) {
         rc = gd_fail(&err, GD_ELIMIT, "commands are nested more than %d deep", REPL_MAX_DEPTH);
-        return repl_report_failure(repl, NULL, rc, &err);
+        return repl_report_failure(repl, NULL, NULL, rc, &err);
     }
     gd_arena_init(&arena, COMMAND_MEMORY);
     repl->busy.depth++;
     rc = parse_line(line, &arena, &parsed, &err);
     if (rc != GD_OK) {
-        repl_report_failure(repl, NULL, rc, &err);
+        repl_report_failure(repl, NULL, NULL, rc, &err);
     } else if (parsed.name[0] != '\0') {
         rc = run_parsed(repl, line, &parsed, &arena, false);
     } else if (origin == LINE_TYPED && !repl->options.json &&

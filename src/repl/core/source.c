@@ -79,7 +79,7 @@ int repl_source(struct repl *repl, const char *path)
         }
     }
     if (err.code != GD_OK) {
-        repl_report_failure(repl, NULL, rc, &err);
+        repl_report_failure(repl, NULL, NULL, rc, &err);
     }
     repl->script.source_path = outer_path;
     repl->script.source_line = outer_line;

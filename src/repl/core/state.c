@@ -64,6 +64,17 @@ int repl_check_seal(const struct repl *repl, struct gd_err *err)
                : GD_OK;
 }
 
+void repl_set_read_only(struct repl *repl, bool read_only)
+{
+    repl->read_only = read_only;
+}
+
+void repl_set_recorder(struct repl *repl, repl_record_fn fn, void *ctx)
+{
+    repl->front.record = fn;
+    repl->front.record_ctx = ctx;
+}
+
 void repl_set_screen(struct repl *repl, const struct repl_screen_ops *ops, void *ctx)
 {
     repl->front.screen = ops;

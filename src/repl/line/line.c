@@ -8,6 +8,7 @@
 #include "repl/line/line_moves.h"
 #include "repl/out/tty.h"
 #include "repl/out/tty_out.h"
+#include "repl/request/request.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -320,7 +321,7 @@ static void execute_line(struct line *line, const char *text)
     ev_io_stop(line->repl->loop, &line->input);
     line->executing = true;
     repl_tell_typed(line->repl, text);
-    repl_execute(line->repl, text);
+    repl_request_run(line->repl, text);
     line->executing = false;
     if (!line->ended && !line->repl->end.quit && !line->repl->front.left) {
         ev_io_start(line->repl->loop, &line->input);
@@ -572,7 +573,7 @@ static void run_pending(struct line *line)
         if (nul) { /* the rest of the line would be lost silently */
             struct gd_err err;
             gd_fail(&err, GD_EINVAL, "the line contains a NUL byte and is skipped");
-            repl_print_error(line->repl, NULL, &err);
+            repl_print_error(line->repl, NULL, NULL, &err);
         } else if (is_to_run(line, text)) {
             execute_line(line, text);
         }

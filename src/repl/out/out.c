@@ -8,6 +8,8 @@
 
 #include "engine/utf8.h"
 #include "repl/core/command.h"
+#include "repl/request/permit.h"
+#include "repl/request/request.h"
 
 #define REPORT_MEMORY  ((size_t)1 << 30)
 #define OUT_FLUSH_SIZE ((size_t)32 << 10)
@@ -17,10 +19,14 @@
 
 void repl_write_json(struct repl *repl, FILE *sink, const char *type, cJSON *object)
 {
+    if (repl->front.record && !sink) {
+        repl->front.record(repl->front.record_ctx, type, object);
+        return;
+    }
     cJSON *line = cJSON_CreateObject();
     struct gd_buf text = GD_BUF_INIT(OUT_MAX_TEXT);
 
-    cJSON_AddNumberToObject(line, "v", 1);
+    cJSON_AddNumberToObject(line, "v", OUT_JSON_VERSION);
     cJSON_AddStringToObject(line, "type", type);
     while (object && object->child) {
         cJSON *item = cJSON_DetachItemViaPointer(object, object->child);
@@ -59,6 +65,11 @@ bool out_is_json(const struct repl_out *out)
 bool out_is_csv(const struct repl_out *out)
 {
     return out->csv;
+}
+
+bool out_is_text(const struct repl_out *out)
+{
+    return !out->csv && (!out->repl->options.json || out->repl->options.words);
 }
 
 bool out_utf8(const struct repl_out *out)
@@ -101,6 +112,7 @@ int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_
     size_t len = strlen(path);
 
     out->csv = len > 4 && strcasecmp(path + len - 4, ".csv") == 0;
+    rc = rc == GD_OK ? permit_write(out->repl, err) : rc;
     return rc == GD_OK ? newfile_open(&out->sink, path, append, err) : rc;
 }
 
@@ -126,7 +138,7 @@ void out_flush(struct repl_out *out)
 
 void out_write(struct repl_out *out, const char *text, size_t len)
 {
-    if (out_is_json(out) || out->csv) {
+    if (!out_is_text(out)) {
         return;
     }
     gd_buf_add(&out->text, text, len);
@@ -139,7 +151,7 @@ void out_printf(struct repl_out *out, const char *format, ...)
 {
     va_list args;
 
-    if (out_is_json(out) || out->csv) {
+    if (!out_is_text(out)) {
         return;
     }
     va_start(args, format);
@@ -158,6 +170,7 @@ int out_end(struct repl_out *out, bool failed, struct gd_err *err)
         cJSON *record = out_record(out, "ok");
         if (out->command) {
             cJSON_AddStringToObject(record, "command", out->command);
+            repl_request_answer(out->repl, record);
         }
         repl_write_json(out->repl, out->sink.file, out->type, record);
         out->record = NULL;
@@ -191,7 +204,8 @@ void out_report_end(struct out_report *report)
     gd_arena_deinit(&report->arena);
 }
 
-void repl_print_error(struct repl *repl, const struct command *command, const struct gd_err *err)
+void repl_print_error(struct repl *repl, const struct command *command, const char *name,
+                      const struct gd_err *err)
 {
     const char *usage = command && err->code == GD_EUSAGE ? command->usage : NULL;
 
@@ -206,9 +220,8 @@ void repl_print_error(struct repl *repl, const struct command *command, const st
             cJSON_AddStringToObject(object, "file", repl->script.source_path);
             cJSON_AddNumberToObject(object, "line", repl->script.source_line);
         }
-        if (command) {
-            cJSON_AddStringToObject(object, "command", command->name);
-        }
+        out_set(object, OUT_TEXT("command", name ? name : command ? command->name : ""));
+        repl_request_answer(repl, object);
         repl_write_json(repl, NULL, "error", object);
         return;
     }

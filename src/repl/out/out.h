@@ -138,7 +138,8 @@ void out_say_each(struct repl_out *out, const cJSON *list, const char *template)
 void out_printf(struct repl_out *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void out_write(struct repl_out *out, const char *text, size_t len);
-bool out_is_json(const struct repl_out *out);
+bool out_is_json(const struct repl_out *out); /* the record is wanted */
+bool out_is_text(const struct repl_out *out); /* the text is wanted; both may be */
 /* Redirected to a CSV file: only tables are written, with all digits; text is left out. */
 bool out_is_csv(const struct repl_out *out);
 bool out_utf8(const struct repl_out *out);

@@ -17,6 +17,8 @@
 struct command;
 struct repl;
 
+#define OUT_JSON_VERSION 1 /* the "v" of JSON records; docs/json.md */
+
 #define OUT_MAX_TEXT ((size_t)256 << 20) /* bytes written at once */
 
 struct repl_out {
@@ -39,6 +41,9 @@ int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_
 /* out_say into a buffer, in both modes. out NULL: text is not escaped. */
 void out_render(struct repl_out *out, const cJSON *object, const char *template,
                 const struct out_field *fields, struct gd_buf *text);
+/* The same; fields are looked up in `extra` first. */
+void out_render_both(struct repl_out *out, const cJSON *object, const cJSON *extra,
+                     const char *template, struct gd_buf *text);
 /* One field; its forms are like ":n:8", or "". */
 void out_render_item(struct repl_out *out, const cJSON *item, const char *forms,
                      struct gd_buf *text);
@@ -59,7 +64,9 @@ void repl_write_json(struct repl *repl, FILE *sink, const char *type, cJSON *obj
 void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_error);
 void repl_printf(struct repl *repl, bool is_error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void repl_print_error(struct repl *repl, const struct command *command, const struct gd_err *err);
+/* command and name (its full one, "info graph", or what was typed) may be NULL. */
+void repl_print_error(struct repl *repl, const struct command *command, const char *name,
+                      const struct gd_err *err);
 /* out_safe with any arena. */
 const char *repl_safe(struct repl *repl, struct gd_arena *arena, const char *text);
 bool repl_is_utf8(const struct repl *repl);

@@ -354,6 +354,15 @@ void out_render(struct repl_out *out, const cJSON *object, const char *template,
     cJSON_Delete(extra);
 }
 
+void out_render_both(struct repl_out *out, const cJSON *object, const cJSON *extra,
+                     const char *template, struct gd_buf *text)
+{
+    struct template t = {.out = out, .extra = extra, .object = object, .text = *text};
+
+    add_text(&t, &template, false);
+    *text = t.text;
+}
+
 void out_render_item(struct repl_out *out, const cJSON *item, const char *forms,
                      struct gd_buf *text)
 {
@@ -370,7 +379,7 @@ void out_say_fields(struct repl_out *out, const cJSON *object, const char *templ
 {
     struct gd_buf text = GD_BUF_INIT(MAX_LINE);
 
-    if (!out_is_json(out) && !out->csv) {
+    if (out_is_text(out)) {
         out_render(out, object, template, fields, &text);
         out_write(out, gd_buf_text(&text), text.len);
     }

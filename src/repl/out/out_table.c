@@ -17,7 +17,8 @@ struct out_table {
     FILE *csv;               /* NULL: text or JSON */
     bool exact;              /* numbers with all digits, without forms */
     cJSON *rows;             /* in JSON mode; owned by the record */
-    cJSON *row;              /* text, CSV: from out_row, not formatted yet; owned */
+    cJSON *row;              /* text, CSV: from out_row, not formatted yet; owned unless in rows */
+    cJSON *extra;            /* its fields from out_put_text, where the row is in rows; owned */
 };
 
 static struct out_table *create_table(struct repl_out *out, const struct out_column *columns,
@@ -38,14 +39,16 @@ static struct out_table *create_table(struct repl_out *out, const struct out_col
 
 /* out NULL: the text is not escaped. */
 static const char *render_cell(struct repl_out *out, const struct out_column *column,
-                               const cJSON *row, struct gd_buf *text)
+                               const cJSON *row, const cJSON *extra, struct gd_buf *text)
 {
     const char *cell = column->cell ? column->cell : "";
-    const cJSON *field = cJSON_GetObjectItemCaseSensitive(row, column->name);
+    const cJSON *field = cJSON_GetObjectItemCaseSensitive(extra, column->name);
+
+    field = field ? field : cJSON_GetObjectItemCaseSensitive(row, column->name);
 
     gd_buf_clear(text);
     if (cell[0] != '\0' && cell[0] != ':') {
-        out_render(out, row, cell, NULL, text);
+        out_render_both(out, row, extra, cell, text);
     } else if (field) {
         out_render_item(out, field, cell, text);
     }
@@ -57,7 +60,7 @@ static void add_text_row(struct out_table *table, const cJSON *row)
     struct gd_buf text = GD_BUF_INIT(MAX_CELL);
 
     for (int i = 0; i < table->count; i++) {
-        const char *cell = render_cell(table->out, &table->column[i], row, &text);
+        const char *cell = render_cell(table->out, &table->column[i], row, table->extra, &text);
         int width = repl_display_width(cell);
         table->width[i] = width > table->width[i] ? width : table->width[i];
         repl_lines_add(&table->cells, cell);
@@ -102,7 +105,7 @@ static void write_csv_line(struct out_table *table, const cJSON *row)
         char *number =
             cJSON_IsNumber(field) || cJSON_IsRaw(field) ? cJSON_PrintUnformatted(field) : NULL;
         write_csv_cell(table->csv, number ? number
-                                   : row  ? render_cell(NULL, column, row, &text)
+                                   : row  ? render_cell(NULL, column, row, NULL, &text)
                                           : column->title);
         cJSON_free(number);
     }
@@ -156,9 +159,13 @@ static void end_row(struct out_table *table)
 {
     if (table->row) {
         (table->csv ? write_csv_line : add_text_row)(table, table->row);
-        cJSON_Delete(table->row);
+        if (!table->rows) {
+            cJSON_Delete(table->row);
+        }
         table->row = NULL;
     }
+    cJSON_Delete(table->extra);
+    table->extra = NULL;
 }
 
 cJSON *out_row(struct out_table *table)
@@ -166,10 +173,13 @@ cJSON *out_row(struct out_table *table)
     if (!table) {
         return NULL;
     }
-    if (table->rows) {
-        return out_push(table->rows);
-    }
     end_row(table);
+    if (table->rows) {
+        cJSON *row = out_push(table->rows);
+        table->row = out_is_text(table->out) ? row : NULL;
+        table->extra = table->row ? cJSON_CreateObject() : NULL;
+        return row;
+    }
     table->row = cJSON_CreateObject();
     return table->row;
 }
@@ -228,7 +238,7 @@ static int last_filled(const struct out_table *table, const char *const *cells)
 void out_put_text_fields(struct out_table *table, const struct out_field *fields)
 {
     if (table && table->row) {
-        out_set_fields(table->row, fields);
+        out_set_fields(table->extra ? table->extra : table->row, fields);
     }
 }
 
@@ -263,7 +273,7 @@ void out_table_end(struct out_table *table)
 void out_table_of(struct repl_out *out, const cJSON *list, size_t most,
                   const struct out_column *columns, int count)
 {
-    struct out_table *table = out_is_json(out) ? NULL : out_table_begin(out, NULL, columns, count);
+    struct out_table *table = out_is_text(out) ? create_table(out, columns, count) : NULL;
     const cJSON *row = list ? list->child : NULL;
 
     for (size_t i = 0; table && row && i < most; i++, row = row->next) {

@@ -243,7 +243,7 @@ void memory_show(struct command_call *call, const struct gd_memory *report, bool
     struct gd_memory_total sum = gd_memory_sum(report);
     cJSON *record = out_record(call->out, "memory");
     memory_record(record, report);
-    if (out_is_json(call->out)) {
+    if (!out_is_text(call->out)) {
         return;
     }
     if (has_holders(report, &sum)) {

@@ -168,7 +168,7 @@ static bool report_progress(void *ctx, double done)
 int value_print_elements(struct command_call *call, const struct value *value,
                          const struct gd_format *format, struct gd_err *err)
 {
-    if (!value->tensor || out_is_json(call->out)) {
+    if (!value->tensor || !out_is_text(call->out)) {
         return GD_OK;
     }
     bool all = format->all || gd_tensor_count(value->tensor) <= format->threshold;

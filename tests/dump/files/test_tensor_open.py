@@ -19,7 +19,7 @@ rng = np.random.default_rng(3)
 
 
 def records(path, *commands):
-    return [json.loads(line) for line in gradb(path, *commands, options=["--json"]).splitlines()]
+    return harness.read_records(gradb(path, *commands, options=["--json"]))
 
 
 class Opening(unittest.TestCase):

@@ -31,7 +31,7 @@ def gradb(path, lines, *options):
 
 def records(path, lines, *wanted):
     """The records of those types."""
-    found = [json.loads(line) for line in gradb(path, lines, "--json").splitlines()]
+    found = harness.read_records(gradb(path, lines, "--json"))
     return [record for record in found if record["type"] in wanted]
 
 

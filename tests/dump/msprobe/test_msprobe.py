@@ -127,7 +127,7 @@ class Written(unittest.TestCase):
                                      ("WO on fc/weight", {"fc/weight"}), ("GE on fc/weight.grad", {"fc/weight.grad"}),
                                      ("'nan >= 1' on all", {"all", "mean", "fc/weight", "fc/weight.grad"})):
                 text = gradb(folder, f"watch {condition}", "scan", "info hits", options=["--json"])
-                found = [json.loads(line) for line in text.splitlines()]
+                found = harness.read_records(text)
                 hits = {re.sub(r"^.*Torch\.(\w+)\..*", r"\1", hit["node"]) for hit in found[-1]["hits"]
                         if not hit["error"]}
                 self.assertEqual((framework, condition, hits), (framework, condition, names))

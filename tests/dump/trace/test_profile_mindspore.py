@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What MindSpore's own profiler writes on a CPU: gradb's totals are those of its tables."""
 import csv
-import json
 import subprocess
 import unittest
 
@@ -42,7 +41,7 @@ class Profiled(unittest.TestCase):
         done = harness.run_gradb("-nx", "--batch", "--json", *harness.typed(
             f"open {folder}/out", "info timing types", "info timing shapes", "info target", "info memory"))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        opened, types, shapes, target, memory = map(json.loads, done.stdout.splitlines())
+        opened, types, shapes, target, memory = harness.records(done)
         self.assertEqual((opened["formats"], target["framework"]), (["profile"], "MindSpore"))
         table, = folder.glob("out/*_ascend_ms/FRAMEWORK/cpu_ms_memory_record_0.txt")
         rows = list(csv.DictReader(table.open()))

@@ -40,7 +40,7 @@ class Tables(unittest.TestCase):
     def gradb(self, *commands, status=0, json_too=True):
         done = harness.run_gradb("-nx", "--batch", *(["--json"] if json_too else []), *harness.typed(*commands))
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        return list(map(json.loads, done.stdout.splitlines())) if json_too else done.stdout + done.stderr
+        return harness.records(done) if json_too else done.stdout + done.stderr
 
     def test_kernels_and_steps(self):
         tabs = KERNELS.replace("00150,", "00150\t,")  # CANN ends times with a tab, so that a spreadsheet shows them whole

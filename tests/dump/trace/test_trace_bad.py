@@ -144,7 +144,7 @@ class Bad(unittest.TestCase):
         path.write_text(json.dumps({"distributedInfo": {"rank": 3, "world_size": 4}, "traceEvents": events}))
         done = harness.run_gradb("-nx", "--batch", "--json", *harness.typed(
             f"open {path}", "info timing operators", "info node aten::mm", "info timing steps", "info target"))
-        _, operators, node, steps, target = map(json.loads, done.stdout.splitlines())
+        _, operators, node, steps, target = harness.records(done)
         lanes = {op["type"]: (op["lane"], round(op["seconds"] * 1e6, 3), op["shape"]) for op in operators["operators"]}
         self.assertEqual(lanes, {"aten::mm": ("host", 5, "float16 (4, 8) x (8, 2)"), "gemm": ("device", 30, ""),
                                  "Memcpy HtoD": ("device", 3, ""),

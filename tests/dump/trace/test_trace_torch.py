@@ -58,7 +58,7 @@ class Traces(torches.Case):
         done = harness.run_gradb("-nx", "--batch", "--json", "-ex", f"open {path}", *harness.typed(*commands),
                                  timeout=2 * harness.DEADLINE)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        return harness.records(done)
 
     def operators(self, path):
         return self.ask(path, "info timing operators")[-1]["operators"]

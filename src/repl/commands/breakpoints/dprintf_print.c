@@ -418,7 +418,8 @@ static void show_line(const struct print *print, const struct line *line)
                 OUT_TEXT("node", gd_graph_name(print->session->graph, print->node)),
                 OUT_TEXT("text", gd_buf_text(&text)));
         record_values(line, record);
-    } else {
+    }
+    if (out_is_text(out)) {
         out_printf(out, "%s", event_prefix(print->repl, print->session, prefix));
         out_write(out, gd_buf_text(&text), text.len);
     }

@@ -6,6 +6,7 @@
 #include "dump/scan/scan.h"
 #include "repl/commands/breakpoints/scan_report.h"
 #include "repl/core/repl_impl.h"
+#include "repl/request/permit.h"
 #include "repl/values/checked.h"
 #include "repl/values/inspect.h"
 
@@ -165,9 +166,11 @@ static int run_scan(struct command_call *call, struct gd_err *err)
     struct gd_err why;
     int rc = parse_words_of(call, &options, err);
 
-    options.remember = repl_check_seal(call->repl, NULL) == GD_OK;
+    options.remember =
+        repl_check_seal(call->repl, NULL) == GD_OK && permit_write(call->repl, NULL) == GD_OK;
     if (rc == GD_OK && options.out) {
         rc = repl_check_seal(call->repl, err);
+        rc = rc == GD_OK ? permit_write(call->repl, err) : rc;
     }
     if (rc != GD_OK) {
         return rc;

@@ -162,7 +162,9 @@ static void record_why(struct command_call *call, const struct why_question *q,
             OUT_TEXT("looked_for", words[why->bad]), OUT_TEXT("rule", why->rule),
             OUT_TEXT("text", why->text), OUT_IF(why->since >= 0, OUT_INT("since", why->since)),
             OUT_BOOL("cut", why->cut));
-    show_origin(call, why, record);
+    if (!out_is_text(call->out)) { /* it comes after the tree */
+        show_origin(call, why, record);
+    }
     struct inspect_checked checked = {.done = 0};
     cJSON *list = out_list(record, "tree");
     for (size_t i = 0; i < why->count; i++) {
@@ -227,6 +229,8 @@ static int show_answer(struct command_call *call, const struct why_question *q,
 {
     if (out_is_json(call->out)) {
         record_why(call, q, why);
+    }
+    if (!out_is_text(call->out)) {
         return GD_OK;
     }
     bool gone = !all && is_gone(call, why);

@@ -80,7 +80,7 @@ static void show_oom(struct command_call *call, cJSON *reply, const struct gd_me
     cJSON *fit = cJSON_DetachItemFromObject(reply, "fit");
     cJSON *list = cJSON_DetachItemFromObject(reply, "checkpoints");
     out_set(record, OUT_IF(fit, OUT_JSON("fit", fit)), OUT_IF(list, OUT_JSON("checkpoints", list)));
-    if (!out_is_json(call->out)) {
+    if (out_is_text(call->out)) {
         show_held(call, report);
         show_nodes(call, cJSON_GetObjectItem(record, "memory"));
         show_fit(call, record);

@@ -180,7 +180,7 @@ void compare_show(struct command_call *call, const struct compare_sides *sides,
             OUT_TEXT("b",
                      step_text(call, sides->a_first ? sides->b_label : "the value", sides->b_step)),
             OUT_TEXT("rule", rule_text(call, rule, tally)));
-    if (!rule->close && !out_is_json(call->out)) {
+    if (!rule->close && out_is_text(call->out)) {
         print_figures(call, sides, a, b, tally);
     }
     if (worst_count > 0 && tally->changed > worst_count) {

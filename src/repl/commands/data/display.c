@@ -50,6 +50,8 @@ static void show_value(struct command_call *call, const struct display *display,
         value->tensor && (format->letter != 0 || gd_tensor_count(value->tensor) <= DISPLAY_VALUES);
     if (out_is_json(call->out)) {
         value_record(call, value, values ? format : NULL, record);
+    }
+    if (!out_is_text(call->out)) {
         return;
     }
     out_printf(call->out, "%d: %s\n", display->number, value_title(call, value));

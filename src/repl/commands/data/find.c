@@ -170,6 +170,8 @@ static void report_element(struct command_call *call, struct finding *finding,
             out_push_int(place, index[i]);
         }
         out_set(item, OUT_JSON("value", value_element_record(tensor->dtype, p)));
+    }
+    if (!out_is_text(call->out)) {
         return;
     }
     struct gd_buf buf = GD_BUF_INIT(4096);

@@ -106,7 +106,7 @@ static void keep_names(struct looking *l, const struct gd_table *a, const struct
 
 static void show_amplified(struct looking *l, const struct gd_table *b, const struct found *f)
 {
-    for (size_t i = 0; i < f->d.amplified_count && !out_is_json(l->call->out); i++) {
+    for (size_t i = 0; i < f->d.amplified_count && out_is_text(l->call->out); i++) {
         const struct gd_amplified *one = &f->d.amplified[i];
 
         out_printf(l->call->out,

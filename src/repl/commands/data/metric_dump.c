@@ -191,7 +191,7 @@ static void say_result(struct walk *w, bool found)
         w->call->out, record,
         "[Left out: {left_out|step} without the values of both.\n][Not counted: {refused|step}: "
         "{why}\n]");
-    if (!out_is_json(w->call->out)) {
+    if (out_is_text(w->call->out)) {
         metric_print_matrix(w->call, spec->name, sums, "");
     }
     gd_buf_deinit(&text);

@@ -58,6 +58,8 @@ static int show_value(struct command_call *call, const struct print_job *job, st
         out_set(record, OUT_IF(of_dump, OUT_TEXT("stored", of_dump)),
                 OUT_IF(number > 0, OUT_INT("history", number)));
         value_record(call, value, job->summary ? NULL : &job->format, record);
+    }
+    if (!out_is_text(call->out)) {
         return GD_OK;
     }
     if (number > 0) {
@@ -98,7 +100,8 @@ static int print_slots(struct command_call *call, const struct print_job *job, s
             } else {
                 out_set(record, OUT_TEXT("name", one.label), OUT_TEXT("error", why.text));
             }
-        } else if (rc == GD_OK) {
+        }
+        if (rc == GD_OK) {
             out_printf(call->out, "%s\n  ", value_title(call, &one));
             value_print_summary(call, &one);
         } else {

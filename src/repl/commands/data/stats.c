@@ -87,7 +87,8 @@ static int run_stats(struct command_call *call, struct gd_err *err)
     }
     if (rc == GD_OK && out_is_json(call->out)) {
         value_record(call, &value, NULL, out_record(call->out, "tensor"));
-    } else if (rc == GD_OK) {
+    }
+    if (rc == GD_OK) {
         print_stats(call, &value);
         if (value.has_change) {
             value_print_change(call, &value.change, value.has_change_count);

@@ -66,13 +66,13 @@ static void put_stats(struct tensor_rows *rows, const struct value *value)
     const struct gd_stats *s = &value->stats;
     bool finite = s->count > s->nan + s->pos_inf + s->neg_inf;
     char age[VALUE_AGE];
-    out_put(rows->table, OUT_IF(finite, OUT_REAL("min", s->min)),
-            OUT_IF(finite, OUT_REAL("max", s->max)), OUT_IF(finite, OUT_REAL("mean", s->mean)),
-            OUT_IF(finite, OUT_REAL("std", s->std)),
-            OUT_TEXT("nan", bad_cell(call, s, GD_UNKNOWN_NAN, s->nan)),
-            OUT_TEXT("inf", bad_cell(call, s, GD_UNKNOWN_INF, s->pos_inf + s->neg_inf)),
-            OUT_TEXT("name", value->label),
-            OUT_TEXT("note", value_age(call->session, value->step, age)));
+    out_put_text(rows->table, OUT_IF(finite, OUT_REAL("min", s->min)),
+                 OUT_IF(finite, OUT_REAL("max", s->max)), OUT_IF(finite, OUT_REAL("mean", s->mean)),
+                 OUT_IF(finite, OUT_REAL("std", s->std)),
+                 OUT_TEXT("nan", bad_cell(call, s, GD_UNKNOWN_NAN, s->nan)),
+                 OUT_TEXT("inf", bad_cell(call, s, GD_UNKNOWN_INF, s->pos_inf + s->neg_inf)),
+                 OUT_TEXT("name", value->label),
+                 OUT_TEXT("note", value_age(call->session, value->step, age)));
 }
 
 /* Counts tensors without a value; records give the reason for each. */
@@ -88,14 +88,13 @@ static int stats_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot)
     if (rc == GD_EINTR) {
         return rc;
     }
-    if (out_is_json(call->out)) {
-        cJSON *item = out_row(rows->table);
-        if (rc == GD_OK) {
-            value_record(call, &value, NULL, item);
-        } else {
-            out_set(item, OUT_TEXT("name", value.label), OUT_TEXT("error", err.text));
-        }
-    } else if (rc == GD_OK) {
+    cJSON *item = rc == GD_OK || out_is_json(call->out) ? out_row(rows->table) : NULL;
+    if (out_is_json(call->out) && rc == GD_OK) {
+        value_record(call, &value, NULL, item);
+    } else if (out_is_json(call->out)) {
+        out_set(item, OUT_TEXT("name", value.label), OUT_TEXT("error", err.text));
+    }
+    if (rc == GD_OK) {
         put_stats(rows, &value);
     } else if (rows->missing++ == 0) {
         rows->first_why = inspect_printf(call, "%s", out_safe(call, err.text));

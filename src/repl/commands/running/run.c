@@ -146,7 +146,7 @@ static int execute_line(struct repl *repl, struct gd_buf *line, const char *what
     if (line->failed) {
         struct gd_err err;
         gd_fail(&err, GD_ELIMIT, "%s longer than %d bytes", what, PARSE_MAX_LINE);
-        repl_print_error(repl, NULL, &err);
+        repl_print_error(repl, NULL, NULL, &err);
         repl_set_failed(repl, rc);
     }
     gd_buf_deinit(line);

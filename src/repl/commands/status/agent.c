@@ -105,7 +105,7 @@ static void show_reply(struct command_call *call, const char *reply)
         out_set(record, OUT_TEXT("text", reply));
         return;
     }
-    if (!out_is_json(call->out)) {
+    if (out_is_text(call->out)) {
         print_part(call, value, 0);
     }
     out_set(record, OUT_JSON("reply", value));

@@ -348,7 +348,7 @@ static void show_track(struct command_call *call, const struct track *track,
     default_figures(track->tensor.is_scalar, figures);
     show_head_of(call, track, rows);
     print_steps(call, track, figures, rows);
-    if (!out_is_json(call->out)) {
+    if (out_is_text(call->out)) {
         print_sparks(call, track, figures);
         print_first_bad(call, track);
     }

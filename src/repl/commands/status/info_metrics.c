@@ -191,7 +191,7 @@ static void print_metrics(struct command_call *call, const cJSON *metrics)
         say_left_out(call, item, "train", "");
         say_left_out(call, item, "eval", "eval_");
         out_say(call->out, item, "[{name}: {note}\n]");
-        if (!out_is_json(call->out)) {
+        if (out_is_text(call->out)) {
             print_matrices(call, item);
         }
     }
