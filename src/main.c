@@ -6,10 +6,12 @@
 #include "repl/core/exit_status.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void print_help(void)
 {
@@ -210,6 +212,31 @@ static int parse_mode(struct app_options *options, int at, int argc, char **argv
                : -1;
 }
 
+/* A wheel brings descriptions of terminals, in terminfo/ next to the program's folder. An empty
+ * part of the list means the system's own, which come first (ncurses, terminfo(5)). */
+static void add_terminfo(void)
+{
+    char path[PATH_MAX];
+    char list[PATH_MAX + 32];
+
+    ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (len <= 0 || getenv("TERMINFO_DIRS")) {
+        return;
+    }
+    path[len] = '\0';
+    for (int i = 0; i < 2; i++) { /* the program, then its folder */
+        char *slash = strrchr(path, '/');
+        if (!slash) {
+            return;
+        }
+        *slash = '\0';
+    }
+    snprintf(list, sizeof(list), ":%s/terminfo", path);
+    if (access(list + 1, R_OK) == 0) {
+        setenv("TERMINFO_DIRS", list, 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct app_options options = {.mode = APP_PROMPT};
@@ -218,6 +245,7 @@ int main(int argc, char **argv)
 
     setlocale(LC_CTYPE, "");
     setlocale(LC_COLLATE, "");
+    add_terminfo();
     options.commands = calloc((size_t)argc + 1, sizeof(*options.commands));
     if (!options.commands) {
         return report_usage("out of memory", "");

@@ -16,7 +16,7 @@ MAX_FUNCTION_LINES = 50
 MAX_FOLDER_FILES = 50
 AT_THE_ROOT = {
     ".ci", ".clang-format", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "COPYING", "LICENSES", "README.md",
-    "SECURITY.md", "bench", "completions", "dev", "docs", "examples", "meson.build", "meson_options.txt", "python",
+    "SECURITY.md", "bench", "completions", "debian", "dev", "docs", "examples", "meson.build", "meson_options.txt", "python",
     "src", "tests", "tools",
 }
 # Names that somebody else prescribes.

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #define MAX_BYTES ((size_t)64 << 20)
 #define MAX_DEPTH 16
 #define PATH_SIZE 4096
+/* From the folder of the installed program. */
+#define INSTALLED "../../share/gradb/charlm"
 
 struct bytes {
     uint8_t *data;
@@ -107,16 +110,30 @@ static int add_directory(struct bytes *bytes, const char *path, int depth, char 
     return rc;
 }
 
+const char *data_installed_sources(void)
+{
+    static char path[PATH_MAX];
+    char own[PATH_MAX];
+
+    ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
+    if (len <= 0) {
+        return NULL;
+    }
+    own[len] = '\0';
+    char *slash = strrchr(own, '/');
+    if (!slash) {
+        return NULL;
+    }
+    *slash = '\0';
+    char full[PATH_MAX + sizeof(INSTALLED)];
+    snprintf(full, sizeof(full), "%s/%s", own, INSTALLED);
+    return realpath(full, path);
+}
+
 /* The sources that this program was built from, or the installed ones. */
 static const char *find_default_path(void)
 {
-    static const char *const places[] = {CHARLM_DEFAULT_DATA, CHARLM_INSTALLED_SOURCES};
-    for (int i = 0; i < 2; i++) {
-        if (access(places[i], R_OK) == 0) {
-            return places[i];
-        }
-    }
-    return NULL;
+    return access(CHARLM_DEFAULT_DATA, R_OK) == 0 ? CHARLM_DEFAULT_DATA : data_installed_sources();
 }
 
 static void convert_to_ids(struct data *data)

@@ -19,6 +19,9 @@ struct data {
 
 /* Returns 0, or -1 with a message in why. path NULL: the sources of this program. */
 int data_load(const char *path, struct data *ret, char *why, size_t why_size);
+/* The folder of this program's sources where it was installed with gradb; NULL: there is none.
+ * Static memory. */
+const char *data_installed_sources(void);
 void data_deinit(struct data *data);
 
 /* `rows` windows of `cols` ids at random positions, and the id that follows each. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/gradb.h"
+#include "data.h"
 #include "timing.h"
 
 /* Time that a debugger named by GRADB_ADDRESS has to answer. */
@@ -36,7 +37,8 @@ static gradb_tensor make_tensor(const struct tensor *t, int64_t shape[TENSOR_MAX
 /* The compiler knows the source by some relative path; the debugger needs one that it can open. */
 static const char *find_source_dir(void)
 {
-    return access(CHARLM_SOURCE_DIR, R_OK) == 0 ? CHARLM_SOURCE_DIR : CHARLM_INSTALLED_SOURCES;
+    const char *installed = data_installed_sources();
+    return !installed || access(CHARLM_SOURCE_DIR, R_OK) == 0 ? CHARLM_SOURCE_DIR : installed;
 }
 
 static size_t make_frames(struct graph *graph, const struct source_pos *from, int count,

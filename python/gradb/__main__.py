@@ -1,14 +1,36 @@
 # SPDX-License-Identifier: MIT
-"""python -m gradb [-m MODULE | SCRIPT] ARGS: runs a training so that gradb can attach to it.
+"""python -m gradb ARGS: the debugger, as `gradb ARGS` starts it.
 
-`gradb run` does the same through the environment. This is for interpreters that ignore the environment (-I, -E) and for
-trainings that something else starts."""
+python -m gradb [-m MODULE | SCRIPT] ARGS: runs a training so that gradb can attach to it. `gradb run` does the same
+through the environment. This is for interpreters that ignore the environment (-I, -E) and for trainings that something
+else starts."""
 import os
 import runpy
+import shutil
 import sys
 import types
 
-USAGE = "usage: python -m gradb [-m MODULE | SCRIPT] [ARGUMENT...]"
+_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "gradb")  # in a wheel with the debugger
+
+
+def debugger():
+    """Replaces this process by the debugger, with the same arguments. Returns the exit status where there is none."""
+    program = _PROGRAM if os.path.exists(_PROGRAM) else shutil.which("gradb")
+    if program is None:
+        print("gradb: error: this installation has the agent only, not the debugger: install gradb's wheel or package",
+              file=sys.stderr)
+        return 2
+    try:
+        os.execv(program, ["gradb"] + sys.argv[1:])
+    except OSError as error:
+        print("gradb: error: cannot start %s: %s" % (program, error.strerror), file=sys.stderr)
+        return 2
+
+
+def _is_script(path):
+    """Whether the first argument is a training to run here, not the debugger's."""
+    return (path == "-m" or path.endswith(".py") or os.path.isfile(path)
+            or os.path.isfile(os.path.join(path, "__main__.py")))
 
 
 def _run_script(path):
@@ -29,11 +51,14 @@ def _set_path(folder):
 
 
 def main():
-    """Runs the script or module as if it had been started directly. Returns the exit status, where it sets none."""
+    """Starts the debugger, or runs the script or module as if it had been started directly. Returns the exit status,
+    where it sets none."""
     arguments = sys.argv[1:]
-    if not arguments or arguments[0] in ("-h", "--help") or arguments == ["-m"]:
-        print(USAGE, file=sys.stderr)
-        return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
+    if not arguments or not _is_script(arguments[0]):
+        return debugger()
+    if arguments == ["-m"]:
+        print("gradb: error: -m needs the name of a module", file=sys.stderr)
+        return 2
     from . import _hook
     _hook.arm()
     if arguments[0] == "-m":

@@ -272,7 +272,8 @@ class Installed(unittest.TestCase):
 
     # README's other lines: tested elsewhere, done by meson for these tests, or by the one who runs them.
     ELSEWHERE = ("./dev demo", "sudo apt-get install ", "meson setup build/install", "ninja -C build/install",
-                 "sudo ninja -C build/install install", "sudo ldconfig")
+                 "sudo ninja -C build/install install", "sudo ldconfig",
+                 "pip install gradb-*.whl", "gradb open DIRECTORY")  # test_packages.py; the dumps' tutorial
 
     def test_every_command_of_readme_is_run(self):
         ours = pathlib.Path(__file__).read_text(encoding="utf-8")
