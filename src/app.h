@@ -16,7 +16,8 @@ enum app_mode {
     APP_DEMO,
     APP_SESSIONS,
     APP_ATTACH,
-    APP_MCP, APP_DAP
+    APP_MCP,
+    APP_DAP
 };
 enum app_serve { SERVE_USER, SERVE_MCP, SERVE_DAP };
 enum app_when { APP_AUTO, APP_ALWAYS, APP_NEVER };

@@ -118,7 +118,8 @@ const struct tui_key tui_keys[] = {
     {0, 'l', "l", LISTS & ~TENSOR, false, TUI_COMMAND, "list %n", "show the source around it",
      "list"},
     {0, 'l', "l", TENSOR, false, TUI_RIGHT, NULL, "one column right", ""},
-    {0, 'S', "S", LISTS & ~HISTORY, false, TUI_COMMAND, "save %t", "save its tensor to a .npy file", "save"},
+    {0, 'S', "S", LISTS & ~HISTORY, false, TUI_COMMAND, "save %t", "save its tensor to a .npy file",
+     "save"},
     {0, '<', "<", LISTS, false, TUI_COMMAND, "inputs %n", "list its inputs", "inputs"},
     {0, '>', ">", LISTS, false, TUI_COMMAND, "outputs %n", "list what uses its output", "outputs"},
 

@@ -210,18 +210,6 @@ const gd_node_id *gd_graph_execution(const struct gd_graph *graph, uint32_t *cou
  * were sent, each after its dependencies. GD_NO_ORDER: it does not run. */
 uint32_t gd_graph_order(const struct gd_graph *graph, gd_node_id node);
 
-/* Which part of a training step a node belongs to, in the order in which users mean it. */
-enum gd_graph_part {
-    GD_PART_MODEL,    /* the forward pass of the training, and the parameters */
-    GD_PART_GRADIENT, /* of a parameter: model/fc/weight.grad */
-    GD_PART_OPTIMIZER,
-    GD_PART_BACKWARD,
-    GD_PART_REST, /* evaluation, data, inputs */
-    GD_PART_COMPILED,
-};
-enum gd_graph_part gd_graph_part(const struct gd_graph *graph, gd_node_id node);
-enum gd_graph_part gd_graph_part_of_scope(const struct gd_graph *graph, gd_scope_id scope);
-
 /* Exact full name, else exact wire name, else alias, else the one node whose name ends in "/NAME",
  * else in NAME where dots and slashes are the same ("h.0.fc.weight", "h[0].fc.weight"). Of several,
  * those count whose part of the training comes first. The same within one subgraph if NAME begins

@@ -6,56 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- parts of the training ------------------------------------------------------------------- */
-
-static const struct {
-    const char *first; /* a scope of the root, or how a parameter's name begins */
-    enum gd_graph_part part;
-} parts[] = {
-    {"optimizer/", GD_PART_OPTIMIZER}, {"moments.", GD_PART_OPTIMIZER},
-    {"moment1.", GD_PART_OPTIMIZER},   {"moment2.", GD_PART_OPTIMIZER},
-    {"accum.", GD_PART_OPTIMIZER},     {"backward/", GD_PART_BACKWARD},
-    {"Gradients/", GD_PART_BACKWARD},  {"eval/", GD_PART_REST},
-    {"data/", GD_PART_REST},           {"input/", GD_PART_REST},
-    {"compiled/", GD_PART_COMPILED},
-};
-
-/* is_scope: it may be one of these, without the slash. */
-static enum gd_graph_part part_of_name(const char *name, size_t len, bool is_scope)
-{
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        size_t n = strlen(parts[i].first);
-
-        n -= is_scope && len + 1 == n;
-        if (len >= n && memcmp(name, parts[i].first, n) == 0) {
-            return parts[i].part;
-        }
-    }
-    const char *optimizer = memmem(name, len, "/optimizer-", strlen("/optimizer-"));
-    return optimizer ? GD_PART_OPTIMIZER : GD_PART_MODEL; /* MindSpore's */
-}
-
-enum gd_graph_part gd_graph_part(const struct gd_graph *graph, gd_node_id node)
-{
-    const struct graph_node *rec = graph_live(graph, node);
-
-    if (!rec) {
-        return GD_PART_REST;
-    }
-    if (rec->kind == GD_NODE_COMPILED) {
-        return GD_PART_COMPILED;
-    }
-    enum gd_graph_part part = part_of_name(rec->name, rec->name_len, false);
-    return part == GD_PART_MODEL && rec->kind == GD_NODE_GRADIENT ? GD_PART_GRADIENT : part;
-}
-
-enum gd_graph_part gd_graph_part_of_scope(const struct gd_graph *graph, gd_scope_id scope)
-{
-    return scope < graph->scope_count
-               ? part_of_name(graph->scope[scope].name, graph->scope[scope].len, true)
-               : GD_PART_REST;
-}
-
 /* ---- spelling -------------------------------------------------------------------------------- */
 
 struct spelling {
@@ -187,10 +137,11 @@ struct suffix_search {
     gd_node_id near; /* contains the text, case ignored */
 };
 
-/* The whole name, then the parts of the training in their order. */
-static unsigned rank_of(enum gd_graph_part part, bool whole)
+/* The whole name, then the parts of the training in their order. What runs outside of modules is as
+ * near as the model: a program need not have modules. */
+static unsigned rank_of(enum gd_part part, bool whole)
 {
-    return whole ? 0 : 1 + (unsigned)part;
+    return whole ? 0 : part <= GD_PART_OUTSIDE ? 1 : 1 + (unsigned)part;
 }
 
 static void add_found(struct suffix_search *search, gd_node_id id, unsigned rank)
@@ -443,7 +394,7 @@ static void search_scopes(const struct gd_graph *graph, const struct spelling *t
             !name_ends_in(info.name, strlen(info.name), typed, exact, &whole)) {
             continue;
         }
-        enum gd_graph_part part = gd_graph_part_of_scope(graph, i);
+        enum gd_part part = gd_graph_part_of_scope(graph, i);
         unsigned rank = rank_of(part, whole);
         if (part == GD_PART_COMPILED || rank > best) {
             continue;

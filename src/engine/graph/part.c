@@ -102,23 +102,50 @@ void graph_holds_weight(struct gd_graph *graph, uint32_t scope)
     }
 }
 
-enum gd_part gd_graph_part(const struct gd_graph *graph, gd_node_id node)
+/* MindSpore has the optimizer's state in the root, and its operators among the model's. */
+static bool is_optimizers(const char *name, size_t len)
 {
-    struct gd_node_info info;
+    static const char *const first[] = {"moments.", "moment1.", "moment2.", "accum."};
 
-    if (!gd_graph_node(graph, node, &info)) {
+    for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++) {
+        size_t n = strlen(first[i]);
+        if (len >= n && memcmp(name, first[i], n) == 0) {
+            return true;
+        }
+    }
+    return memmem(name, len, "/optimizer-", strlen("/optimizer-")) != NULL;
+}
+
+enum gd_part gd_graph_part_of_scope(const struct gd_graph *graph, gd_scope_id scope)
+{
+    if (scope >= graph->scope_count) {
         return GD_PART_COMPILED;
     }
-    uint32_t top = find_top(graph, graph->node[node].scope);
+    uint32_t top = find_top(graph, scope);
     enum gd_part part = top == GRAPH_NONE ? GD_PART_OUTSIDE : (enum gd_part)graph->scope[top].part;
+    bool optimizers =
+        part <= GD_PART_OUTSIDE && is_optimizers(graph->scope[scope].name, graph->scope[scope].len);
+    return optimizers ? GD_PART_OPTIMIZER : part;
+}
+
+enum gd_part gd_graph_part(const struct gd_graph *graph, gd_node_id node)
+{
+    const struct graph_node *rec = graph_live(graph, node);
+
+    if (!rec || rec->kind == GD_NODE_COMPILED) {
+        return GD_PART_COMPILED;
+    }
+    enum gd_part part = gd_graph_part_of_scope(graph, rec->scope);
     if (part > GD_PART_OUTSIDE) {
         return part;
     }
-    switch (info.kind) {
+    if (is_optimizers(rec->name, rec->name_len)) {
+        return GD_PART_OPTIMIZER;
+    }
+    switch (rec->kind) {
     case GD_NODE_WEIGHT: return GD_PART_MODEL;
     case GD_NODE_GRADIENT: return GD_PART_GRADIENT;
-    case GD_NODE_COMPILED: return GD_PART_COMPILED;
-    default: return strcmp(info.type, "Gradient") == 0 ? GD_PART_GRADIENT : part;
+    default: return strcmp(graph->type[rec->type].name, "Gradient") == 0 ? GD_PART_GRADIENT : part;
     }
 }
 

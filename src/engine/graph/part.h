@@ -24,6 +24,7 @@ enum gd_part {
 };
 
 enum gd_part gd_graph_part(const struct gd_graph *graph, gd_node_id node);
+enum gd_part gd_graph_part_of_scope(const struct gd_graph *graph, gd_scope_id scope);
 /* Sorts by part; within one the order stays. GD_ENOMEM */
 int gd_graph_sort_by_part(const struct gd_graph *graph, gd_node_id *nodes, size_t count,
                           struct gd_err *err);

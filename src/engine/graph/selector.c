@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "engine/glob.h"
+#include "engine/graph/part.h"
 #include "engine/graph/selector_impl.h"
 
 struct picked {
@@ -340,10 +341,10 @@ static int pick_word(struct picked *picked, const struct term *term)
 static bool pick_class(struct picked *picked, const char *class)
 {
     struct gd_scope_info info;
-    enum gd_graph_part best = GD_PART_COMPILED;
+    enum gd_part best = GD_PART_COMPILED;
 
     for (gd_scope_id i = 1; gd_graph_scope(picked->graph, i, &info); i++) {
-        enum gd_graph_part part = gd_graph_part_of_scope(picked->graph, i);
+        enum gd_part part = gd_graph_part_of_scope(picked->graph, i);
         bool fits = info.total_count && part < best && strcmp(info.class, class) == 0;
         best = fits && has_extent(picked, i) ? part : best;
     }
@@ -437,7 +438,7 @@ static int pick_name(struct picked *picked, const struct term *term, struct gd_e
     if (rc == GD_OK && is_ending_of_compiled(picked->graph, node, term->text)) {
         rc = gd_fail(&missing, GD_ENOTFOUND, "there is no node '%.150s'", term->text);
     }
-    if (rc == GD_OK && gd_graph_part(picked->graph, node) == GD_PART_MODEL) {
+    if (rc == GD_OK && gd_graph_part(picked->graph, node) <= GD_PART_OUTSIDE) {
         return pick_node(picked, node);
     }
     rc = pick_scope_end(picked, term, scope_only, rc, node, err);

@@ -2,6 +2,7 @@
 /* Selector words for what a node is to the training. */
 #include <string.h>
 
+#include "engine/graph/part.h"
 #include "engine/graph/selector_impl.h"
 
 static const char *const words[] = {
@@ -48,17 +49,16 @@ bool selector_word_means(enum selector_word word, const struct gd_graph *graph, 
                          const struct gd_node_info *info)
 {
     bool is_frozen = gd_node_attr(info, GD_FROZEN) && gd_node_attr(info, GD_FROZEN)[0] != '\0';
-    enum gd_graph_part part = gd_graph_part(graph, node);
+    enum gd_part part = gd_graph_part(graph, node);
 
     switch (word) {
     case WORD_TRAINABLE: return info->kind == GD_NODE_WEIGHT && !is_frozen;
     case WORD_FROZEN: return info->kind == GD_NODE_WEIGHT && is_frozen;
     case WORD_LORA: return part <= GD_PART_GRADIENT && is_of_adapter(info->own_name);
     case WORD_MODEL:
-        return part == GD_PART_MODEL &&
+        return part <= GD_PART_OUTSIDE &&
                (info->kind == GD_NODE_WEIGHT || is_in_module(graph, info->scope));
-    case WORD_EVAL:
-        return part == GD_PART_REST && strncmp(info->own_name, "eval/", strlen("eval/")) == 0;
+    case WORD_EVAL: return part == GD_PART_EVALUATION;
     }
     return false;
 }

@@ -6,9 +6,9 @@
 #include "engine/ranks.h"
 #include "repl/core/command.h"
 #include "repl/core/parse.h"
-#include "repl/request/permit.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/deferred.h"
+#include "repl/request/permit.h"
 #include "repl/values/norms.h"
 #include "repl/words/runner.h"
 

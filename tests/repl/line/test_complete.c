@@ -126,7 +126,7 @@ static void test_settings(void **state)
 
 static void words_of_the_usage(void **state)
 {
-    completes_to("layout ", 7, "graph next prev split src stack tensor watch");
+    completes_to("layout ", 7, "graph next picture prev split src stack tensor watch");
     completes_to("layout s", 7, "split src stack");
     completes_to("tui ", 4, "disable enable");
     completes_to("recommend ", 10, "list no yes");
@@ -215,7 +215,7 @@ static void own_commands_and_aliases(void **state)
     fake_run(&net.fake, "define zork", NULL);
     fake_run(&net.fake, "end", NULL);
     fake_run(&net.fake, "alias zap = print", NULL);
-    completes_to("z", 0, "zap zork");
+    completes_to("z", 0, "zap zero-grad zork");
     completes_to("zap net/fc1/", 4, "net/fc1/MatMul-op1");
 }
 

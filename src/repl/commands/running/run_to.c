@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "engine/graph/part.h"
 #include "engine/watch/expected.h"
 #include "repl/commands/running/running.h"
 #include "repl/core/repl_impl.h"
@@ -52,7 +53,7 @@ static int run_run_to(struct command_call *call, struct gd_err *err)
         return gd_fail(err, GD_EUSAGE, "run-to: specify one node, or \"step\" and a number");
     }
     int rc = arg_node(call, call->argv[0], &run.node, err);
-    bool forward = rc == GD_OK && gd_graph_part(call->session->graph, run.node) == GD_PART_MODEL;
+    bool forward = rc == GD_OK && gd_graph_part(call->session->graph, run.node) <= GD_PART_OUTSIDE;
     int found = forward || !call->session
                     ? GD_ENOTFOUND
                     : nodes_find_module(call, call->argv[0], false, &run.node, &why);
