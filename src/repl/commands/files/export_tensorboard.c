@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `export tensorboard`. */
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -45,8 +46,12 @@ static bool write_series(void *ctx, const struct series_key *key)
     return true;
 }
 
-static int make_folder(const char *path, struct gd_err *err)
+/* With those that contain it. */
+static int make_folder(struct command_call *call, const char *path, struct gd_err *err)
 {
+    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        mkdir(inspect_printf(call, "%.*s", (int)(slash - path), path), 0777);
+    }
     if (mkdir(path, 0777) != 0 && errno != EEXIST) {
         return gd_fail_errno(err, GD_EIO, "cannot make the folder %.200s", path);
     }
@@ -61,7 +66,7 @@ static int write_session(struct command_call *call, const struct gd_session *ses
     struct newfile file;
     const char *path = inspect_printf(call, "%s/events.out.tfevents.summary.%lld.gradb", folder,
                                       (long long)session->began);
-    int rc = make_folder(folder, err), end;
+    int rc = make_folder(call, folder, err), end;
 
     rc = rc != GD_OK ? rc : newfile_open(&file, path, false, err);
     if (rc != GD_OK) {
@@ -91,7 +96,7 @@ int export_tensorboard(struct command_call *call, struct gd_err *err)
         return rc;
     }
     const char *folder = inspect_home_path(call, call->argv[0]);
-    rc = make_folder(folder, err);
+    rc = make_folder(call, folder, err);
     for (int i = 0; rc == GD_OK && i < world; i++) {
         const struct gd_session *session = ranks ? gd_ranks_member(ranks, i) : call->session;
         if (session) {
