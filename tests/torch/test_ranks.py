@@ -62,7 +62,7 @@ odd = 0, lr = 0.01, loss = #
 All 3 ranks are stopped at the end of step 2.
 Temporary breakpoint 1 at net/2/linear (linear)
 Continuing.
-[rank 2] Temporary breakpoint 1, step 3, net/2/linear (linear)
+[rank 2] Temporary breakpoint 1, step 3, forward, net/2/linear (linear)
 train.py:20\t        loss = (net(x) - y).pow(2).mean()
 All 3 ranks are stopped in step 3.
   0 net/2/linear
@@ -71,7 +71,7 @@ All 3 ranks are stopped in step 3.
 [rank 2] Stopped at the end of the forward phase, step 3, mean (mean)
 train.py:20\t        loss = (net(x) - y).pow(2).mean()
 All 3 ranks are stopped in step 3.
-[rank 2] step 4, net/2/linear (linear)
+[rank 2] step 4, forward, net/2/linear (linear)
 train.py:20\t        loss = (net(x) - y).pow(2).mean()
 All 3 ranks are stopped in step 4.
 Continuing.
