@@ -101,7 +101,7 @@ class Compiled(minds.Case):
                            "step", "info nodes -a", "info types", *info("net/fc1/weight"), "search Conv2D")
         listed, searched = said.split("\nOrder ", 2)[1:]
         self.assertNotIn("compiled/", listed)
-        self.assertIn("\nBreakpoint 2, step 2, net/relu/ReLU (ReLU)\n", said)
+        self.assertIn("\nBreakpoint 2, step 2, forward, net/relu/ReLU (ReLU)\n", said)
         self.assertNotIn("could not be checked", said)
         self.assertRegex(said, r"(?m)^ +2 +ReLU$")
         names = re.findall(r"\S*Conv2D\S*$", searched, re.M)

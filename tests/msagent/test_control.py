@@ -10,11 +10,11 @@ Stopped at the end of step 1.
 loss = #, lr = 0.01
 Stopped at the end of step 4.
 loss = #, lr = 0.01
-step 5, net/conv/Conv2D (Conv2D)
+step 5, forward, net/conv/Conv2D (Conv2D)
 styles.py:#\t        x = self.relu(self.norm(self.conv(x)))
-step 5, net/norm/BatchNorm (BatchNorm)
+step 5, forward, net/norm/BatchNorm (BatchNorm)
 styles.py:#\t        x = self.relu(self.norm(self.conv(x)))
-step 5, net/fc1/BiasAdd (BiasAdd)
+step 5, forward, net/fc1/BiasAdd (BiasAdd)
 styles.py:#\t        return self.fc2(self.relu(self.fc1(self.flatten(x))))
 Stopped at the end of the forward phase, step 5, criterion/SparseSoftmaxCrossEntropyWithLogits (SparseSoftmaxCrossEntropyWithLogits)
 styles.py:#\t        return criterion(net(x), y)
@@ -22,16 +22,16 @@ styles.py:#\t        return criterion(net(x), y)
 
 BREAKS = """\
 Continuing.
-Breakpoint 1, step #, net/relu/ReLU (ReLU)
+Breakpoint 1, step #, forward, net/relu/ReLU (ReLU)
 styles.py:#\t        x = self.relu(self.norm(self.conv(x)))
 Continuing.
-Breakpoint 1, step #, net/relu/ReLU_1 (ReLU)
+Breakpoint 1, step #, forward, net/relu/ReLU_1 (ReLU)
 styles.py:#\t        return self.fc2(self.relu(self.fc1(self.flatten(x))))
 Continuing.
-Temporary breakpoint 2, step #, net/fc2/MatMul (MatMul)
+Temporary breakpoint 2, step #, forward, net/fc2/MatMul (MatMul)
 styles.py:#\t        return self.fc2(self.relu(self.fc1(self.flatten(x))))
 Continuing.
-Breakpoint 1, step #, backward/net/relu/ReLU_1 (ReLUBackward)
+Breakpoint 1, step #, backward, backward/net/relu/ReLU_1 (ReLUBackward)
 """
 
 
@@ -76,7 +76,7 @@ class Control(minds.Case):
     def test_a_statistic_is_of_the_step_in_which_its_operator_has_run(self):
         said = self.styles("pynative", "own", "step 2", "next", "next", "print net/norm/moving_mean",
                            "print net/fc1/bias")
-        self.assertIn("step 3, net/norm/BatchNorm (BatchNorm)\n", said)
+        self.assertIn("step 3, forward, net/norm/BatchNorm (BatchNorm)\n", said)
         self.assertEqual(re.findall(r"^\$\d = (.*)$", said, re.M),
                          ["net/norm/moving_mean:0", "net/fc1/bias:0, of step 2 (now at step 3)"])
 
@@ -124,7 +124,7 @@ class Control(minds.Case):
             with self.subTest(mode=mode):
                 said = self.gradb([self.script("masks.py"), mode], "watch TO on all", "continue", "why", "delete", "step",
                                   "info node net/SumExt", "kill").stdout
-                self.assertIn("Watchpoint 1, step 3, net/AddExt (AddExt)\n", said)
+                self.assertIn("Watchpoint 1, step 3, forward, net/AddExt (AddExt)\n", said)
                 self.assertIn("net/AddExt (AddExt) has -Inf only from the mask input/mask, which is", said)
                 self.assertIn("  reads input/mask:0\n", said)
                 self.assertRegex(said, r"(?m)^  input +net/\w*Slice\w* ")  # MindSpore does not report it
@@ -140,7 +140,7 @@ class Control(minds.Case):
 
     def test_a_breakpoint_is_set_before_there_are_operators(self):
         said = self.styles("graph", "cell", "tbreak type:ReLU", "continue")
-        self.assertIn("(pending: no node matches yet)\nContinuing.\nTemporary breakpoint 1, step 1, net/relu/ReLU (ReLU)\n",
+        self.assertIn("(pending: no node matches yet)\nContinuing.\nTemporary breakpoint 1, step 1, forward, net/relu/ReLU (ReLU)\n",
                       said)
 
     def test_kill_ends_the_script(self):

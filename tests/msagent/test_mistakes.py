@@ -29,7 +29,7 @@ class Mistakes(minds.Case):
 
     def test_logarithm_of_zero(self):
         self.check("mlp.py", "log", ["agent operators on", "watch TO on all", "continue", "why"],
-                   ["Watchpoint 1, step 1, loss_fn/Log (Log)", "return -ops.log(chosen.sum(-1)).mean() # of 0",
+                   ["Watchpoint 1, step 1, forward, loss_fn/Log (Log)", "return -ops.log(chosen.sum(-1)).mean() # of 0",
                     "Log (Log) takes the logarithm of 0: 2 of 8 elements of loss_fn/SumExt are 0"])
 
     def test_no_gradient_through_a_layer(self):
@@ -90,7 +90,7 @@ class Mistakes(minds.Case):
 
     def test_where_the_high_rate_ends(self):
         self.check("mlp.py", "rate", ["agent operators on", "watch TO on all", "continue", "why"],
-                   ["step 4, loss_fn/SparseSoftmaxCrossEntropyWithLogits",
+                   ["step 4, forward, loss_fn/SparseSoftmaxCrossEntropyWithLogits",
                     "takes the logarithm of a probability that float32 rounds to 0: the scores net/fc3/BiasAdd range from "
                     "-97.3"])
 
@@ -118,7 +118,7 @@ class Mistakes(minds.Case):
 
     def test_beyond_float16(self):
         self.check("mlp.py", "half", ["agent operators on", "watch TO on all", "continue", "why"],
-                   ["Watchpoint 1, step 1, net/Mul (Mul)", "x = ops.cast(half * half, ms.float32)",
+                   ["Watchpoint 1, step 1, forward, net/Mul (Mul)", "x = ops.cast(half * half, ms.float32)",
                     "net/Mul (Mul) exceeds the range of float16: its maximum is 65504, and with values up to 607.5 "
                     "(net/Cast) the result can reach 369"])
 

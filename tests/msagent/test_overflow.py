@@ -43,9 +43,9 @@ class Overflow(minds.Case):
                 "Overflow, step 2, Log (Log) overflow 2: Log made 16 -inf of 16 elements, " + line_of("# of 0"),
                 "takes the logarithm of 0",
                 "step 3, Mul (Mul) overflow 3: Mul made 16 inf of 16 elements, " + line_of("float16 ends"),
-                "step 4, backward/Sqrt (SqrtBackward) overflow 4: ", "of 16 elements, " + line_of("its slope"),
+                "step 4, backward, backward/Sqrt (SqrtBackward) overflow 4: ", "of 16 elements, " + line_of("its slope"),
                 "in step 5 AddExt_2 was given NaN that no operator made: a tensor from outside",
-                "step 6, optimizer/SGD/", "inf of ", line_of("optimizer(tuple"),
+                "step 6, optimizer, optimizer/SGD/", "inf of ", line_of("optimizer(tuple"),
                 "The training stops at every overflow.", "forward Log", "0 ... 0 16 -inf of 16", "backward backward/Sqrt",
                 "hidden: intended", "In step 5, AddExt_2 received NaN that no operator produced: a tensor from outside",
                 "Overflow detection is off.", "MaskedFill", "4 -inf of 16 intended")
@@ -54,8 +54,9 @@ class Overflow(minds.Case):
     def test_of_a_step_that_the_scaler_skips(self):
         for _, out, log in self.look("scaled", "continue", "continue", "step", "info overflows", "overflow off",
                                      "continue"):
-            self.expect(out, "Overflow, step 1, backward/Cast_1 (CastBackward) overflow 1: backward/Cast_1 made 1 inf of 1 "
-                        "elements, " + line_of("return scaler.scale"), "Overflow, step 2, backward/Cast_1",
+            self.expect(out, "Overflow, step 1, backward, backward/Cast_1 (CastBackward) overflow 1: "
+                        "backward/Cast_1 made 1 inf of 1 "
+                        "elements, " + line_of("return scaler.scale"), "Overflow, step 2, backward, backward/Cast_1",
                         "4.1943e+06 ... 4.1943e+06 1 inf of 1 scaled, skipped", "1 inf of 1 scaled, skipped")
             self.expect(log, "the loss scaler skipped step 1 (overflow 1, backward/Cast_1)\n",
                         "the loss scaler skipped step 2 (overflow 2, backward/Cast_1)\n")

@@ -389,7 +389,7 @@ class Modes(programs.Programs):
         # losses, and the number of compilations
         self.assertEqual(told.answer["equal"], {kind: [True, True] for kind in told.answer["equal"]})
         self.assertEqual(told.answer["steps"], {kind: 4 for kind in told.answer["steps"]})
-        self.assertIn("ones", told.nodes["model/compiled"]["inputs"])
+        self.assertIn("numbers/ones", told.nodes["model/compiled"]["inputs"])
         self.assertIn("backward/model/compiled", told.nodes)
         warnings = [text for kind, text in told.answer["events"] if kind == "unseen"]
         self.assertEqual(len([text for text in warnings if "TORCH_COMPILE_DISABLE=1" in text]), 2, warnings)

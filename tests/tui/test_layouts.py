@@ -141,7 +141,7 @@ class Captures(unittest.TestCase):
 
     def stop_at_the_fault(self, t):
         t.command("watch TO on all", r"^Watchpoint 1: ")
-        t.command("continue", r"^Watchpoint 1, step \d+, Default/network/loss/Log-op")
+        t.command("continue", r"^Watchpoint 1, step \d+, (?:\w+, )?Default/network/loss/Log-op")
         t.command("node Log-op29", r"^Default/network/loss/Log-op29 ")
 
     def test_layouts(self):

@@ -84,7 +84,7 @@ class WatchPanes(unittest.TestCase):
             t.expect_not(r"a new watchpoint")
             t.expect_watch(1, "●", 0)
             t.send("C")
-            t.expect(r"^Watchpoint 1, at the end of step 1|^Watchpoint 1, step 1, Gradients/")
+            t.expect(r"^Watchpoint 1, at the end of step 1|^Watchpoint 1, step 1, (?:\w+, )?Gradients/")
             t.expect(r"│\*1 +1 GL +\S*Grad\S*:0  \S+ > 0\.001")
             t.send("\r")  # its hits
             t.expect(r"─ hits of watchpoint 1 1/\d+ ─")
