@@ -304,6 +304,8 @@ class Evaluator:
             return dict(found.told(), kind="tensor", about=self.program.about(value))
         text, length = _cut(_text_of(value))
         reply = {"kind": "text", "text": text, "type": type(value).__name__}
+        if type(value) is str:
+            reply["string"] = _cut(value)[0]
         return reply if length == len(text) else dict(reply, length=length)
 
     def resumed(self):

@@ -182,7 +182,7 @@ int gd_target_command(struct gd_target *target, const char *name, const char *ar
         return gd_fail(err, GD_EUNSUPPORTED, "a %s target has no command '%.60s' of its own",
                        target->ops->kind, name);
     }
-    int rc = need_stop(target, name, err);
+    int rc = need_values(target, name, err);
     return rc != GD_OK ? rc
                        : target->ops->command(target, name, args ? args : "", node, fn, ctx, err);
 }

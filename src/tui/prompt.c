@@ -56,7 +56,9 @@ static void on_line(char *text)
         if (active->executing) {
             return;
         }
-        if (!repl_interact_ends(active->repl)) {
+        if (repl_interact_ends(active->repl)) {
+            tui_changed(active);
+        } else {
             tui_run_typed(active, "quit"); /* C-d on an empty line, as in gdb */
         }
         return;

@@ -38,7 +38,7 @@ FAIL_HERE = {
     **dict.fromkeys(("info locals", "info args", "call x.shape", "call model.eval()",
                      "call opt.param_groups[0]['weight_decay'] = 0", "skip-update", "zero-grad"),
                     "unsupported"),  # it is not in Python
-    **dict.fromkeys(("set fc/bias[0] = 0.5", "set requires_grad fc/bias off"), "not_found"),
+    **dict.fromkeys(("set decoder/bias[0] = 0.5", "set requires_grad decoder/bias off"), "not_found"),
     **dict.fromkeys(("catch overflow", "catch overflow 3", "tcatch overflow", "overflow", "overflow record 3",
                      "catch exception", "catch exception off",
                      "overflow record 10 /data/overflows", "overflow stop", "overflow stop 2", "overflow off",

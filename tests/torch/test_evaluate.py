@@ -183,6 +183,19 @@ class Evaluate(torches.Folder):
                      "set lr: SGD has no group 3: its groups are 0 to 0"):
             self.assertIn("error: " + line, done.stderr)
 
+    def test_dprintf_takes_expressions(self):
+        done, digest = self.run_script(
+            "set evaluate-code on", "step", "dprintf model/block/relu,\"std %.3f %s %s %d\\n\",h.std(),type(self).__name__,"
+            "tuple(h.shape),len(h)", "dprintf model/block/relu,(h[0, :2] * 0).abs(),'x' * 3,nothing(1)",
+            "dprintf optimizer/SGD/model/head/bias,\"lr %g\\n\",opt.param_groups[0]['lr']", "step", "delete 1", "delete 2",
+            "set evaluate-code off", "step")
+        self.assertRegex(done.stdout, r"\nstd 0\.\d{3} Block \(16, 8\) 16\n")
+        self.assertIn("\nTensor(shape=[2], dtype=Float32, value=[ 0.00000000e+00  0.00000000e+00])\nxxx\n"
+                      "<nothing(1): NameError: name 'nothing' is not defined>\n", done.stdout)
+        self.assertIn("\nlr 0.1\n", done.stdout)
+        self.assertIn("lr <opt.param_groups[0]['lr']: Python code is not evaluated: `set evaluate-code` is off>", done.stdout)
+        self.assertEqual(digest, self.run_script()[1])
+
     def test_interact(self):
         done, _ = self.run_script(
             "set evaluate-code on", "step", "interact", "y = 5", "y + 1", "_ * 2", "for i in range(2):",

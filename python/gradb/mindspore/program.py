@@ -20,6 +20,7 @@ _SUMMARISED = 1 << 20  # elements of a tensor whose range is shown in a list of 
 
 class Program:
     """See the module."""
+    can_change = False  # see ../changes.py
 
     def __init__(self, agent):
         self.agent = agent

@@ -12,8 +12,8 @@
 #include "repl/values/inspect.h"
 #include "repl/values/stacks.h"
 
-#define COMMAND  "evaluate" /* of the training process */
-#define PATIENCE 2.0        /* seconds until gradb says that Ctrl-C has no effect yet */
+#define COMMAND  EVALUATE_COMMAND
+#define PATIENCE 2.0 /* seconds until gradb says that Ctrl-C has no effect yet */
 
 bool evaluate_is_python(const struct gd_session *session)
 {
@@ -45,40 +45,15 @@ static bool is_reachable(const struct gd_debugger *debugger)
     return address && !repl_is_local_address(address);
 }
 
-static int may_ask(struct command_call *call, struct gd_err *err)
+/* Whatever the user says: GD_OK, or why it is never done. */
+static int check_always(struct command_call *call, struct gd_err *err)
 {
-    struct repl *repl = call->repl;
-    bool *allowed = repl_make_slot(repl, REPL_SLOT_EVALUATE, sizeof(*allowed), free);
-
-    if (!allowed) {
-        return gd_fail_nomem(err);
-    }
-    if (*allowed) {
-        return GD_OK;
-    }
-    if (repl->options.batch || repl->options.json || !repl->options.interactive ||
-        !repl->front.ask) {
-        return gd_fail(err, GD_EUNSUPPORTED,
-                       "Python code is not evaluated here: allow it with `set evaluate-code on`");
-    }
-    out_flush(call->out);
-    *allowed = repl->front.ask(repl->front.ask_ctx,
-                               "Run Python code that you type in the training process? It can "
-                               "change the run.");
-    return *allowed ? GD_OK
-                    : gd_fail(err, GD_EUNSUPPORTED,
-                              "nothing was evaluated (see `help set evaluate-code`)");
-}
-
-int evaluate_may(struct command_call *call, struct gd_err *err)
-{
-    const struct gd_settings *settings = &call->debugger->settings;
     int rc = repl_check_seal(call->repl, err);
 
     if (rc != GD_OK) {
         return rc;
     }
-    if (settings->evaluate_code == GD_CODE_OFF) {
+    if (call->debugger->settings.evaluate_code == GD_CODE_OFF) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "Python code is not evaluated: `set evaluate-code` is off");
     }
@@ -92,7 +67,49 @@ int evaluate_may(struct command_call *call, struct gd_err *err)
                        "Python code is not evaluated while other hosts can reach gradb: listen on "
                        "127.0.0.1 or a Unix socket");
     }
-    return settings->evaluate_code == GD_CODE_ON ? GD_OK : may_ask(call, err);
+    return GD_OK;
+}
+
+/* The answer to the question, false at first. NULL: out of memory. */
+static bool *answer_of(struct repl *repl)
+{
+    return repl_make_slot(repl, REPL_SLOT_EVALUATE, sizeof(bool), free);
+}
+
+int evaluate_may_now(struct command_call *call, struct gd_err *err)
+{
+    const bool *allowed = answer_of(call->repl);
+    int rc = check_always(call, err);
+
+    if (rc != GD_OK || call->debugger->settings.evaluate_code == GD_CODE_ON ||
+        (allowed && *allowed)) {
+        return rc;
+    }
+    return gd_fail(err, GD_EUNSUPPORTED,
+                   "Python code is not evaluated here: allow it with `set evaluate-code on`");
+}
+
+static bool can_ask(const struct repl *repl)
+{
+    return !repl->options.batch && !repl->options.json && repl->options.interactive &&
+           repl->front.ask;
+}
+
+int evaluate_may(struct command_call *call, struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+    bool *allowed = answer_of(repl);
+    int rc = check_always(call, err);
+
+    if (rc != GD_OK || !allowed || !can_ask(repl) || evaluate_may_now(call, err) == GD_OK) {
+        return rc != GD_OK ? rc : evaluate_may_now(call, err);
+    }
+    out_flush(call->out);
+    *allowed = repl->front.ask(repl->front.ask_ctx,
+                               "Run the Python code that you type in the training process?");
+    return *allowed ? GD_OK
+                    : gd_fail(err, GD_EUNSUPPORTED,
+                              "nothing was evaluated (see `help set evaluate-code`)");
 }
 
 /* ---- the frame ------------------------------------------------------------------------------- */
@@ -180,8 +197,8 @@ static int wait_for(struct command_call *call, struct answer *answer, struct gd_
         }
         if (rc == GD_ETIMEOUT) {
             repl_printf(call->repl, true,
-                        "The code does not react: Python interrupts a function in C only when it "
-                        "returns. Waiting for it; another Ctrl-C gives the prompt back.\n");
+                        "The code does not react yet: Python waits for a function in C to "
+                        "return.\nAnother Ctrl-C gives the prompt back.\n");
             patience = -1;
             continue;
         }
@@ -232,8 +249,7 @@ int evaluate_send(struct command_call *call, const char *name, const char *args,
     return rc;
 }
 
-int evaluate_run(struct command_call *call, const char *mode, const char *code, cJSON **ret,
-                 struct gd_err *err)
+char *evaluate_request(struct command_call *call, const char *mode, const char *code)
 {
     cJSON *request = cJSON_CreateObject();
     cJSON *frame = evaluate_frame(call);
@@ -245,7 +261,15 @@ int evaluate_run(struct command_call *call, const char *mode, const char *code, 
     }
     char *text = cJSON_PrintUnformatted(request);
     cJSON_Delete(request);
+    return text;
+}
+
+int evaluate_run(struct command_call *call, const char *mode, const char *code, cJSON **ret,
+                 struct gd_err *err)
+{
+    char *text = evaluate_request(call, mode, code);
     int rc = text ? evaluate_send(call, COMMAND, text, ret, err) : gd_fail_nomem(err);
+
     cJSON_free(text);
     return rc;
 }

@@ -11,6 +11,8 @@
 #include "engine/format.h"
 #include "repl/core/command.h"
 
+#define EVALUATE_COMMAND "evaluate" /* of the training process */
+
 /* Whether call->session is a stopped training process that runs Python. GD_ESTATE, GD_EUNSUPPORTED;
  * `what`: "call", for the message. */
 int evaluate_need_python(struct command_call *call, const char *what, struct gd_err *err);
@@ -18,6 +20,9 @@ bool evaluate_is_python(const struct gd_session *session);
 
 /* Whether the user allows it; asks once if the setting says so. GD_EUNSUPPORTED with the reason. */
 int evaluate_may(struct command_call *call, struct gd_err *err);
+
+/* The same without a question: as it is now. */
+int evaluate_may_now(struct command_call *call, struct gd_err *err);
 
 /* The selected frame for a request of the training process; NULL: none was selected, and the
  * innermost frame of the user's code is meant. The caller owns it. */
@@ -27,6 +32,11 @@ cJSON *evaluate_frame(struct command_call *call);
  * belongs to the caller. mode: "print", "call" or "interact". */
 int evaluate_run(struct command_call *call, const char *mode, const char *code, cJSON **ret,
                  struct gd_err *err);
+/* The arguments of the request, for a caller that sends it by itself and does not wait. NULL: out
+ * of memory. cJSON_free. */
+char *evaluate_request(struct command_call *call, const char *mode, const char *code);
+/* The tensor of a reply that has all of it. GD_ELIMIT: it is too large. */
+int evaluate_small_tensor(const cJSON *reply, struct gd_tensor **ret, struct gd_err *err);
 /* Shows a reply, and notes what the code changed. GD_EINVAL: the code raised, as err says. */
 int evaluate_show(struct command_call *call, const char *code, const cJSON *reply,
                   const struct gd_format *format, struct gd_err *err);

@@ -11,6 +11,7 @@
 #include "repl/values/value.h"
 
 #define NAMES_SHOWN 8
+#define SMALL       ((size_t)256 << 10) /* bytes of a tensor that one reply has */
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
@@ -49,6 +50,32 @@ static int take_piece(const cJSON *reply, unsigned char *to, size_t room, size_t
         return gd_fail(err, GD_EPROTO, "the training process sent bytes that cannot be decoded");
     }
     return GD_OK;
+}
+
+int evaluate_small_tensor(const cJSON *reply, struct gd_tensor **ret, struct gd_err *err)
+{
+    enum gd_dtype dtype;
+    struct gd_shape shape;
+    struct gd_tensor *tensor = NULL;
+    size_t bytes, taken = 0;
+    int rc = evaluate_shape(reply, &dtype, &shape, &bytes, err);
+
+    if (rc == GD_OK && bytes > SMALL) {
+        rc = gd_fail(err, GD_ELIMIT, "it has more than %zu KiB: print a part of it", SMALL >> 10);
+    }
+    rc = rc != GD_OK ? rc : gd_tensor_create(dtype, &shape, 0, &tensor, err);
+    if (rc == GD_OK && bytes > 0) {
+        rc = take_piece(reply, gd_tensor_bytes_mut(tensor), bytes, &taken, err);
+    }
+    if (rc == GD_OK && taken != bytes) {
+        rc = gd_fail(err, GD_EPROTO, "the training process sent a part of the value");
+    }
+    if (rc == GD_OK) {
+        *ret = tensor;
+    } else {
+        gd_tensor_unref(tensor);
+    }
+    return rc;
 }
 
 int evaluate_tensor(struct command_call *call, const cJSON *reply, struct gd_tensor **ret,

@@ -393,7 +393,7 @@ bool inspect_chosen_frame(struct command_call *call, gd_node_id *node, uint32_t 
 {
     const struct inspect_state *state = selection_now(call);
 
-    if (!state || state->live || state->node == GD_NO_NODE) {
+    if (!state || state->live) {
         return false;
     }
     *node = state->node;

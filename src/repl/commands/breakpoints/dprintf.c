@@ -2,11 +2,40 @@
 /* Commands: dprintf */
 #include "repl/commands/breakpoints/dprintf.h"
 
+#include <string.h>
+
 #include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/commands/breakpoints/dprintf_text.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch_args.h"
+#include "repl/values/evaluate.h"
 #include "repl/values/nodes.h"
+
+/* Whether an argument can only be Python: no name of a node, metric or statistic looks like it. */
+static bool is_python(const char *text)
+{
+    const char *open = strpbrk(text, "([");
+
+    return strpbrk(text, "'\"") || strstr(text, "](") || strstr(text, ").") ||
+           (open && memchr(text, '.', (size_t)(open - text)) && *open == '(');
+}
+
+/* Asks now, for nobody is asked while the training runs. */
+static void allow_python(struct command_call *call, const struct dprintf_text *text)
+{
+    struct gd_err why;
+
+    call->session = call->debugger->current;
+    for (int i = 0; i < text->arg_count; i++) {
+        if (!text->arg[i].is_string && is_python(text->arg[i].text) &&
+            evaluate_is_python(call->session)) {
+            if (evaluate_may(call, &why) != GD_OK) {
+                out_printf(call->out, "Its Python arguments have no value: %s\n", why.text);
+            }
+            return;
+        }
+    }
+}
 
 static int run_dprintf(struct command_call *call, struct gd_err *err)
 {
@@ -30,6 +59,7 @@ static int run_dprintf(struct command_call *call, struct gd_err *err)
         return rc;
     }
     out_printf(call->out, "Dprintf %d at %s\n", at->number, breakpoint_place(call, at));
+    allow_python(call, &text);
     breakpoint_record(call, out_record(call->out, "breakpoint"), at);
     return GD_OK;
 }
@@ -52,6 +82,8 @@ const struct command cmd_dprintf = {
         "  mean                that of the node's output\n"
         "  loss, lr, step      a metric; prev(loss) is that of the previous step\n"
         "  \"TEXT\", 1.5         a string, a number\n"
+        "  opt.param_groups[0]['lr'], h.std(), ...\n"
+        "                      Python in the frame that called the operator, as for `print`\n"
         "\n"
         "The training waits until the values are read. \"if\", condition, ignore, enable, disable\n"
         "and delete work as for a breakpoint. A name that does not exist yet is looked up when "

@@ -12,17 +12,19 @@
 #include "repl/commands/breakpoints/dprintf_text.h"
 #include "repl/core/events.h"
 #include "repl/core/repl_impl.h"
+#include "repl/values/evaluate.h"
 #include "repl/values/inspect.h"
 #include "repl/values/number.h"
 
 #define MAX_TEXT ((size_t)64 << 20) /* of one print */
 
-enum wanted { WANT_STRING, WANT_NUMBER, WANT_TENSOR, WANT_STATISTIC };
+enum wanted { WANT_STRING, WANT_NUMBER, WANT_TENSOR, WANT_STATISTIC, WANT_PYTHON };
 
 struct value {
     struct print *print;
     const char *text; /* the argument as typed */
     enum wanted want;
+    const char *string; /* WANT_STRING: what is printed; NULL: the text */
     enum gd_statistic statistic;
     double number;
     struct gd_tensor_ref ref;
@@ -273,11 +275,80 @@ static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shap
     take_answer(value->print);
 }
 
+/* A number, or a text without its quotes. */
+static void take_text(struct value *value, const cJSON *reply)
+{
+    const cJSON *string = cJSON_GetObjectItem(reply, "string");
+    const char *text = out_text_of(reply, "text");
+    const char *type = out_text_of(reply, "type");
+    char *end = NULL;
+
+    value->number = strcmp(type, "bool") == 0 ? strcmp(text, "True") == 0 : strtod(text, &end);
+    bool number = strcmp(type, "bool") == 0 ||
+                  ((strcmp(type, "int") == 0 || strcmp(type, "float") == 0) && end && *end == '\0');
+    value->want = number ? WANT_NUMBER : WANT_STRING;
+    value->string = gd_arena_strdup(&value->print->arena,
+                                    cJSON_IsString(string) ? string->valuestring
+                                    : strcmp(out_text_of(reply, "kind"), "none") == 0 ? "None"
+                                                                                      : text);
+}
+
+static void on_python(void *ctx, const char *text, const struct gd_err *err)
+{
+    struct value *value = ctx;
+    cJSON *reply = err ? NULL : cJSON_Parse(text);
+    const char *kind = out_text_of(reply, "kind");
+    struct gd_err why = {.code = GD_OK};
+
+    if (err) {
+        why = *err;
+    } else if (strcmp(kind, "error") == 0 || !reply) {
+        gd_fail(&why, GD_EINVAL, "%.300s", out_text_of(reply, "text"));
+    } else if (strcmp(kind, "tensor") == 0) {
+        value->want = WANT_TENSOR;
+        evaluate_small_tensor(reply, &value->tensor, &why);
+    } else {
+        take_text(value, reply);
+    }
+    if (why.code != GD_OK || err) {
+        fail_value(value, &why);
+    }
+    cJSON_Delete(reply);
+    take_answer(value->print);
+}
+
+/* An expression of Python's, in the frame that called the operator. */
+static void ask_python(struct command_call *call, struct value *value)
+{
+    struct print *print = value->print;
+    int rc = evaluate_may_now(call, &value->err);
+    char *request = rc == GD_OK ? evaluate_request(call, "print", value->text) : NULL;
+
+    if (rc != GD_OK || !request) {
+        value->err.code = rc != GD_OK ? rc : GD_ENOMEM;
+        return;
+    }
+    value->err.code = GD_OK;
+    value->want = WANT_PYTHON;
+    print->waiting++;
+    rc = gd_target_command(print->session->target, EVALUATE_COMMAND, request, GD_NO_NODE, on_python,
+                           value, &value->err);
+    cJSON_free(request);
+    if (rc != GD_OK) {
+        value->err.code = rc;
+        print->waiting--;
+    }
+}
+
 static void ask_value(struct command_call *call, struct value *value)
 {
     struct print *print = value->print;
     int rc = value->want == WANT_STRING ? GD_OK : resolve_value(call, value);
 
+    if (rc == GD_ENOTFOUND && evaluate_is_python(print->session)) {
+        ask_python(call, value);
+        return;
+    }
     if (rc == GD_OK) {
         value->err.code = GD_OK; /* of an attempt before the one that succeeded */
     }
@@ -343,7 +414,7 @@ static void add_value(const struct value *value, const struct dprintf_piece *pie
         gd_buf_printf(&text, "<%s: %s>", value->text, value->err.text);
         dprintf_string(out, &(struct dprintf_piece){.text = "%"}, gd_buf_text(&text));
     } else if (value->want == WANT_STRING) {
-        dprintf_string(out, piece, value->text);
+        dprintf_string(out, piece, value->string ? value->string : value->text);
     } else if (value->want == WANT_TENSOR && (piece->conversion == 's' || !is_number(value))) {
         add_tensor(value, &text);
         dprintf_string(out, piece->conversion == 's' ? piece : &(struct dprintf_piece){.text = "%"},

@@ -132,8 +132,8 @@ const struct command cmd_set = {
                 "set confirm off\n"
                 "set lr = lr * 0.5\n"
                 "set lr[1] = 1e-4\n"
-                "set fc/bias[0] = 0.5\n"
-                "set requires_grad fc/bias off",
+                "set decoder/bias[0] = 0.5\n"
+                "set requires_grad decoder/bias off",
     .args = {ARG_SETTING, ARG_WORD},
     .flags = CMD_RAW,
     .run = run_set,
