@@ -75,6 +75,11 @@ int evaluate_may(struct command_call *call, struct gd_err *err)
     const struct gd_settings *settings = &call->debugger->settings;
     int rc = repl_check_seal(call->repl, err);
 
+    if (rc == GD_OK && call->repl->read_only) {
+        rc = gd_fail(err, GD_EUNSUPPORTED,
+                     "Python code is not evaluated in a read-only session: start it with "
+                     "--allow-run");
+    }
     if (rc != GD_OK) {
         return rc;
     }
