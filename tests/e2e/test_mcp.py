@@ -163,6 +163,11 @@ class Session(unittest.TestCase):
         self.assertEqual((failed, record["step"], record["command"]), (False, 2, "step"))
         self.assertIn("loss = ", text)
         self.assertIn("step 1 loss", server.call("log")[1])
+        file = server.home / "graph.txt"
+        failed, text, record = server.call("command", line=f"info graph > {file}")
+        self.assertEqual((failed, record["type"]), (False, "graph"))
+        self.assertTrue(file.read_text().startswith("Nodes") or "nodes" in file.read_text())
+        self.assertNotIn("{", file.read_text())
 
     def test_a_wait_that_is_too_long(self):
         server = Server(self, *RUN, "--steps", "100000000")

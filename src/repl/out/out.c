@@ -172,7 +172,8 @@ int out_end(struct repl_out *out, bool failed, struct gd_err *err)
             cJSON_AddStringToObject(record, "command", out->command);
             repl_request_answer(out->repl, record);
         }
-        repl_write_json(out->repl, out->sink.file, out->type, record);
+        repl_write_json(out->repl, out->repl->options.words ? NULL : out->sink.file, out->type,
+                        record);
         out->record = NULL;
     }
     out_flush(out);

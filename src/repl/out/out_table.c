@@ -273,11 +273,13 @@ void out_table_end(struct out_table *table)
 void out_table_of(struct repl_out *out, const cJSON *list, size_t most,
                   const struct out_column *columns, int count)
 {
-    struct out_table *table = out_is_text(out) ? create_table(out, columns, count) : NULL;
+    struct out_table *table = out->csv           ? out_table_begin(out, NULL, columns, count)
+                              : out_is_text(out) ? create_table(out, columns, count)
+                                                 : NULL;
     const cJSON *row = list ? list->child : NULL;
 
     for (size_t i = 0; table && row && i < most; i++, row = row->next) {
-        add_text_row(table, row);
+        (table->csv ? write_csv_line : add_text_row)(table, row);
     }
     out_table_end(table);
 }

@@ -50,6 +50,11 @@ static int check_always(struct command_call *call, struct gd_err *err)
 {
     int rc = repl_check_seal(call->repl, err);
 
+    if (rc == GD_OK && call->repl->read_only) {
+        rc = gd_fail(err, GD_EUNSUPPORTED,
+                     "Python code is not evaluated in a read-only session: start it with "
+                     "--allow-run");
+    }
     if (rc != GD_OK) {
         return rc;
     }
