@@ -96,6 +96,7 @@ struct gd_settings {
     int colors;              /* of the panes at most: 0 auto, 1 8, 2 16, 3 256 */
     int theme;               /* enum draw_theme: 0 dark, 1 light, 2 safe */
     int charset;             /* 0 auto, 1 utf8, 2 ascii */
+    int name_style;          /* how names are shown: 0 slashes, 1 dots */
     char keep_previous[256]; /* selector: nodes whose previous value the trainer keeps; "" none */
     bool mouse;              /* the panes take clicks and the wheel; default off */
     bool altscreen;          /* the panes use the terminal's second screen; default on */

@@ -41,10 +41,12 @@ struct draw {
     struct termios before; /* the terminal's modes before we changed them */
     bool has_before;
     bool utf8;
-    bool second_screen; /* pictures go to the terminal's alternate screen */
-    bool has_started;   /* the terminal's colours are known */
-    int colors;         /* available: 0, 8, 16 or 256 */
-    bool direct;        /* takes red, green and blue instead of a colour number */
+    bool second_screen;  /* pictures go to the terminal's alternate screen */
+    bool has_started;    /* the terminal's colours are known */
+    int colors;          /* available: 0, 8, 16 or 256 */
+    draw_spell_fn spell; /* may be NULL */
+    void *spell_ctx;
+    bool direct; /* takes red, green and blue instead of a colour number */
     enum draw_theme theme;
     int most_colors;
     attr_t attr[DRAW_STYLE_COUNT];
@@ -411,11 +413,24 @@ int draw_text(struct draw *draw, int row, int col, int cols, enum draw_style sty
     return draw_text_len(draw, row, col, cols, style, text, strlen(text));
 }
 
+void draw_set_spelling(struct draw *draw, draw_spell_fn fn, void *ctx)
+{
+    draw->spell = fn;
+    draw->spell_ctx = ctx;
+}
+
 int draw_text_len(struct draw *draw, int row, int col, int cols, enum draw_style style,
                   const char *text, size_t len)
 {
     int used = 0;
+    char spelled[2048];
 
+    if (draw->spell && len < sizeof(spelled) && memchr(text, '/', len)) {
+        memcpy(spelled, text, len);
+        spelled[len] = '\0';
+        draw->spell(draw->spell_ctx, spelled, len);
+        text = spelled;
+    }
     tape_add(TAPE_TEXT, row, col, cols, style, text, len);
     attrset((int)draw->attr[style]);
     for (size_t at = 0; at < len;) {

@@ -69,6 +69,10 @@ const char *draw_restore_text(const struct draw *draw);
  * terminal. */
 void draw_restore_foreign(char *out, size_t size);
 
+/* Text is changed in place by this function before it is drawn; NULL: it is drawn as it is. */
+typedef void (*draw_spell_fn)(void *ctx, char *text, size_t len);
+void draw_set_spelling(struct draw *draw, draw_spell_fn fn, void *ctx);
+
 void draw_begin(struct draw *draw); /* an empty picture */
 void draw_end(struct draw *draw);   /* shows the picture, as far as the terminal accepts it now */
 /* Sends more of the picture. Returns true when all of it is sent and the next one may be drawn. */

@@ -137,6 +137,15 @@ static void follow_theme(struct tui *tui)
                    repl_wants_color(tui->repl) ? most[settings->colors] : 0);
 }
 
+static void spell_names(void *ctx, char *text, size_t len)
+{
+    const struct tui *tui = ctx;
+
+    if (tui->debugger->current) {
+        gd_graph_put_dots(tui->debugger->current->graph, text, len);
+    }
+}
+
 void tui_draw_all(struct tui *tui)
 {
     int rows, cols;
@@ -147,6 +156,7 @@ void tui_draw_all(struct tui *tui)
     tui_offer_update(tui);
     tui_status_update(tui);
     draw_size(tui->draw, &rows, &cols);
+    draw_set_spelling(tui->draw, tui->debugger->settings.name_style ? spell_names : NULL, tui);
     draw_begin(tui->draw);
     if (tui->small) {
         draw_small(tui, rows, cols);

@@ -252,6 +252,8 @@ gd_scope_id gd_graph_find_scope(const struct gd_graph *graph, const char *path, 
  * not filled. GD_EAMBIGUOUS. */
 int gd_graph_find_scope_end(const struct gd_graph *graph, const char *text, gd_scope_id *ret,
                             struct gd_err *err);
+/* Writes the names of nodes and scopes in a text with dots instead of slashes, in place. */
+void gd_graph_put_dots(const struct gd_graph *graph, char *text, size_t len);
 /* Whether the text occurs in the name; dots and slashes are the same. */
 bool gd_graph_name_holds(const char *name, const char *text);
 /* All scopes with that path within their subgraph, one after another: start with *subgraph 0.

@@ -89,6 +89,9 @@ const struct setting settings_table[] = {
     {"mouse", NULL, FLAG(mouse),
      "Use the mouse in the panes: a click moves the focus, the wheel scrolls; the terminal then "
      "selects no text"},
+    {"name-style", NULL, CHOICE(name_style, "slashes dots"),
+     "How the names of nodes and scopes are shown: model/fc/weight or model.fc.weight; JSON always "
+     "has slashes"},
     {"ms-remote", NULL, FLAG(ms_shared_allow_remote),
      "Let MindSpore processes on other hosts connect, although they cannot send a token"},
     {"ms-version-check", NULL, SETTING_SWITCH, AT(ms_version_check_strict), 0, 0, "lenient strict",

@@ -95,13 +95,14 @@ static size_t dir_of_word(const struct completion *c)
  * name. */
 static void add_scope(struct completion *c, size_t dir, const char *leaf)
 {
+    bool dots = c->repl->debugger->settings.name_style && dir == 0;
     size_t len = dir + strlen(leaf);
     char *path = malloc(len + 2);
 
     if (path) {
         memcpy(path, c->word, dir);
         memcpy(path + dir, leaf, len - dir);
-        memcpy(path + len, "/", 2);
+        memcpy(path + len, dots ? "." : "/", 2);
         complete_if(c, path);
     }
     free(path);

@@ -127,6 +127,7 @@ cJSON *out_record(struct repl_out *out, const char *type)
 
 void out_flush(struct repl_out *out)
 {
+    repl_spell_names(out->repl, &out->text);
     if (out->sink.file) {
         fwrite(gd_buf_text(&out->text), 1, out->text.len, out->sink.file);
     } else if (!out->cut) {
@@ -237,6 +238,7 @@ void repl_print_error(struct repl *repl, const struct command *command, const ch
         gd_buf_printf(&text, " (usage: %s)", usage);
     }
     gd_buf_putc(&text, '\n');
+    repl_spell_names(repl, &text);
     repl_write_text(repl, gd_buf_text(&text), text.len, true);
     gd_buf_deinit(&text);
 }

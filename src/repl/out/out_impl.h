@@ -61,6 +61,8 @@ void out_flush(struct repl_out *out); /* writes complete lines, before a wait */
 
 /* Writes an object as a line of JSON, after "v" and "type", and frees it. */
 void repl_write_json(struct repl *repl, FILE *sink, const char *type, cJSON *object);
+/* Spells the names of nodes as `set name-style` says. */
+void repl_spell_names(struct repl *repl, struct gd_buf *text);
 void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_error);
 void repl_printf(struct repl *repl, bool is_error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

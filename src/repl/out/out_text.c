@@ -29,6 +29,15 @@ void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_er
     }
 }
 
+void repl_spell_names(struct repl *repl, struct gd_buf *text)
+{
+    const struct gd_session *session = repl->debugger->current;
+
+    if (repl->debugger->settings.name_style && !repl->options.json && session && text->len > 0) {
+        gd_graph_put_dots(session->graph, text->data, text->len);
+    }
+}
+
 void repl_printf(struct repl *repl, bool is_error, const char *format, ...)
 {
     struct gd_buf text = GD_BUF_INIT(OUT_MAX_TEXT);
@@ -37,6 +46,7 @@ void repl_printf(struct repl *repl, bool is_error, const char *format, ...)
     va_start(args, format);
     gd_buf_vprintf(&text, format, args);
     va_end(args);
+    repl_spell_names(repl, &text);
     repl_write_text(repl, gd_buf_text(&text), text.len, is_error);
     gd_buf_deinit(&text);
 }

@@ -292,9 +292,34 @@ static void test_words(void **state)
     gd_graph_destroy(graph);
 }
 
+static void test_dots(void **state)
+{
+    static const char *const cases[][2] = {
+        {"m/h/0/attn/q/linear", "m.h.0.attn.q.linear"},
+        {"$1 = m/emb/weight:0[0, :2]", "$1 = m.emb.weight:0[0, :2]"},
+        {"'m/emb/weight' or 'm/head/weight': write", "'m.emb.weight' or 'm.head.weight': write"},
+        {"m/h/0/attn/  6 nodes", "m.h.0.attn/  6 nodes"},
+        {".../attn/softmax.", ".../attn.softmax."}, /* what stands for the beginning */
+        {"/home/m/emb/weight 1/2 m/emb/wei", "/home/m/emb/weight 1/2 m/emb/wei"},
+        {"a/", "a/"},
+        {"//// m/emb/weight, x", "//// m.emb.weight, x"},
+    };
+    struct gd_graph *graph = make_model();
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[100];
+
+        snprintf(text, sizeof(text), "%s", cases[i][0]);
+        gd_graph_put_dots(graph, text, strlen(text));
+        assert_string_equal(text, cases[i][1]);
+    }
+    gd_graph_destroy(graph);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_modules), cmocka_unit_test(test_tied),   cmocka_unit_test(test_words),
-    cmocka_unit_test(test_nodes),   cmocka_unit_test(test_scopes), cmocka_unit_test(test_selectors),
+    cmocka_unit_test(test_dots),      cmocka_unit_test(test_modules), cmocka_unit_test(test_tied),
+    cmocka_unit_test(test_words),     cmocka_unit_test(test_nodes),   cmocka_unit_test(test_scopes),
+    cmocka_unit_test(test_selectors),
 };
 
 RUN_TESTS()
