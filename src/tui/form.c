@@ -98,7 +98,7 @@ static void draw_choice(struct tui *tui, const struct form_field *field, int row
                         bool here)
 {
     int count, at = current_choice(field, &count);
-    char text[300];
+    char text[FORM_TEXT + 8];
 
     snprintf(text, sizeof(text), here ? "< %s >" : "  %s", field->text);
     int used = draw_text(tui->draw, row, col, cols, here ? DRAW_REVERSE : DRAW_PLAIN, text);
@@ -132,7 +132,12 @@ static void draw_field(struct tui *tui, size_t index, int row, int col, int cols
     }
     at += 2; /* below the choices */
     room -= 2;
-    int used = draw_text(tui->draw, row, at, room, DRAW_PLAIN, field->text);
+    const char *text = field->text;
+    while (here && tui_text_width(text, strlen(text), tui->utf8) >= room) {
+        struct tui_glyph glyph; /* a long text shows its end, where characters are typed */
+        text += tui_glyph(text, tui->utf8, &glyph);
+    }
+    int used = draw_text(tui->draw, row, at, room, DRAW_PLAIN, text);
     if (field->text[0] == '\0') { /* show the accepted values before the field is selected */
         draw_text(tui->draw, row, at, 1, DRAW_DIM, here ? " " : "-");
         if (room > 2 && field->help) {

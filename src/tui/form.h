@@ -16,12 +16,14 @@
 struct tui;
 struct tui_form;
 
+#define FORM_TEXT 1024
+
 struct form_field {
     const char *label;
     const char *help;           /* "0 to 100, default 100"; NULL none */
     const char *const *choices; /* NULL: text; otherwise Left and Right select one */
     bool open;                  /* choices are suggestions: any other text may be typed */
-    char text[256];             /* the value */
+    char text[FORM_TEXT];       /* the value */
 };
 
 struct form_ops {

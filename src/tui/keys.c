@@ -68,8 +68,10 @@ const struct tui_key tui_keys[] = {
     {0, DRAW_KEY_HOME, "Home", TENSOR, false, TUI_ROW_START, NULL, "first column", ""},
     {0, DRAW_KEY_END, "End", TENSOR, false, TUI_ROW_END, NULL, "last column", ""},
     {0, '\r', "Enter", LISTS & ~TEXTS, false, TUI_OPEN, NULL, "open, jump to, follow", "open"},
-    {0, ' ', "Space", TREE | HITS, false, TUI_MARK, NULL, "open or fold", "fold"},
+    {0, ' ', "Space", HITS, false, TUI_MARK, NULL, "open or fold", "fold"},
+    {0, ' ', "Space", TREE, false, TUI_MARK, NULL, "tick it for the watchpoint form", "tick"},
     {0, '=', "=", TREE, false, TUI_FILTER, NULL, "filter by name, type or graph", "filter"},
+    {0, 'T', "T", TREE, false, TUI_TYPES, NULL, "choose a type from a list", "types"},
     {0, '/', "/", LISTS, false, TUI_SEARCH, NULL, "search", "search"},
     {0, 'n', "n", LISTS, false, TUI_NEXT_MATCH, NULL, "next match", "next"},
     {0, 'N', "N", LISTS, false, TUI_PREVIOUS_MATCH, NULL, "previous match", ""},
@@ -102,6 +104,7 @@ const struct tui_key tui_keys[] = {
     {0, 'l', "l", LISTS & ~TENSOR, false, TUI_COMMAND, "list %n", "show the source around it",
      "list"},
     {0, 'l', "l", TENSOR, false, TUI_RIGHT, NULL, "one column right", ""},
+    {0, 'S', "S", LISTS, false, TUI_COMMAND, "save %t", "save its tensor to a .npy file", "save"},
     {0, '<', "<", LISTS, false, TUI_COMMAND, "inputs %n", "list its inputs", "inputs"},
     {0, '>', ">", LISTS, false, TUI_COMMAND, "outputs %n", "list what uses its output", "outputs"},
 
@@ -118,7 +121,8 @@ const struct tui_key tui_keys[] = {
     {0, 'b', "b", LISTS, true, TUI_COMMAND, "break %n", "stop at the selected node", "break"},
     {0, 'd', "d", BREAKS, true, TUI_COMMAND, "delete %b", "delete its breakpoint", "delete"},
     {0, 'd', "d", WATCH, true, TUI_COMMAND, "delete %w", "delete the watchpoint", "delete"},
-    {0, 'a', "a", WATCH | TREE, true, TUI_NEW, NULL, "add a watchpoint", "add"},
+    {0, 'a', "a", WATCH | TREE, true, TUI_NEW, NULL,
+     "add a watchpoint, in the graph of what is ticked", "add"},
     {0, 'e', "e", WATCH, true, TUI_EDIT, NULL, "edit the watchpoint", "edit"},
     {0, ' ', "Space", WATCH, true, TUI_MARK, NULL, "enable or disable the watchpoint", "on/off"},
     {0, 'U', "U", LISTS, true, TUI_COMMAND, "run-to %n", "run until the selected node has run",
@@ -361,6 +365,7 @@ static enum key_group group_of(const struct tui_key *key)
     case TUI_NEXT_MATCH:
     case TUI_PREVIOUS_MATCH:
     case TUI_SEARCH:
+    case TUI_TYPES:
     case TUI_FILTER: return SEARCHING;
     case TUI_FOLD:
     case TUI_UNFOLD:

@@ -50,6 +50,7 @@ enum tui_request {
     TUI_NEXT_MATCH,
     TUI_PREVIOUS_MATCH,
     TUI_FILTER, /* the tree's filter line */
+    TUI_TYPES,  /* the tree's filter, with a list of types */
     TUI_NEW,    /* form for a new watchpoint */
     TUI_EDIT,   /* form for an existing one */
     TUI_MODE,   /* switches what the pane shows: current, previous, difference */

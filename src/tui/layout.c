@@ -8,6 +8,8 @@
 #define FULL_COLS 80
 #define WIDE_ROWS 43 /* from here on, more panes */
 #define WIDE_COLS 132
+#define LOW_COLS  150 /* from here on, a low screen shows its panes side by side */
+#define PANE_COLS 50  /* least columns of each, if every pane has its own */
 
 #define NONE     TUI_PANE_COUNT
 #define MAX_SIDE 3
@@ -31,7 +33,7 @@ static const struct {
                       {{TUI_WATCH, NONE, NONE}, {TUI_HITS, NONE, NONE}, 50},
                       {{TUI_WATCH, TUI_HISTORY, NONE}, {TUI_HITS, NONE, NONE}, 50}},
     [LAYOUT_STACK] = {"stack",
-                      {{TUI_STACK, NONE, NONE}, {TUI_SOURCE, NONE, NONE}, 42},
+                      {{TUI_STACK, NONE, NONE}, {TUI_SOURCE, NONE, NONE}, 48},
                       {{TUI_STACK, TUI_NODE, NONE}, {TUI_SOURCE, NONE, NONE}, 42}},
     [LAYOUT_SPLIT] = {"split",
                       {{TUI_TREE, TUI_WATCH, NONE}, {TUI_NODE, TUI_HITS, NONE}, 45},
@@ -105,7 +107,7 @@ static int add_side(const enum tui_pane_id *panes, const struct draw_rect *room,
 
 bool layout_is_one(const struct layout_wish *wish, int rows, int cols)
 {
-    return wish->one || rows + 1 < FULL_ROWS || cols < FULL_COLS;
+    return wish->one || cols < FULL_COLS || (rows + 1 < FULL_ROWS && cols < LOW_COLS);
 }
 
 /* The pane alone; with the prompt below it while the keyboard is there. */
@@ -120,6 +122,29 @@ static int one_place(const struct layout_wish *wish, int rows, int cols, struct 
     return both ? 2 : 1;
 }
 
+/* On a low, wide screen: each pane beside the others, or else each side, and the console. */
+static int low_places(const struct arrangement *a, int rows, int cols,
+                      struct layout_place ret[LAYOUT_MAX_PLACES])
+{
+    struct draw_rect all = {0, 0, rows, cols};
+    int left = add_side(a->left, &all, ret), count = left + add_side(a->right, &all, ret + left);
+    bool own = cols / (count + 1) >= PANE_COLS;
+    int columns = 1 + (own ? count : count > left ? 2 : 1);
+
+    for (int i = 0; i <= count; i++) {
+        int column = i == count ? columns - 1 : own ? i : i >= left;
+        int from = cols * column / columns, to = cols * (column + 1) / columns;
+        struct draw_rect *rect = &ret[i].rect;
+        if (own || i == count) {
+            *rect = all;
+        }
+        rect->col = from + (column > 0 ? 1 : 0); /* the line between columns */
+        rect->cols = to - rect->col;
+    }
+    ret[count].pane = TUI_CONSOLE;
+    return count + 1;
+}
+
 int layout_places(const struct layout_wish *wish, int rows, int cols,
                   struct layout_place ret[LAYOUT_MAX_PLACES])
 {
@@ -130,6 +155,9 @@ int layout_places(const struct layout_wish *wish, int rows, int cols,
         return one_place(wish, rows, cols, ret);
     }
     make_room(&a, wish->pane);
+    if (rows + 1 < FULL_ROWS) {
+        return low_places(&a, rows, cols, ret);
+    }
     int lower =
         wish->console_rows > 0 ? wish->console_rows + 1 : (rows - 1) / 2 - (wide ? rows / 8 : 0);
     lower = lower < 3 ? 3 : lower > rows - 6 ? rows - 6 : lower;

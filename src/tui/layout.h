@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Where panes go: the named layouts, for screens from 40x10 up. Below 80x24 one pane at a time;
- * from 132x43 a layout shows more panes.
+ * Where panes go: the named layouts, for screens from 40x10 up. Below 80x24 one pane at a time,
+ * or, from 150 columns on, the panes side by side; from 132x43 a layout shows more panes.
  */
 #ifndef GD_TUI_LAYOUT_H
 #define GD_TUI_LAYOUT_H

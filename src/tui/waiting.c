@@ -37,7 +37,11 @@ static int rows_of_text(struct tui *tui, const char *text, int rows, int cols)
     wish.layout = LAYOUT_GRAPH;
     int count = layout_places(&wish, rows, cols, place);
     bool console = tui->focus == TUI_CONSOLE;
-    int upper = count > 1 ? place[count - 1].rect.row : console ? 0 : rows;
+    bool beside = place[count - 1].rect.col > 0; /* a low, wide screen */
+    int upper = beside      ? rows - rows / 4 - 1
+                : count > 1 ? place[count - 1].rect.row
+                : console   ? 0
+                            : rows;
     int wanted = lines_of(text) + 1;
 
     if (upper == 0 || upper == rows || upper >= wanted) {

@@ -74,6 +74,21 @@ class Layouts(unittest.TestCase):
             t.expect_not(r"^─ console")
             self.assertEqual(len(titles(t)), 1, t.text())
 
+    def test_low_and_wide_screens_show_panes_side_by_side(self):
+        with Terminal(rows=20, cols=300) as t:
+            t.expect(r"│\(gradb\)$")
+            t.expect(r"step 0  stopped")
+            self.assertEqual(len(titles(t)), 3, t.text())
+            self.assertEqual(t.row_of(r"^─ graph: .*─│─ scope ─.*─│─ console ─+$"), 0)
+            t.command("layout split", r"^─ graph: .*│─ watch .*│─ scope .*│─ hits .*│─ console ─+$")
+            t.command("echo typed", r"│typed$")
+            t.command("focus history", r"│─ history ─")
+            t.resize(20, 150)  # each side is a column
+            t.expect(r"^─ graph: .*│─ scope .*│─ console ─+$")
+            t.expect(r"^─ watch ")
+            t.send("\x181")
+            t.wait("one pane", lambda: len(titles(t)) <= 2)
+
     def test_winheight(self):
         with Terminal.ready() as t:
             for typed, rows in (("winheight 5", 5), ("winheight +2", 7), ("winheight -1", 6)):

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The hits of the session in order of execution; with several ranks those of the whole job, each
- * row with its rank. Checks that failed for the same reason share a row. A picture costs what is
- * new and what is visible, however many hits there are.
+ * row with its rank. Several hits of a node at a step stand below a heading with its name. Checks
+ * that failed for the same reason share a row. A picture costs what is new and what is visible,
+ * however many hits there are.
  */
 #include "base/grow.h"
 #include "repl/commands/breakpoints/hit.h"
@@ -25,6 +26,8 @@ struct row {
     size_t place; /* index in hits.place of its hit, or the first of a group */
     size_t count; /* > 1: failed checks in this group */
     bool unclear; /* a failed check instead of a hit */
+    bool heading; /* the name of the node of the rows below, which are `below` */
+    bool below;
 };
 
 struct hits_pane {
@@ -47,7 +50,7 @@ static struct hits_pane *hits_state(struct tui *tui)
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-static bool add_row(struct hits_pane *pane, size_t place, bool unclear)
+static bool append_row(struct hits_pane *pane, const struct row *row)
 {
     struct row *rows = gd_grow(pane->row, pane->row_count, &pane->capacity, sizeof(*rows));
 
@@ -55,9 +58,39 @@ static bool add_row(struct hits_pane *pane, size_t place, bool unclear)
         return false;
     }
     pane->row = rows;
-    pane->row[pane->row_count++] = (struct row){place, 1, unclear};
-    pane->unclear += unclear ? 1 : 0;
+    pane->row[pane->row_count++] = *row;
     return true;
+}
+
+/* Both are hits of one node at one step of one rank. */
+static bool same_node(const struct hits_pane *pane, const struct gd_session *session, size_t a,
+                      size_t b)
+{
+    const struct gd_hit *x = job_hits_at(&pane->hits, session, a);
+    const struct gd_hit *y = job_hits_at(&pane->hits, session, b);
+
+    return x && y && x->error == 0 && y->error == 0 && !x->is_scalar && !y->is_scalar &&
+           x->step == y->step && pane->hits.place[a].rank == pane->hits.place[b].rank &&
+           strcmp(x->node_name, y->node_name) == 0;
+}
+
+/* The row of a hit, below a heading if the hit before it or after it is of the same node. */
+static bool add_row(struct hits_pane *pane, const struct gd_session *session, size_t place,
+                    bool unclear)
+{
+    struct row row = {.place = place, .count = 1, .unclear = unclear};
+    bool first = place == 0 || !same_node(pane, session, place - 1, place);
+
+    row.below =
+        !first || (place + 1 < pane->hits.count && same_node(pane, session, place, place + 1));
+    if (row.below && first) {
+        struct row heading = {.place = place, .count = 1, .heading = true};
+        if (!append_row(pane, &heading)) {
+            return false;
+        }
+    }
+    pane->unclear += unclear ? 1 : 0;
+    return append_row(pane, &row);
 }
 
 struct groups { /* rows of one step that represent several failed checks */
@@ -101,7 +134,7 @@ static void add_rows(struct hits_pane *pane, const struct gd_session *session, s
             pane->unclear++;
             continue;
         }
-        if (!add_row(pane, i, unclear)) {
+        if (!add_row(pane, session, i, unclear)) {
             break;
         }
         if (grouped && groups.count < MAX_GROUPS) {
@@ -160,7 +193,7 @@ static void go_to_number(struct hits_pane *pane, const struct gd_session *sessio
             : NULL;
 
     for (size_t i = 0; hit && i < pane->row_count; i++) {
-        const struct gd_hit *other = hit_of(pane, session, i);
+        const struct gd_hit *other = pane->row[i].heading ? NULL : hit_of(pane, session, i);
         if (other == hit || (other && pane->row[i].count > 1 && other->step == hit->step &&
                              other->watchpoint == hit->watchpoint && other->error == hit->error)) {
             pane->list.cursor = i;
@@ -180,7 +213,7 @@ static void go_to_stop(struct hits_pane *pane, const struct gd_session *session)
     }
     for (size_t i = 0; i < pane->row_count; i++) {
         const struct gd_hit *hit = hit_of(pane, session, i);
-        int weight = hit ? hits_weight(session, hit) : 0;
+        int weight = hit && !pane->row[i].heading ? hits_weight(session, hit) : 0;
         if (weight > best) {
             best = weight;
             pane->list.cursor = i;
@@ -316,15 +349,18 @@ static int count_digits(int64_t value)
 
 /* Draws tensor and values; when space is short, the end of the name and the start of the values
  * stay. */
-static void draw_found(struct tui *tui, const struct gd_hit *hit, size_t count, int row, int col,
-                       int cols, enum draw_style style)
+static void draw_found(struct tui *tui, const struct gd_hit *hit, const struct row *of, int row,
+                       int col, int cols, enum draw_style style)
 {
+    size_t count = of->count;
     struct gd_buf where = GD_BUF_INIT(1024), found = GD_BUF_INIT(4096);
     char room[1024];
 
     add_values(tui, hit, cols >= WIDE_COLS || count > 1, &found);
     if (count > 1) {
         gd_buf_printf(&where, "%zu tensors", count);
+    } else if (of->below) {
+        gd_buf_printf(&where, ":%s", hit->slot_name);
     } else {
         hits_add_where(hit, &where);
     }
@@ -355,6 +391,21 @@ static void draw_heading(struct tui *tui, const struct draw_rect *rect)
               ranks ? "step, rank, watchpoint, tensor, value" : "step, watchpoint, tensor, value");
 }
 
+/* The node of the rows below, and its step. */
+static void draw_node_heading(struct tui *tui, const struct gd_hit *hit, int row, int col, int cols,
+                              bool selected)
+{
+    enum draw_style style = selected ? DRAW_REVERSE : DRAW_SCOPE;
+    char room[1024], step[32];
+
+    snprintf(step, sizeof(step), " step %lld", (long long)hit->step);
+    int name_cols = cols - (int)strlen(step);
+    int used =
+        draw_text(tui->draw, row, col, name_cols, style,
+                  tui_text_fit_name(hit->node_name, name_cols, tui->utf8, room, sizeof(room)));
+    draw_text(tui->draw, row, col + used, cols - used, selected ? style : DRAW_DIM, step);
+}
+
 static void draw_row(struct tui *tui, size_t index, int row, int col, int cols, bool selected)
 {
     const struct hits_pane *pane = hits_state(tui);
@@ -363,6 +414,10 @@ static void draw_row(struct tui *tui, size_t index, int row, int col, int cols, 
     char head[128], watch[48], rank[24] = "";
 
     if (!hit) {
+        return;
+    }
+    if (pane->row[index].heading) {
+        draw_node_heading(tui, hit, row, col, cols, selected);
         return;
     }
     bool newest = hit->stop_sequence == session->stop.sequence;
@@ -383,7 +438,7 @@ static void draw_row(struct tui *tui, size_t index, int row, int col, int cols, 
                         count_digits(tui->debugger->next_breakpoint - 1) + 4, watch);
     draw_text(tui->draw, row, col, cols, newest && style == DRAW_PLAIN ? DRAW_BOLD : style, head);
     if (cols > used) {
-        draw_found(tui, hit, pane->row[index].count, row, col + used, cols - used, style);
+        draw_found(tui, hit, &pane->row[index], row, col + used, cols - used, style);
     }
 }
 
@@ -481,8 +536,9 @@ static void make_title(struct tui *tui, char *out, size_t size)
         snprintf(of, sizeof(of), " of %d ranks", pane->hits.rank_count);
     }
     for (size_t i = 0; i < pane->row_count; i++) {
-        hits += pane->row[i].unclear ? 0 : 1;
-        at = i == pane->list.cursor && !pane->row[i].unclear ? hits : at;
+        bool counts = !pane->row[i].unclear && !pane->row[i].heading;
+        hits += counts ? 1 : 0;
+        at = i == pane->list.cursor && counts ? hits : at;
     }
     if (at > 0) {
         snprintf(place, sizeof(place), " %zu/%zu", at, hits);

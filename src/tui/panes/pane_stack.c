@@ -389,6 +389,7 @@ static void open_row(struct tui *tui)
         if (index < count && is_place(&frame[index])) {
             gd_buf_printf(&line, "frame %u", number_of(frame, index));
             tui_run_line(tui, gd_buf_text(&line));
+            tui_stack_show_nodes(tui, frame[index].file, frame[index].line);
         }
     }
     gd_buf_deinit(&line);

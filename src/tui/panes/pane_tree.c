@@ -120,6 +120,7 @@ static void take_graph(struct tui *tui, struct gd_session *session)
 
     tui_tree_set_graph(pane->tree, session ? session->graph : NULL, same);
     tree_find_again(pane);
+    pane->ticks = same ? pane->ticks : 0;
     pane->session = session;
     pane->generation = session ? session->graph_generation : 0;
     pane->any = tui_tree_first(pane->tree, &pane->cursor);
@@ -210,6 +211,10 @@ static void tree_request(struct tui *tui, enum tui_request request)
         tui_watch_form(tui, 0);
         return;
     }
+    if (request == TUI_TYPES) {
+        tree_find_types(tui);
+        return;
+    }
     if (!tui_cursor_row(tui, &row)) {
         return;
     }
@@ -224,8 +229,8 @@ static void tree_request(struct tui *tui, enum tui_request request)
     case TUI_BOTTOM: tui_tree_last(pane->tree, &pane->cursor); break;
     case TUI_FOLD: fold_scope(pane); break;
     case TUI_UNFOLD: tui_tree_open(pane->tree, &pane->cursor, true); break;
-    case TUI_OPEN:
-    case TUI_MARK: toggle_row(tui, &row); break;
+    case TUI_MARK: tree_tick(tui, &row); break;
+    case TUI_OPEN: toggle_row(tui, &row); break;
     default: break;
     }
 }
@@ -305,7 +310,9 @@ static void tree_draw(struct tui *tui, const struct draw_rect *rect, bool focuse
 
     rows.rows -= bar;
     pane->rows = rows.rows;
-    if (pane->any) {
+    if (tree_types_shown(pane)) {
+        tree_types_draw(tui, &rows);
+    } else if (pane->any) {
         draw_rows(tui, &rows);
     } else {
         draw_empty(tui, &rows);
@@ -325,7 +332,10 @@ static void tree_title(struct tui *tui, char *out, size_t size)
         return;
     }
     gd_graph_counts(session->graph, &counts);
-    snprintf(out, size, "graph: %u nodes", counts.nodes);
+    int used = snprintf(out, size, "graph: %u nodes", counts.nodes);
+    if (tree_tick_count(tui) > 0) {
+        snprintf(out + used, size - (size_t)used, ", %zu ticked: C-x s a", tree_tick_count(tui));
+    }
 }
 
 /* Refers to the node under the cursor, even if another node is current. */

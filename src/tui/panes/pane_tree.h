@@ -19,6 +19,13 @@ struct tree_line { /* a search or a filter, and its progress */
     char why[96];           /* why the lookup failed; "": it did not */
 };
 
+#define TREE_MAX_TICKS 64
+
+struct tree_tick {
+    bool is_scope;
+    uint32_t id; /* of the node or scope */
+};
+
 struct tree_pane {
     struct tui_tree *tree;
     struct tree_line filter, search;
@@ -31,6 +38,9 @@ struct tree_pane {
     uint64_t stop_sequence; /* the stop that the cursor was moved to */
     gd_node_id current;     /* the current node that the cursor was moved to */
     int rows;               /* of the pane at the last draw */
+    struct tree_tick tick[TREE_MAX_TICKS];
+    size_t ticks;
+    int type; /* row of the list of types under the cursor; -1: none was chosen */
 };
 
 /* Follows the current session, its graph and its stops. */

@@ -273,6 +273,10 @@ bool tree_find_key(struct tui *tui, int key)
     if (!line) {
         return false;
     }
+    if (tree_types_shown(pane) && tree_types_key(tui, key)) {
+        return true;
+    }
+    pane->type = -1;
     switch (key) {
     case '\r':
     case '\n':
@@ -303,6 +307,16 @@ bool tree_find_key(struct tui *tui, int key)
     return true;
 }
 
+void tree_find_types(struct tui *tui)
+{
+    struct tree_pane *pane = &tui->tree;
+
+    start_typing(tui, &pane->filter);
+    snprintf(pane->filter.text, sizeof(pane->filter.text), "type:");
+    pane->filter.stale = true;
+    pane->type = -1;
+}
+
 void tree_find_request(struct tui *tui, enum tui_request request)
 {
     struct tree_pane *pane = &tui->tree;
@@ -320,6 +334,8 @@ void tree_find_request(struct tui *tui, enum tui_request request)
     case TUI_BACK:
         if (pane->search.text[0] != '\0') {
             line_clear(&pane->search);
+        } else if (pane->filter.text[0] == '\0') {
+            tree_ticks_clear(tui);
         } else {
             line_clear(&pane->filter);
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * One row of the tree: the current position (>), a breakpoint (*), watchpoint coverage (w: all
- * nodes below, ~: some, -: cannot be watched), the name, hits, whether a dump has no value of it,
- * and further columns if they fit.
+ * nodes below, ~: some, -: cannot be watched) or a tick, the name, hits, whether a dump has no
+ * value of it, and further columns if they fit.
  */
 #include "tui/panes/pane_tree_impl.h"
 
@@ -68,6 +68,11 @@ static const char *kind_letter(enum gd_node_kind kind)
 static void draw_watch(struct tui *tui, const struct tui_tree_row *row, int y, int x)
 {
     struct gd_session *session = tui->tree.session;
+
+    if (tree_is_ticked(&tui->tree, row)) {
+        draw_text(tui->draw, y, x, 1, DRAW_MARK, tui->utf8 ? "\u2713" : "x");
+        return;
+    }
 
     if (!tui->debugger->watchpoints) {
         return;

@@ -438,6 +438,15 @@ static void draw_none(struct tui *tui, const struct draw_rect *rect)
     static const char *const lines[] = {"No watchpoints.", "C-x s, then a: add one in a form;",
                                         "`recommend` sets the", "usual ones."};
 
+    if (tui->offers > 0) {
+        char text[160];
+        snprintf(text, sizeof(text),
+                 "Set the %zu recommended watchpoint%s? Type y or n at the prompt, then Enter; "
+                 "`recommend` lists them.",
+                 tui->offers, tui->offers == 1 ? "" : "s");
+        tui_draw_folded(tui, rect, 0, DRAW_MARK, text);
+        return;
+    }
     for (int i = 0; i < 4 && i < rect->rows; i++) {
         draw_text(tui->draw, rect->row + i, rect->col, rect->cols, DRAW_DIM, lines[i]);
     }

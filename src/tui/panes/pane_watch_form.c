@@ -13,6 +13,7 @@
 
 #include "engine/graph/selector.h"
 #include "engine/watch/watchpoint.h"
+#include "tui/panes/pane_tree_impl.h"
 
 #define HELP_SIZE  256
 #define MAX_FIELDS 32
@@ -30,13 +31,14 @@ struct watch_form {
     const char **choice;
     size_t choice_count;
     const char *offer[MAX_OFFERS]; /* suggested selectors */
-    char current[256];             /* the current node, as a selector */
-    char default_where[64];
+    char current[FORM_TEXT];       /* what the tree chose, else the current node: a selector */
+    char default_where[FORM_TEXT];
     char help[MAX_FIELDS][HELP_SIZE];
     /* The fields: [condition], parameters or the expression, where, guard, [when, action]. */
     size_t params, where;
+    bool chosen; /* `current` was chosen in the tree: it is filled in */
     const struct gd_condition_param *param[GD_MAX_CONDITION_PARAMS];
-    char before[MAX_FIELDS][256]; /* when editing: the initial texts */
+    char before[MAX_FIELDS][FORM_TEXT]; /* when editing: the initial texts */
 };
 
 static const char *const truths[] = {"", "true", "false", NULL};
@@ -83,21 +85,20 @@ static int make_choices(struct watch_form *form)
     return GD_OK;
 }
 
-/* The current node as a selector; quoted if it could be read as something else. */
+/* What is ticked in the tree, or where its cursor is if the form was opened there; otherwise the
+ * current node. */
 static void note_current(struct watch_form *form)
 {
+    struct gd_buf text = GD_BUF_INIT(FORM_TEXT);
     struct gd_session *session;
-    gd_node_id node = tui_node(form->tui, &session);
 
-    form->current[0] = '\0';
-    if (node == GD_NO_NODE) {
-        return;
+    form->chosen = tree_ticks_selector(form->tui, &text);
+    if (!form->chosen) {
+        gd_node_id node = tui_node(form->tui, &session);
+        tree_selector_of_node(session, node, &text);
     }
-    const char *name = gd_graph_name(session->graph, node);
-    bool plain = name[0] != '/' && name[strcspn(name, " \t,|*?[]:\"'")] == '\0';
-    if (strlen(name) + 3 < sizeof(form->current) && !strchr(name, '"')) {
-        snprintf(form->current, sizeof(form->current), plain ? "%s" : "\"%s\"", name);
-    }
+    snprintf(form->current, sizeof(form->current), "%s", gd_buf_text(&text));
+    gd_buf_deinit(&text);
 }
 
 static void add_offer(struct watch_form *form, size_t *count, const char *text)
@@ -249,7 +250,7 @@ static void add_params(struct watch_form *form, struct tui_form *to,
 }
 
 struct kept { /* survives the choice of another condition */
-    char where[256], guard[256], when[16], action[16];
+    char where[FORM_TEXT], guard[FORM_TEXT], when[16], action[16];
 };
 
 static void add_rest(struct watch_form *form, struct tui_form *to, const struct kept *kept)
@@ -288,8 +289,10 @@ static const char *text_of(struct tui_form *of, size_t index)
 
 static void set_default_where(struct watch_form *form)
 {
+    const char *usual = form->condition ? gd_condition_selector(form->condition) : "";
+
     snprintf(form->default_where, sizeof(form->default_where), "%s",
-             form->condition ? gd_condition_selector(form->condition) : "");
+             form->chosen && !is_scalar(form) ? form->current : usual);
 }
 
 static void build_first(struct watch_form *form, struct tui_form *to)
@@ -307,6 +310,10 @@ static void build_first(struct watch_form *form, struct tui_form *to)
     build_fields(form, to, &kept, watch);
     for (size_t i = 0; i < tui_form_count(to); i++) {
         snprintf(form->before[i], sizeof(form->before[i]), "%s", text_of(to, i));
+    }
+    if (watch && tree_tick_count(form->tui) > 0 && !is_scalar(form)) { /* the user's change */
+        struct form_field *on = tui_form_field(to, form->where);
+        snprintf(on->text, sizeof(on->text), "%s", form->current);
     }
 }
 
@@ -568,6 +575,7 @@ static int make_command(void *ctx, struct tui_form *of, struct gd_buf *out, size
         return rc;
     }
     *field = here; /* no field is wrong */
+    tree_ticks_clear(form->tui);
     if (form->number == 0) {
         put_new(form, of, &given, out);
         return GD_OK;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/watch/condition.h"
+#include "repl/core/hits.h"
 
 static void table_free(struct tree_hit_table *table)
 {
@@ -56,9 +57,11 @@ static struct tree_hit *table_at(struct tree_hit_table *table, uint32_t number)
     return hit;
 }
 
-static void add_word(struct tree_hit *at, const struct gd_hit *hit)
+/* A process may report a hit without its condition: then its watchpoint's counts. */
+static void add_word(struct tree_hit *at, struct gd_debugger *debugger, const struct gd_hit *hit)
 {
-    const char *word = hit->kind ? hit->kind->abbr : "expr";
+    const struct gd_condition *condition = hits_condition(debugger, hit);
+    const char *word = condition ? condition->abbr : "expr";
     bool unclear = hit->error != 0;
 
     for (int i = 0; i < TREE_HIT_WORDS; i++) {
@@ -87,7 +90,7 @@ static void add_hit(struct tree_hits *hits, const struct gd_session *session,
         return;
     }
     at->count++;
-    add_word(at, hit);
+    add_word(at, session->debugger, hit);
     for (gd_scope_id s = info.scope; s != 0 && gd_graph_scope(session->graph, s, &scope);
          s = scope.parent) {
         struct tree_hit *below = table_at(&hits->scope, s);

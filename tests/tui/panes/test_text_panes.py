@@ -40,6 +40,8 @@ class StackPane(unittest.TestCase):
             t.focus("stack")
             t.send("j\r")
             t.expect(r"^\(gradb\) frame 1$")
+            t.expect(r"^─ nodes of model\.c:\d+ 1/\d+ ─")  # that the line of the frame made
+            t.send("q")
             t.expect(r"^>#1  model\.c:\d+ in model_create")
             t.expect(r"│=>\* +\d+ +graph_enter")
 

@@ -30,7 +30,7 @@ class Tree(unittest.TestCase):
             t.expect(r"│type MatMul, .*\n.*│  \[max > -1000\] :0 max -1000, is ")
             t.send(NEXT_PANE + "\x1b[D\x1b[D")  # up to the scope, and folded
             t.expect(r"▸ attn \[!1\]")
-            t.send(" ")
+            t.send("\r")
             t.expect(r"▾ attn \(")
             t.command(":next", r"^> +Gather-op1")  # another stop
             t.expect_not(r"\[(!1|expr)\]")
@@ -76,6 +76,56 @@ class Tree(unittest.TestCase):
             t.expect(r"0 nodes")
             t.send(ESCAPE)
             t.expect(r"▾ Default \(\d+\)")
+
+    def test_list_of_types(self):
+        with Terminal.ready() as t:
+            t.send(NEXT_PANE + "T")
+            t.expect(r"^ +15  MatMul +│")
+            t.expect(r"^=type: ")
+            t.send("layer")
+            t.expect_not(r"^ +15  MatMul +│")
+            t.send(DOWN + DOWN + "\r")
+            t.expect(r"^=type:LayerNormGrad +3 nodes")
+            t.expect(r"│ +LayerNormGrad-op47$")  # the cursor is on the first of them
+            t.send(ESCAPE)
+            t.expect_not(r"^=")
+            t.expect(r"│ +LayerNormGrad-op47$")  # and stays there
+            t.send("=type:laye\t")  # Tab completes, and stays in the field
+            t.expect(r"^=type:LayerNorm +\d+ nodes")
+            t.send(" op\r")
+            t.expect(r"^=type:LayerNorm op +6 nodes")
+
+    def test_ticks_are_watched(self):
+        with Terminal.ready() as t:
+            t.command("node MatMul-op4", r"│Default/network/block0/attn/MatMul-op4")
+            t.send(NEXT_PANE + " j ")
+            t.expect(r"^  ✓ +MatMul-op4")
+            t.expect(r"^  ✓ +BiasAdd-op5")
+            t.expect(r"─ graph: 141 nodes, 2 ticked")
+            t.send(" ")
+            t.expect_not(r"^  ✓ +BiasAdd-op5")
+            t.send("j " + SINGLE_KEY + "a")
+            t.expect(r"^  on +Default/network/block0/attn/MatMul-op4, Default")
+            t.send(ESCAPE + "q")
+            t.expect(r"^  ✓ +MatMul-op4")  # nothing was run
+            t.send(SINGLE_KEY + "a\r")
+            t.expect(r"^\(gradb\) watch WI on Default/network/block0/attn/MatMul-op4,$")
+            t.expect_not(r"ticked|✓")
+            t.send("q:")
+            t.command("node GatherD-op28", r"│Default/network/loss/GatherD-op28")
+            t.send(NEXT_PANE + " :")
+            t.go_to("watch")
+            t.send(SINGLE_KEY + "e")  # the watchpoint being edited
+            t.expect(r"^  on +Default/network/loss/GatherD-op28")
+            t.send("\r")
+            t.expect(r"^\(gradb\) edit 1 on Default/network/loss/GatherD-op28$")
+
+    def test_form_fills_in_what_is_under_the_cursor(self):
+        with Terminal.ready() as t:
+            t.send(NEXT_PANE + "/GatherD\r" + SINGLE_KEY + "a")
+            t.expect(r"^  on +Default/network/loss/GatherD-op28$")
+            t.send(ESCAPE + "\x1b[Da")  # the scope of it
+            t.expect(r"^  on +Default/network/loss/$")
 
     def test_what_a_hand_chooses_is_shown(self):
         with Terminal.ready() as t:

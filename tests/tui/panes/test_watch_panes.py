@@ -94,6 +94,27 @@ class WatchPanes(unittest.TestCase):
             t.send(SINGLE_KEY + "q")
             t.expect(r"─ hits 1/\d+ ─")
 
+    def test_hits_of_a_node_stand_below_its_name(self):
+        with WatchTerminal() as t:
+            t.command("watch max > -100 on MatMul-op4", r"^Watchpoint 1: ")
+            t.command("watch mean > -100 on MatMul-op4", r"^Watchpoint \d: ")
+            t.send("step\r")
+            t.expect(r"│…/network/block0/attn/MatMul-op4 step 1$")
+            t.expect(r"│\*1 1 expr :0  max=")
+            t.expect(r"│\*1 2 expr :0  mean=")
+            t.expect(r"─ hits 1/2 ─")  # the heading is not counted
+            t.go_to("hits")
+            t.send("gG\r")
+            t.expect(r"^\(gradb\) hit 2$")
+            t.send("g\r")  # on the heading: its first hit
+            t.expect(r"^\(gradb\) hit 1$")
+
+    def test_recommended_question_is_in_the_pane(self):
+        with WatchTerminal(rc="") as t:
+            t.expect(r"^Set the \d+ recommended watchpoints\? +Type *│")
+            t.send("n\r")
+            t.expect(r"^No watchpoints\.")
+
     def test_switched_off_and_deleted(self):
         with WatchTerminal() as t:
             t.command("watch TZ on weights", r"^Watchpoint 1: ")
