@@ -24,9 +24,10 @@
 #define TENSOR    BIT(TUI_TENSOR)
 #define WATCH     BIT(TUI_WATCH)
 #define HITS      BIT(TUI_HITS)
+#define PICTURE   BIT(TUI_PICTURE)
 #define TEXTS     (TENSOR | BIT(TUI_HISTORY) | BIT(TUI_LOG)) /* panes without rows to open */
-#define MODES     (HITS | TENSOR | BIT(TUI_STACK) | BIT(TUI_HISTORY))
-#define BREAKS    (TREE | NODE | TENSOR) /* about one node */
+#define MODES     (HITS | TENSOR | BIT(TUI_STACK) | BIT(TUI_HISTORY) | PICTURE)
+#define BREAKS    (TREE | NODE | TENSOR | PICTURE) /* about one node */
 
 /* prefix, key, name, panes, single, request, command, help, brief, question */
 const struct tui_key tui_keys[] = {
@@ -85,15 +86,20 @@ const struct tui_key tui_keys[] = {
     {0, CTRL('o'), "C-o", NODE, false, TUI_RETURN, NULL,
      "back to where Enter was pressed; also Backspace", "back"},
     {0, DRAW_KEY_RIGHT, "Right", TREE, false, TUI_UNFOLD, NULL, "open a scope", ""},
-    {0, '+', "+", TREE, false, TUI_UNFOLD, NULL, "", ""},
+    {0, '+', "+", TREE | PICTURE, false, TUI_UNFOLD, NULL, "", ""},
     {0, DRAW_KEY_LEFT, "Left", TREE, false, TUI_FOLD, NULL,
      "fold a scope, or go to the enclosing one", ""},
-    {0, '-', "-", TREE, false, TUI_FOLD, NULL, "", ""},
+    {0, '-', "-", TREE | PICTURE, false, TUI_FOLD, NULL, "", ""},
     {0, 'q', "q", LISTS, false, TUI_BACK, NULL, "one level back", ""},
     {0, ESCAPE, "Esc", LISTS, false, TUI_BACK, NULL, "", ""},
 
     {0, 't', "t", LISTS & ~TENSOR, false, TUI_COMMAND, "tensor %t", "show its tensor as a grid",
      "tensor"},
+    {0, '1', "1", PICTURE, false, TUI_COMMAND, "picture -d 1", "draw its neighbours", ""},
+    {0, '2', "2", PICTURE, false, TUI_COMMAND, "picture -d 2", "draw two edges away from it",
+     "further"},
+    {0, '3', "3", PICTURE, false, TUI_COMMAND, "picture -d 3", "draw three edges away", ""},
+    {0, 'P', "P", LISTS, false, TUI_COMMAND, "picture %n", "draw what is around it", "picture"},
     {0, 'p', "p", LISTS, false, TUI_COMMAND, "print %t", "print its value", "print"},
     {0, 'i', "i", LISTS, false, TUI_COMMAND, "info node %n", "show everything known about it",
      "info"},

@@ -24,6 +24,7 @@ enum tui_pane_id {
     TUI_TENSOR,
     TUI_HISTORY,
     TUI_LOG,
+    TUI_PICTURE,
     TUI_PANE_COUNT
 };
 

@@ -38,6 +38,9 @@ static const struct {
     [LAYOUT_SPLIT] = {"split",
                       {{TUI_TREE, TUI_WATCH, NONE}, {TUI_NODE, TUI_HITS, NONE}, 45},
                       {{TUI_TREE, TUI_WATCH, TUI_LOG}, {TUI_NODE, TUI_HITS, TUI_HISTORY}, 45}},
+    [LAYOUT_PICTURE] = {"picture",
+                        {{TUI_PICTURE, NONE, NONE}, {NONE, NONE, NONE}, 100},
+                        {{TUI_PICTURE, NONE, NONE}, {TUI_NODE, TUI_HITS, NONE}, 65}},
 };
 
 const char *layout_name(enum tui_layout layout)

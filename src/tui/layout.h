@@ -15,6 +15,7 @@ enum tui_layout {
     LAYOUT_WATCH,
     LAYOUT_STACK,
     LAYOUT_SPLIT,
+    LAYOUT_PICTURE,
     LAYOUT_COUNT
 };
 

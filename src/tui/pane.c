@@ -11,7 +11,8 @@ static const struct tui_pane_ops *const panes[TUI_PANE_COUNT] = {
     [TUI_CONSOLE] = &tui_console_pane, [TUI_TENSOR] = &tui_tensor_pane,
     [TUI_WATCH] = &tui_watch_pane,     [TUI_HITS] = &tui_hits_pane,
     [TUI_HISTORY] = &tui_history_pane, [TUI_LOG] = &tui_log_pane,
-    [TUI_STACK] = &tui_stack_pane,     [TUI_SOURCE] = &tui_source_pane,
+    [TUI_PICTURE] = &tui_picture_pane, [TUI_STACK] = &tui_stack_pane,
+    [TUI_SOURCE] = &tui_source_pane,
 };
 
 /* NULL: the pane is not a list. */

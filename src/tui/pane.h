@@ -48,7 +48,8 @@ struct tui_pane_ops {
 };
 
 extern const struct tui_pane_ops tui_tree_pane, tui_node_pane, tui_console_pane, tui_watch_pane,
-    tui_hits_pane, tui_stack_pane, tui_source_pane, tui_tensor_pane, tui_history_pane, tui_log_pane;
+    tui_hits_pane, tui_stack_pane, tui_source_pane, tui_tensor_pane, tui_history_pane, tui_log_pane,
+    tui_picture_pane;
 
 /* GD_ENOMEM, with nothing created. */
 int tui_panes_create(struct tui *tui, struct gd_err *err);

@@ -82,6 +82,7 @@ extern const struct command cmd_down;
 extern const struct command cmd_sources;
 extern const struct command cmd_annotate;
 extern const struct command cmd_why;
+extern const struct command cmd_picture;
 extern const struct command cmd_tensor_graph;
 extern const struct command cmd_set;
 extern const struct command cmd_show;
@@ -190,6 +191,7 @@ const struct command *const command_table[] = {
     &cmd_sources,
     &cmd_annotate,
     &cmd_why,
+    &cmd_picture,
     &cmd_tensor_graph,
     &cmd_set,
     &cmd_show,

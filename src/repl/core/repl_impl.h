@@ -14,6 +14,7 @@
 #include "repl/core/stops.h"
 #include "repl/core/wait.h"
 #include "repl/out/out_impl.h"
+#include "repl/values/picture.h"
 
 struct repl_launch;
 struct gd_ranks;
@@ -98,6 +99,8 @@ struct repl {
         int session;
         uint64_t generation;
     } offer;
+
+    struct picture_view picture;
 
     struct {
         ev_timer ranks;        /* gd_ranks_tick, while ranks of a job run */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The hits of the session in order of execution; with several ranks those of the whole job, each
- * row with its rank. Several hits of a node at a step stand below a heading with its name. Checks
+ * row with its rank. Several hits of a node at a step have a heading with its name. Checks
  * that failed for the same reason share a row. A picture costs what is new and what is visible,
  * however many hits there are.
  */

@@ -18,7 +18,8 @@ const struct command cmd_focus = {
     .usage = "focus PANE | next | prev",
     .summary = "Show a pane and make it the target of C-x o",
     .help =
-        "The panes: graph, node, console, watch, hits, stack, source, tensor, history, log.\n"
+        "The panes: graph, node, console, watch, hits, stack, source, tensor, history, log,\n"
+        "picture. "
         "A pane that the layout does not contain replaces another one. Input still goes to the\n"
         "prompt: C-x o moves the keyboard to the pane, \":\" moves it back. Bound to a key, the\n"
         "command moves it at once.",

@@ -22,11 +22,12 @@ static int run_layout(struct command_call *call, struct gd_err *err)
 const struct command cmd_layout = {
     .name = "layout",
     .group = "screen",
-    .usage = "layout [graph | tensor | watch | stack | split]",
+    .usage = "layout [graph | tensor | watch | stack | split | picture]",
     .summary = "Choose the panes on the screen",
     .help = "graph: the graph and a node; tensor: a value as a grid; watch: watchpoints and hits;\n"
-            "stack: source lines and stacks; split: the graph, a node, watchpoints and hits. The\n"
-            "console is part of each. Large screens show more. Before the panes are open, choose\n"
+            "stack: source lines and stacks; split: the graph, a node, watchpoints and hits;\n"
+            "picture: what is around a node. The console is part of each. Large screens show more. "
+            "Before the panes are open, choose\n"
             "the layout that they open with. Without a name, print the current one. Input still\n"
             "goes to the prompt.",
     .examples = "layout watch\n"

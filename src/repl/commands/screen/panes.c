@@ -6,8 +6,8 @@
 
 #include "repl/core/repl_impl.h"
 
-const char *const pane_names[] = {"graph",  "node",   "console", "watch", "hits", "stack",
-                                  "source", "tensor", "history", "log",   NULL};
+const char *const pane_names[] = {"graph",  "node",   "console", "watch", "hits",    "stack",
+                                  "source", "tensor", "history", "log",   "picture", NULL};
 
 int panes_need(struct command_call *call, struct gd_err *err)
 {

@@ -1,0 +1,1 @@
+picture Softmax-op10 -d 11
