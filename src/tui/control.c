@@ -62,6 +62,21 @@ static int control_focus(void *ctx, const char *name, struct gd_err *err)
     return GD_OK;
 }
 
+static bool control_shows(void *ctx, const char *name)
+{
+    struct layout_place place[LAYOUT_MAX_PLACES];
+    struct tui *tui = ctx;
+    enum tui_pane_id pane;
+    int count = tui && tui_pane_find(name, &pane, NULL) == GD_OK ? tui_places(tui, place) : 0;
+
+    for (int i = 0; i < count; i++) {
+        if (place[i].pane == pane) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void control_height(void *ctx, int rows)
 {
     struct tui *tui = ctx;
@@ -152,6 +167,7 @@ static int control_tensor_act(void *ctx, const char *action, const char *argumen
 static const struct repl_screen_ops control_ops = {
     .layout = control_layout,
     .layout_name = control_layout_name,
+    .shows = control_shows,
     .focus = control_focus,
     .height = control_height,
     .height_now = control_height_now,

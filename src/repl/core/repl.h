@@ -118,6 +118,7 @@ struct repl_screen_ops {
     /* NULL: prints the current one */
     int (*layout)(void *ctx, const char *name, struct gd_err *err);
     const char *(*layout_name)(void *ctx);
+    bool (*shows)(void *ctx, const char *pane);                    /* the pane is on the screen */
     int (*focus)(void *ctx, const char *pane, struct gd_err *err); /* "next", "prev", a name */
     void (*height)(void *ctx, int rows); /* of the console; 0: the default */
     void (*refresh)(void *ctx);

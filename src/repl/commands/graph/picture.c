@@ -202,13 +202,15 @@ static int run_picture(struct command_call *call, struct gd_err *err)
     const struct repl_screen_ops *screen = call->repl->front.screen;
     struct picture_view *view = picture_view(call->repl, call->session);
     struct picture *picture = NULL;
+    bool keeps = call->argc > 0 && call->argv[0][0] == '-'; /* the centre; what it shows changes */
     int rc = take_view(call, view, err);
 
     if (rc != GD_OK) {
         return rc;
     }
     if (screen && call->repl->front.screen_ctx && !out_is_json(call->out)) {
-        return screen->focus(call->repl->front.screen_ctx, "picture", err);
+        bool shown = keeps && screen->shows(call->repl->front.screen_ctx, "picture");
+        return shown ? GD_OK : screen->focus(call->repl->front.screen_ctx, "picture", err);
     }
     if (view->node == GD_NO_NODE && !view->given) {
         picture_center(view, call->session, GD_NO_NODE, 0);
