@@ -247,7 +247,7 @@ const struct command cmd_picture = {
         "  -open, -fold SCOPE   draw the contents of a scope, or one box",
     .examples = "picture model/loss/log\n"
                 "picture model/loss/log:0\n"
-                "picture model/\n"
+                "picture model/block0\n"
                 "picture . -d 3",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
