@@ -136,7 +136,7 @@ def walk(t, album, rows, cols):
 def look_at_the_graph(t, album):
     t.send(NEXT_PANE + "\r")
     album.look(t, "folded")
-    t.send(" jj\r")
+    t.send("\rjj\r")
     album.look(t, "unfolded")
     t.send("=type:matmul op1")
     album.look(t, "filtered")

@@ -33,7 +33,7 @@ class Panes(unittest.TestCase):
             t.send(NEXT_PANE + "\r")  # the cursor is on Default
             t.expect(r"^   ▸ Default")
             t.expect_not(r"▸ network")
-            t.send(" ")
+            t.send("\r")
             t.expect(r"▸ network")
             t.send("jj\x1b[C")  # Right opens
             t.expect(r"▾ network")

@@ -106,6 +106,8 @@ class WatchPanes(unittest.TestCase):
             t.go_to("hits")
             t.send("gG\r")
             t.expect(r"^\(gradb\) hit 2$")
+            t.expect(r"│>1 2 expr :0 ")
+            t.expect(r"^\(gradb\)$")
             t.send("g\r")  # on the heading: its first hit
             t.expect(r"^\(gradb\) hit 1$")
 
