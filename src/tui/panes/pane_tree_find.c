@@ -115,6 +115,12 @@ static void apply_filter(struct tui *tui)
 {
     struct tree_pane *pane = &tui->tree;
 
+    if (tree_types_shown(pane)) { /* nothing is looked for yet */
+        drop_next(&pane->filter);
+        pane->filter.stale = false;
+        pane->filter.why[0] = '\0';
+        return;
+    }
     look_up(pane, &pane->filter, NULL);
     if (graph_of(pane) && is_blank(&pane->filter)) {
         show_filtered(tui, NULL);

@@ -120,7 +120,7 @@ static void test_settings(void **state)
 
 static void words_of_the_usage(void **state)
 {
-    completes_to("layout ", 7, "graph split stack tensor watch");
+    completes_to("layout ", 7, "graph picture split stack tensor watch");
     completes_to("layout s", 7, "split stack");
     completes_to("tui ", 4, "disable enable");
     completes_to("recommend ", 10, "list no yes");
