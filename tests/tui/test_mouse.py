@@ -181,7 +181,8 @@ class Clicks(unittest.TestCase):
             t.click(r"^ #1  model\.c")
             t.expect_reversed(r" #1  model\.c")
             t.click(r"^ #1  model\.c")
-            t.expect(r"^>#1  model\.c")
+            t.expect(r"^\(gradb\) frame 1$")
+            t.expect(r"^─ nodes of model\.c:\d+ 1/\d+ ─")
 
     def test_tensor_cells(self):
         with MouseTerminal() as t:

@@ -79,9 +79,9 @@ class Dump(unittest.TestCase):
         with DumpTerminal(rows=43, cols=132, look_at=self.dir, rc=RC) as t:
             t.command("layout split", r"hits of 3 ranks")
             t.command("watch TO on all", r"^Watchpoint 1")
-            t.command("scan", r"│[* ]1 +r2 +1 TO  net/MatMul-op1:0 *$")
+            t.command("scan", r"│net/MatMul-op1 step 1 *\n.*│[* ]1 +r2 +1 TO  :0 *$")
             t.command("rank 2", r"^\[Training process 3, rank 2 of 3")
-            t.command("hit 1", r"│>1 +r2 +1 TO  net/MatMul-op1:0")
+            t.command("hit 1", r"│>1 +r2 +1 TO  :0")
             t.expect(r"│net/MatMul-op1:0 \(4, 8\), steps 0 to 2")
             t.expect(r"│net/MatMul-op1:in0 \(4, 8\), steps 0 to 2")
             t.expect(r"^ gradb  MindSpore  rank 2 of 3  step 1  stopped ")
