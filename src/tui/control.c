@@ -149,6 +149,13 @@ static int control_tensor_act(void *ctx, const char *action, const char *argumen
                : gd_fail(err, GD_ESTATE, "the panes are not open");
 }
 
+static int control_plot(void *ctx, const struct series_key *keys, size_t count,
+                        const struct chart_options *options, struct gd_err *err)
+{
+    return ctx ? tui_history_plot(ctx, keys, count, options, err)
+               : gd_fail(err, GD_ESTATE, "the panes are not open");
+}
+
 static const struct repl_screen_ops control_ops = {
     .layout = control_layout,
     .layout_name = control_layout_name,
@@ -157,6 +164,7 @@ static const struct repl_screen_ops control_ops = {
     .height_now = control_height_now,
     .tensor = control_tensor,
     .tensor_act = control_tensor_act,
+    .plot = control_plot,
     .refresh = control_refresh,
     .bind = control_bind,
     .keys = control_keys,

@@ -24,12 +24,14 @@ enum draw_style {
     DRAW_HIT,     /* a watchpoint hit */
     DRAW_WATCHED, /* marks of watched nodes */
     DRAW_GOOD,
-    DRAW_CHANGED, /* differs from the previous step */
-    DRAW_MATCH,   /* a search match; elements inside the searched range */
-    DRAW_HEAT0,   /* DRAW_HEAT0 ... DRAW_HEAT0 + DRAW_HEATS - 1: from low to high */
+    DRAW_CHANGED,                 /* differs from the previous step */
+    DRAW_MATCH,                   /* a search match; elements inside the searched range */
+    DRAW_CURVE0,                  /* ... DRAW_CURVE0 + DRAW_CURVES - 1: of a chart */
+    DRAW_HEAT0 = DRAW_CURVE0 + 6, /* DRAW_HEAT0 ... DRAW_HEAT0 + DRAW_HEATS - 1: from low to high */
     DRAW_STYLE_COUNT = DRAW_HEAT0 + 16
 };
-#define DRAW_HEATS 16
+#define DRAW_HEATS  16
+#define DRAW_CURVES 6
 
 enum draw_theme {
     DRAW_THEME_DARK,

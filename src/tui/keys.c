@@ -24,6 +24,7 @@
 #define TENSOR    BIT(TUI_TENSOR)
 #define WATCH     BIT(TUI_WATCH)
 #define HITS      BIT(TUI_HITS)
+#define HISTORY   BIT(TUI_HISTORY)
 #define TEXTS     (TENSOR | BIT(TUI_HISTORY) | BIT(TUI_LOG)) /* panes without rows to open */
 #define MODES     (HITS | TENSOR | BIT(TUI_STACK) | BIT(TUI_HISTORY))
 #define BREAKS    (TREE | NODE | TENSOR) /* about one node */
@@ -69,6 +70,13 @@ const struct tui_key tui_keys[] = {
     {0, DRAW_KEY_END, "End", TENSOR, false, TUI_ROW_END, NULL, "last column", ""},
     {0, '\r', "Enter", LISTS & ~TEXTS, false, TUI_OPEN, NULL, "open, jump to, follow", "open"},
     {0, ' ', "Space", TREE | HITS, false, TUI_MARK, NULL, "open or fold", "fold"},
+    {0, '\r', "Enter", HISTORY, false, TUI_OPEN, NULL, "the chart alone, or with the list", ""},
+    {0, ' ', "Space", HISTORY, false, TUI_MARK, NULL, "keep the curve in the chart, or not",
+     "keep"},
+    {0, '+', "+", HISTORY, false, TUI_ZOOM_IN, NULL, "fewer steps, around the cursor", "zoom"},
+    {0, '-', "-", HISTORY, false, TUI_ZOOM_OUT, NULL, "more steps", ""},
+    {0, 'L', "L", HISTORY, false, TUI_LOG_SCALE, NULL, "logarithmic scale, or linear", "log"},
+    {0, 'S', "S", HISTORY, false, TUI_SMOOTH, NULL, "smooth more, or not at all", "smooth"},
     {0, '=', "=", TREE, false, TUI_FILTER, NULL, "filter by name, type or graph", "filter"},
     {0, '/', "/", LISTS, false, TUI_SEARCH, NULL, "search", "search"},
     {0, 'n', "n", LISTS, false, TUI_NEXT_MATCH, NULL, "next match", "next"},
@@ -375,6 +383,10 @@ static enum key_group group_of(const struct tui_key *key)
     case TUI_INDEX_NEXT:
     case TUI_AXIS_ROWS:
     case TUI_AXIS_COLS:
+    case TUI_ZOOM_IN:
+    case TUI_ZOOM_OUT:
+    case TUI_LOG_SCALE:
+    case TUI_SMOOTH:
     case TUI_MODE: return IN_PANE;
     case TUI_ROW_START:
     case TUI_ROW_END: return MOVING;

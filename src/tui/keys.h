@@ -49,10 +49,14 @@ enum tui_request {
     TUI_SEARCH, /* '/': the pane's own search, typed in its last line */
     TUI_NEXT_MATCH,
     TUI_PREVIOUS_MATCH,
-    TUI_FILTER, /* the tree's filter line */
-    TUI_NEW,    /* form for a new watchpoint */
-    TUI_EDIT,   /* form for an existing one */
-    TUI_MODE,   /* switches what the pane shows: current, previous, difference */
+    TUI_FILTER,  /* the tree's filter line */
+    TUI_NEW,     /* form for a new watchpoint */
+    TUI_EDIT,    /* form for an existing one */
+    TUI_ZOOM_IN, /* the history's chart */
+    TUI_ZOOM_OUT,
+    TUI_LOG_SCALE,
+    TUI_SMOOTH,
+    TUI_MODE, /* switches what the pane shows: current, previous, difference */
     /* the tensor's grid */
     TUI_LOOK, /* numbers or heat map */
     TUI_ROW_START,

@@ -24,6 +24,12 @@ static const struct tint tints[THEMES][DRAW_HEAT0] =
                 [DRAW_GOOD] = {{GREEN, GREEN, 114}},
                 [DRAW_CHANGED] = {{YELLOW, YELLOW, 215}},
                 [DRAW_MATCH] = {{YELLOW, YELLOW, 221}},
+                [DRAW_CURVE0] = {{CYAN, CYAN, 80}},
+                [DRAW_CURVE0 + 1] = {{YELLOW, YELLOW, 221}},
+                [DRAW_CURVE0 + 2] = {{GREEN, GREEN, 114}},
+                [DRAW_CURVE0 + 3] = {{MAGENTA, MAGENTA, 176}},
+                [DRAW_CURVE0 + 4] = {{BLUE, BLUE + BRIGHT, 75}},
+                [DRAW_CURVE0 + 5] = {{RED, RED + BRIGHT, 209}},
             },
         [DRAW_THEME_LIGHT] =
             {
@@ -35,6 +41,12 @@ static const struct tint tints[THEMES][DRAW_HEAT0] =
                 [DRAW_GOOD] = {{GREEN, GREEN, 28}},
                 [DRAW_CHANGED] = {{RED, RED, 130}},
                 [DRAW_MATCH] = {{BLUE, BLUE, 25}},
+                [DRAW_CURVE0] = {{BLUE, BLUE, 25}},
+                [DRAW_CURVE0 + 1] = {{RED, RED, 130}},
+                [DRAW_CURVE0 + 2] = {{GREEN, GREEN, 28}},
+                [DRAW_CURVE0 + 3] = {{MAGENTA, MAGENTA, 127}},
+                [DRAW_CURVE0 + 4] = {{CYAN, CYAN, 30}},
+                [DRAW_CURVE0 + 5] = {{BLACK, BLACK, 240}},
             },
         [DRAW_THEME_SAFE] =
             {
@@ -46,6 +58,12 @@ static const struct tint tints[THEMES][DRAW_HEAT0] =
                 [DRAW_GOOD] = {{BLUE, BLUE + BRIGHT, 32}},
                 [DRAW_CHANGED] = {{YELLOW, YELLOW, 172}},
                 [DRAW_MATCH] = {{YELLOW, YELLOW, 172}},
+                [DRAW_CURVE0] = {{BLUE, BLUE + BRIGHT, 32}},
+                [DRAW_CURVE0 + 1] = {{YELLOW, YELLOW, 172}},
+                [DRAW_CURVE0 + 2] = {{WHITE, WHITE, 248}},
+                [DRAW_CURVE0 + 3] = {{BLUE, BLUE, 25}},
+                [DRAW_CURVE0 + 4] = {{YELLOW, YELLOW + BRIGHT, 136}},
+                [DRAW_CURVE0 + 5] = {{WHITE, WHITE, 243}},
             },
 };
 

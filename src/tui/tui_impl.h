@@ -232,6 +232,10 @@ bool tui_source_is_missing(struct tui *tui);
 /* pane_hits.c */
 void tui_hits_show(struct tui *tui, int watchpoint); /* only its hits; 0: all */
 
+/* pane_history.c: shows these series instead of the current node's. GD_ENOMEM. */
+int tui_history_plot(struct tui *tui, const struct series_key *keys, size_t count,
+                     const struct chart_options *options, struct gd_err *err);
+
 /* prompt.c: readline without a terminal */
 void tui_prompt_start(struct tui *tui);
 void tui_prompt_stop(struct tui *tui);

@@ -81,7 +81,7 @@ static const struct chart_point *point_at(const struct chart_point *point, size_
 }
 
 static void add_value(const struct chart_trace *trace, const struct chart_options *options,
-                      struct gd_buf *text)
+                      bool with_step, struct gd_buf *text)
 {
     char value[48];
     enum chart_unit unit = trace->curve->unit;
@@ -90,7 +90,7 @@ static void add_value(const struct chart_trace *trace, const struct chart_option
     const struct chart_point *raw = point_at(trace->raw, trace->count, step);
 
     if (!raw) {
-        gd_buf_printf(text, " no value yet at step %lld", (long long)step);
+        gd_buf_puts(text, with_step ? " no value yet" : " -");
         return;
     }
     chart_value_text(raw->value, unit, value, sizeof(value));
@@ -99,7 +99,19 @@ static void add_value(const struct chart_trace *trace, const struct chart_option
         chart_value_text(trace->point[raw - trace->raw].value, unit, value, sizeof(value));
         gd_buf_printf(text, " (smoothed %g: %s)", options->smooth, value);
     }
-    gd_buf_printf(text, " at step %lld", (long long)raw->step);
+    if (with_step) {
+        gd_buf_printf(text, " at step %lld", (long long)raw->step);
+    }
+}
+
+/* An end of the range, with fewer digits than a value. */
+static void write_end(double value, enum chart_unit unit, char *out, size_t size)
+{
+    if (unit == CHART_NUMBER) {
+        snprintf(out, size, "%.4g", value);
+    } else {
+        chart_value_text(value, unit, out, size);
+    }
 }
 
 static void write_title(const struct chart_trace *trace, const struct chart_options *options,
@@ -111,7 +123,8 @@ static void write_title(const struct chart_trace *trace, const struct chart_opti
         gd_buf_puts(text, trace->curve->count > 0 ? ": no value in these steps" : ": no value yet");
         return;
     }
-    add_value(trace, options, text);
+    add_value(trace, options, true, text);
+    gd_buf_puts(text, options->log ? ", log scale" : "");
     if (trace->bad > 0) {
         gd_buf_printf(text, ", %zu NaN/Inf from step %lld", trace->bad,
                       (long long)trace->first_bad);
@@ -120,15 +133,54 @@ static void write_title(const struct chart_trace *trace, const struct chart_opti
         gd_buf_printf(text, ", %zu <= 0 not shown", trace->not_positive);
     }
     if (trace->low <= trace->high) {
-        chart_value_text(trace->low, trace->curve->unit, low, sizeof(low));
-        chart_value_text(trace->high, trace->curve->unit, high, sizeof(high));
-        if (strcmp(low, high) == 0) {
+        write_end(trace->low, trace->curve->unit, low, sizeof(low));
+        write_end(trace->high, trace->curve->unit, high, sizeof(high));
+        if (trace->low == trace->high) {
             gd_buf_printf(text, ", always %s", low);
         } else {
             gd_buf_printf(text, ", %s to %s", low, high);
         }
     }
-    gd_buf_puts(text, options->log ? ", log scale" : "");
+}
+
+/* The name; a long one without its leading scopes. */
+static int draw_name(const struct chart_trace *trace, const struct chart_options *options, int row,
+                     int col, int end, struct chart_picture *picture)
+{
+    char letter[3] = {trace->letter, ' ', '\0'};
+    const char *name = trace->curve->name, *slash = name;
+
+    if (trace->letter) {
+        col = chart_put_text(picture, row, col, end, letter, trace->ink, true);
+    }
+    while ((int)strlen(name) > (end - col) / 2 && (slash = strchr(name, '/'))) {
+        name = slash + 1;
+    }
+    if (name != trace->curve->name) {
+        col = chart_put_text(picture, row, col, end, ".../", trace->ink, true);
+    }
+    return chart_put_text(picture, row, col, end, name, trace->ink, options->utf8);
+}
+
+/* Several curves in one line: only their values. */
+static void draw_short_titles(const struct chart_panel *panel, int first,
+                              const struct chart_options *options, int row,
+                              struct chart_picture *picture)
+{
+    int col = panel->col, end = panel->col + panel->cols;
+
+    for (int i = first; i < panel->count; i++) {
+        struct gd_buf text = GD_BUF_INIT(1024);
+        const struct chart_trace *trace = panel->trace[i];
+
+        col = draw_name(trace, options, row, col, end, picture);
+        if (trace->count > 0) {
+            add_value(trace, options, false, &text);
+        }
+        gd_buf_puts(&text, i + 1 < panel->count ? "  " : "");
+        col = chart_put_text(picture, row, col, end, gd_buf_text(&text), CHART_PLAIN, true);
+        gd_buf_deinit(&text);
+    }
 }
 
 static void draw_titles(const struct chart_panel *panel, const struct chart_options *options,
@@ -139,17 +191,12 @@ static void draw_titles(const struct chart_panel *panel, const struct chart_opti
     for (int i = 0; i < lines; i++) {
         const struct chart_trace *trace = panel->trace[i];
         struct gd_buf text = GD_BUF_INIT(1024);
-        char letter[3] = {trace->letter, ' ', '\0'};
-        int row = panel->row + i, col = panel->col;
+        int row = panel->row + i;
 
         if (i + 1 == lines && lines < panel->count) {
-            gd_buf_printf(&text, "+ %d more curves", panel->count - i);
-            chart_put_text(picture, row, col, end, gd_buf_text(&text), CHART_PLAIN, true);
+            draw_short_titles(panel, i, options, row, picture);
         } else {
-            col = trace->letter ? chart_put_text(picture, row, col, end, letter, trace->ink, true)
-                                : col;
-            col = chart_put_text(picture, row, col, end, trace->curve->name, trace->ink,
-                                 options->utf8);
+            int col = draw_name(trace, options, row, panel->col, end, picture);
             write_title(trace, options, &text);
             chart_put_text(picture, row, col, end, gd_buf_text(&text), CHART_PLAIN, true);
         }

@@ -238,3 +238,28 @@ void series_each_metric(const struct gd_session *session, void (*fn)(void *ctx, 
         }
     }
 }
+
+void series_key_release(struct series_key *key)
+{
+    free(key->node);
+    free(key->label);
+    *key = (struct series_key){.node = NULL};
+}
+
+int series_of(const struct gd_session *session, const struct series_key *key, struct series *ret,
+              struct gd_err *err)
+{
+    uint32_t index;
+
+    if (key->is_metric) {
+        return series_of_metric(session, key->node, ret, err);
+    }
+    if (!session->history || !gd_history_find(session->history, key->node, key->slot, &index)) {
+        return begin_series(ret, key->label, false, err);
+    }
+    int rc = series_of_tensor(session->history, index, key->statistic, key->label, ret, err);
+    if (rc == GD_OK && strstr(gd_statistic_name(key->statistic), "percentage")) {
+        ret->unit = CHART_PERCENT;
+    }
+    return rc;
+}

@@ -36,12 +36,25 @@ void series_each_metric(const struct gd_session *session, void (*fn)(void *ctx, 
 /* The value at the step. False: none. */
 bool series_at(const struct series *series, int64_t step, double *ret);
 
+/* What a series is of, to read it again later. */
+struct series_key {
+    char *node; /* a node's name, or a metric's */
+    bool is_metric;
+    uint32_t slot;
+    enum gd_statistic statistic;
+    char *label; /* "fc1.weight.norm" */
+};
+void series_key_release(struct series_key *key);
+/* Also GD_OK, with no points, when a tensor is not in the history any more. */
+int series_of(const struct gd_session *session, const struct series_key *key, struct series *ret,
+              struct gd_err *err);
+
 /* ---- by what is typed ---- */
 
 /* A metric, or NODE[:SLOT] and a statistic: "loss", "fc1.weight.norm", "fc1/weight:0.max",
  * "fc1/weight" (its abs_mean). Of a dump, reads the tensor's values. Errors say what can be
  * plotted. */
-int series_find(struct command_call *call, const char *text, struct series *ret,
+int series_find(struct command_call *call, const char *text, struct series_key *ret,
                 struct gd_err *err);
 /* A tensor of the history, as print takes it, or a metric of the history. A dump's tensor is read
  * first, so *history may change. */

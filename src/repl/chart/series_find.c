@@ -112,12 +112,39 @@ static int fail_unknown(struct command_call *call, const char *text, struct gd_e
                    text, names.text);
 }
 
-int series_find(struct command_call *call, const char *text, struct series *ret, struct gd_err *err)
+static int fill_key(const char *node, const char *label, bool is_metric, struct series_key *ret,
+                    struct gd_err *err)
+{
+    *ret =
+        (struct series_key){.node = strdup(node), .label = strdup(label), .is_metric = is_metric};
+    if (!ret->node || !ret->label) {
+        series_key_release(ret);
+        return gd_fail_nomem(err);
+    }
+    return GD_OK;
+}
+
+static int find_metric(struct command_call *call, const char *text, struct series_key *ret,
+                       struct gd_err *err)
+{
+    struct series series;
+    int rc = series_of_metric(call->session, text, &series, err);
+
+    if (rc == GD_OK) {
+        series_release(&series);
+        rc = fill_key(text, text, true, ret, err);
+    }
+    return rc;
+}
+
+int series_find(struct command_call *call, const char *text, struct series_key *ret,
+                struct gd_err *err)
 {
     const struct gd_history *history = call->session->history;
     enum gd_statistic statistic = GD_STAT_NONE;
+    struct gd_history_tensor about;
     uint32_t index = 0;
-    int rc = series_of_metric(call->session, text, ret, err);
+    int rc = find_metric(call, text, ret, err);
 
     if (rc != GD_ENOTFOUND) {
         return rc;
@@ -139,10 +166,11 @@ int series_find(struct command_call *call, const char *text, struct series *ret,
         return gd_fail(err, GD_EINVAL, "\"%s\" is not recorded in the history (info statistics)",
                        gd_statistic_name(statistic));
     }
-    rc = series_of_tensor(history, index, statistic, text, ret, err);
-    if (rc == GD_OK) {
-        ret->unit =
-            strstr(gd_statistic_name(statistic), "percentage") ? CHART_PERCENT : CHART_NUMBER;
+    if (!gd_history_tensor(history, index, &about)) {
+        return gd_fail(err, GD_ENODATA, "the history has no values of it");
     }
+    rc = fill_key(about.name, text, false, ret, err);
+    ret->slot = about.slot;
+    ret->statistic = statistic;
     return rc;
 }

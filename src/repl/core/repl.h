@@ -13,6 +13,8 @@
 
 struct repl;
 struct ev_loop;
+struct series_key;
+struct chart_options;
 
 struct repl_options {
     bool batch;       /* no questions, stop at the first error, foreground runs */
@@ -129,6 +131,9 @@ struct repl_screen_ops {
     int (*tensor)(void *ctx, const char *text, const char *mode, struct gd_err *err);
     /* Does what a key does in that grid: "to", "find", "back", "heat", "axes", "plane". */
     int (*tensor_act)(void *ctx, const char *action, const char *argument, struct gd_err *err);
+    /* Shows these series in the history pane. */
+    int (*plot)(void *ctx, const struct series_key *keys, size_t count,
+                const struct chart_options *options, struct gd_err *err);
     /* Calls fn for each key, first those of the table, then those bound by the user. */
     void (*keys)(void *ctx, void (*fn)(void *fn_ctx, const struct repl_key *key), void *fn_ctx);
 };

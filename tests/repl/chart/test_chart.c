@@ -222,7 +222,7 @@ static void a_logarithmic_scale_counts_what_it_cannot_show(void **state)
 
     options.log = true;
     expect_picture(&curve, 1, options,
-                   "ratio 1 at step 6, 2 <= 0 not shown, 0.1 to 1000, log scale\n"
+                   "ratio 1 at step 6, log scale, 2 <= 0 not shown, 0.1 to 1000\n"
                    "    │⠑⠢⣀\n"
                    "    │   ⠑⠢⡀\n"
                    " 100┤     ⠈⠑⠤⡀\n"
@@ -245,7 +245,7 @@ static void a_part_of_the_steps_and_a_cursor(void **state)
     options.has_cursor = true;
     options.cursor = 110;
     expect_picture(&loss, 1, options,
-                   "loss 1.6375 at step 110, 1.5125 to 1.75\n"
+                   "loss 1.6375 at step 110, 1.512 to 1.75\n"
                    "    │⠉⠑⠒⠢⠤⠤⣀⣀⡀            ┊\n"
                    " 1.7┤        ⠈⠉⠑⠒⠒⠤⠤⢄⣀⡀   ┊\n"
                    "    │                 ⠈⠉⠉⠒⠒⠢⠤⠤⣀⣀\n"

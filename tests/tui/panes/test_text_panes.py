@@ -126,16 +126,55 @@ class HistoryPane(unittest.TestCase):
             t.command(f"trace TO on {NODE}", r"^Trace 2: ")
             t.command("step 5", r"^Stopped at the end of step 5")
             t.focus("history")
+            t.expect(r"│\.\.\./Add-op2:0\.abs_mean [\d.]+ at step 5")
             t.expect(r"Add-op2:0 \(2, 16, 16\), steps \d+ to 5")
             t.expect(r" abs_mean +[\d.e+-]+ [▁-█]+ [\d.e+-]+$")
+            t.send("G")
             t.expect(r" nonfinite +0 ▄+ 0$")
             t.expect(r" zero % +\S+ [▁-█]+ \S+$")
             t.send("m")
-            t.expect(r"─ history of all scalars ─")
-            t.expect(r"│loss, steps \d+ to 5$")
-            t.expect(r" value +[\d.]+ [▁-█]+ [\d.]+$")
+            t.expect(r"─ history of all metrics ─")
+            t.expect(r" loss +[\d.]+ [▁-█]+ [\d.]+$")
             t.send("q")
             t.expect(r"─ history ─")
+
+    def test_chart(self):
+        """At 80x24: the list's row under the cursor, kept rows beside it, and what plot names; it follows the run."""
+        with TextTerminal() as t:
+            t.command("step 30", r"^Stopped at the end of step 30")
+            t.focus("history")
+            t.expect(r"│loss [\d.]+ at step 30, [\d.]+ to")
+            t.expect(r"│ +[\d.]+┤.*[⠁-⣿]")
+            t.expect(r"│step +10 +20 +30$")
+            t.send("m j")  # all metrics: keeps the first, goes to the second
+            t.expect(r"│a loss [\d.]+.* b lr|│a loss .*\n.*│b lr ")
+            t.send("g")
+            t.expect(r"│\*loss ")
+            t.send("\r")
+            t.expect_not(r"│\*loss ")  # the chart alone
+            t.send("qqq:")
+            t.command("plot loss", r"─ history: plot ─")
+            t.command("step 10", r"│loss [\d.]+ at step 40, ")
+            t.send("\x18o\x1b[D\x1b[D")
+            t.expect(r"│loss [\d.]+ at step 39, ")
+            t.expect(r"┊")
+            t.send("L")
+            t.expect(r"│loss [\d.]+ at step 39, log scale, ")
+            t.send("LSq+")
+            t.expect(r"│loss [\d.]+ \(smoothed 0\.6: [\d.]+\) at")
+            t.expect(r"│step +\d+ +.*40$")
+            t.expect_not(r"│step +20 ")
+            t.send("-")
+            t.expect(r"│step +20 +40$")
+
+    def test_chart_sizes(self):
+        for rows, cols, pattern in ((10, 40, r"a loss [\d.]+  b lr [\d.]+$"), (20, 300, r"loss .* lr [\d.]+ at step 12")):
+            with Terminal(rows=rows, cols=cols) as t:
+                t.expect(r"^\(gradb\)")
+                t.command("step 12", r"step 12")
+                t.send("plot loss lr\r\x181")
+                t.expect(pattern)
+                t.expect(r"[⠁-⣿]")
 
     def test_ascii(self):
         with TextTerminal(env={"LC_ALL": "C"}) as t:

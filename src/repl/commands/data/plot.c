@@ -6,6 +6,7 @@
 
 #include "repl/chart/chart_print.h"
 #include "repl/chart/series.h"
+#include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 
 #define LEAST_ROWS 5
@@ -13,6 +14,7 @@
 #define MOST_MARKS 4096
 
 struct plot_request {
+    struct series_key key[CHART_MAX_CURVES];
     struct series series[CHART_MAX_CURVES];
     size_t count;
     struct chart_options options;
@@ -85,11 +87,14 @@ static int add_series(struct command_call *call, struct plot_request *request, c
         return gd_fail(err, GD_EUSAGE, "at most %d curves can be plotted", CHART_MAX_CURVES);
     }
     int rc = take_slice(call, &text, &from, &to, &sliced, err);
-    rc = rc != GD_OK ? rc : series_find(call, text, series, err);
+    rc = rc != GD_OK ? rc : series_find(call, text, &request->key[request->count], err);
     if (rc != GD_OK) {
         return rc;
     }
-    request->count++;
+    rc = series_of(call->session, &request->key[request->count++], series, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
     if (!sliced || series->count == 0) {
         return GD_OK;
     }
@@ -216,6 +221,14 @@ static int draw_request(struct command_call *call, struct plot_request *request,
     return GD_OK;
 }
 
+/* The history pane shows it, and follows the training. */
+static bool in_panes(struct command_call *call)
+{
+    const struct repl_screen_ops *screen = call->repl->front.screen;
+
+    return screen && screen->plot && call->repl->front.screen_ctx && !call->out->sink.file;
+}
+
 static void take_first(void *ctx, const char *name)
 {
     const char **first = ctx;
@@ -240,11 +253,16 @@ static int run_plot(struct command_call *call, struct gd_err *err)
     }
     if (rc == GD_OK && out_is_json(call->out)) {
         record_series(call, request);
+    } else if (rc == GD_OK && in_panes(call)) {
+        const struct repl_screen_ops *screen = call->repl->front.screen;
+        rc = screen->plot(call->repl->front.screen_ctx, request->key, request->count,
+                          &request->options, err);
     } else if (rc == GD_OK) {
         rc = draw_request(call, request, err);
     }
     for (size_t i = 0; request && i < request->count; i++) {
         series_release(&request->series[i]);
+        series_key_release(&request->key[i]);
     }
     free(request);
     return rc;
@@ -263,7 +281,8 @@ const struct command cmd_plot = {
             "are in it. NaN and Inf are marked on the axis, and so are steps with hits.\n"
             "Curves of similar range share a scale (--shared: all do). --smooth W draws a moving\n"
             "average: W of its last value, 1 - W of the new one, corrected at the start as in\n"
-            "TensorBoard. --log draws on a logarithmic scale. --at says the values at a step.",
+            "TensorBoard. --log draws on a logarithmic scale. --at says the values at a step.\n"
+            "In the panes the chart is in the history pane and follows the training.",
     .examples = "plot loss lr\n"
                 "plot loss[100:300] --smooth 0.9\n"
                 "plot model/head/weight.norm model/head/weight.max --log",
