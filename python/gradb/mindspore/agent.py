@@ -12,8 +12,8 @@ import mindspore
 
 from .. import _lib, ending, happenings
 from . import (  # noqa: F401: some only to register their commands
-    checkpoint, compiled, data, exceptions, hooks, memory, metrics, oom, operators, ranks, rates, saving, taps, timing,
-    values, words)
+    checkpoint, compiled, data, exceptions, hooks, memory, metrics, norms, oom, operators, ranks, rates, saving, taps,
+    timing, values, words)
 from ..memory import Growth
 from ..memory_metrics import Metrics
 from .graph import Graph
@@ -71,6 +71,7 @@ class Agent:
         self.rates = rates.Rates(self)
         self.hooks = hooks.Hooks(self)
         self.metrics = metrics.Metrics(self)
+        self.norms = norms.Norms(self)
         self.exceptions = exceptions.Exceptions(self)
         self.ooms = oom.Ooms(self)
         self.memory_metrics = Metrics(self, memory.device_numbers)

@@ -271,6 +271,8 @@ class Steps:
             self.enter(_lib.BACKWARD)
             agent.report(node for _, _, node, _ in known.updates if node is not None)
             self.enter(_lib.OPTIMIZER)
+            if agent.norms.on and not (agent.looking and agent.looking.rehearses):
+                agent.norms.before(optimizer)
 
     @guarded
     def optimizer_ended(self, optimizer):
@@ -280,6 +282,8 @@ class Steps:
             if not (self.agent.looking and self.agent.looking.rehearses):
                 self._stepped.append(optimizer)
                 known.stepped = self.step
+                if self.agent.norms.on:
+                    self.agent.norms.after(optimizer)
             if self.agent.connected():
                 self.agent.report(node for _, _, _, node in known.updates if node is not None)
                 if self.agent.overflow is not None:

@@ -17,7 +17,7 @@ import torch
 
 from .. import _lib, ending, happenings, native
 from . import (  # some only to register their commands
-    allocations, aten, backward, clearing, digest, exceptions, live, memory, metrics, modules, oom, ops, optim,
+    allocations, aten, backward, clearing, digest, exceptions, live, memory, metrics, modules, norms, oom, ops, optim,
     overflow_store, rates, regions, saving, source_text, storages, training, values, warning_lines)
 from ..memory import Growth
 from ..lines import Lines
@@ -80,6 +80,7 @@ class Agent(native.base("Agent")):
         self.clearing = clearing.Clearings(self)
         self.steps = Steps(self)
         self.metrics = metrics.Metrics(self)
+        self.norms = norms.Norms(self)
         self.modules = modules.Modules(self)
         self._backward = backward.Backward(self)
         self.optimizers = optim.Optimizers(self)

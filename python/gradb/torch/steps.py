@@ -319,6 +319,8 @@ class Steps(native.base("Steps")):
         self.enter(_lib.OPTIMIZER)
         is_main = optimizer is self.main()
         self.agent.events.optimizer_begins(optimizer, "" if is_main else self.agent.optimizers.name_of(optimizer))
+        if self.agent.norms.on:
+            self.agent.norms.before(optimizer)
         self.agent.pause()
 
     def closure(self, function):
@@ -364,6 +366,8 @@ class Steps(native.base("Steps")):
             self._due = self._due or optimizer is self.main()
             return
         agent = self.agent
+        if agent.norms.on:
+            agent.norms.after(optimizer)
         if agent.watching:
             agent.resume()
             agent.optimizers.stepped(optimizer)

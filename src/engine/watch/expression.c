@@ -259,6 +259,38 @@ static int take_quoted(struct parser *parser, const char **name, size_t *len)
     return GD_OK;
 }
 
+/* "grad_norm(NODE)" and "update_ratio(NODE)" are names of metrics, which processes compute when
+ * they are asked to: takes the rest after the word, up to its closing bracket. *ret: the whole
+ * name's length, from `at`; 0: it is something else. */
+static int take_norm(struct parser *parser, size_t at, const char *word, size_t *ret)
+{
+    int depth = 0;
+
+    *ret = 0;
+    if ((strcmp(word, "grad_norm") != 0 && strcmp(word, "update_ratio") != 0) ||
+        gd_cursor_char(&parser->in) != '(') {
+        return GD_OK;
+    }
+    for (size_t i = parser->in.at; i < parser->in.len; i++) {
+        char c = parser->in.text[i];
+        depth += (c == '(') - (c == ')');
+        if (isspace((unsigned char)c)) {
+            return fail_at(parser, i, "%s takes the name of a parameter, without blanks", word);
+        }
+        if (depth == 0) {
+            parser->in.at = i + 1;
+            *ret = parser->in.at - at;
+            return *ret <= NAME_LONGEST
+                       ? GD_OK
+                       : fail_at(parser, at,
+                                 "this is longer than %d characters: use the end of the "
+                                 "parameter's name",
+                                 NAME_LONGEST);
+        }
+    }
+    return fail_at(parser, parser->in.at, "this \"(\" is not closed");
+}
+
 /* The metric that a function is of. */
 static int take_metric(struct parser *parser, const char *function, char ret[GD_EXPR_NUMBER])
 {
@@ -275,7 +307,15 @@ static int take_metric(struct parser *parser, const char *function, char ret[GD_
         return fail_at(parser, parser->in.at, "%s takes the name of a metric: %s", function,
                        expr_function_usage(function));
     } else {
+        char word[NAME_LONGEST + 1];
+        size_t at = parser->in.at, norm = 0;
+        snprintf(word, sizeof(word), "%.*s", (int)len, name);
         parser->in.at += len;
+        int rc = take_norm(parser, at, word, &norm);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        len = norm > 0 ? norm : len;
     }
     snprintf(ret, GD_EXPR_NUMBER, "%.*s", (int)len, name);
     return GD_OK;
@@ -330,6 +370,26 @@ static int parse_function(struct parser *parser, const char *word, enum gd_expr_
     return rc == GD_OK ? emit_name(parser, name, strlen(name)) : rc;
 }
 
+/* A word that is not of a value, past or present: a constant or a metric. */
+static int parse_plain_word(struct parser *parser, size_t at, const char *word, size_t len)
+{
+    if (strcmp(word, "infinity") == 0) {
+        return emit_op(parser, (struct op){.code = OP_NUMBER, .number = INFINITY});
+    }
+    if (strcmp(word, "step") == 0) {
+        return emit_code(parser, OP_STEP);
+    }
+    if (is_keyword(word)) {
+        return fail_at(parser, at,
+                       *word == 'c' || *word == 'p'
+                           ? "%s comes after a statistic, as in abs_mean(cur-prev)"
+                           : "a statistic or a number is missing before \"%s\"",
+                       word);
+    }
+    int rc = unknown_word(parser, at, word);
+    return rc != GD_OK ? rc : emit_name(parser, word, len);
+}
+
 static int parse_word(struct parser *parser)
 {
     size_t at = parser->in.at, len = gd_cursor_identifier(&parser->in);
@@ -343,6 +403,11 @@ static int parse_word(struct parser *parser)
     word[len] = '\0';
     parser->in.at += len;
     const char *of = take_of(parser);
+    size_t norm = 0;
+    int norm_rc = of ? GD_OK : take_norm(parser, at, word, &norm);
+    if (norm_rc != GD_OK || norm > 0) {
+        return norm_rc != GD_OK ? norm_rc : emit_name(parser, parser->in.text + at, norm);
+    }
     if (of) {
         enum gd_statistic figure = gd_statistic_find(word, of);
         return figure ? emit_figure(parser, at, figure) : unknown_of(parser, at, word, of);
@@ -363,21 +428,7 @@ static int parse_word(struct parser *parser)
     if (figure) {
         return emit_figure(parser, at, figure);
     }
-    if (strcmp(word, "infinity") == 0) {
-        return emit_op(parser, (struct op){.code = OP_NUMBER, .number = INFINITY});
-    }
-    if (strcmp(word, "step") == 0) {
-        return emit_code(parser, OP_STEP);
-    }
-    if (is_keyword(word)) {
-        return fail_at(parser, at,
-                       *word == 'c' || *word == 'p'
-                           ? "%s comes after a statistic, as in abs_mean(cur-prev)"
-                           : "a statistic or a number is missing before \"%s\"",
-                       word);
-    }
-    int rc = unknown_word(parser, at, word);
-    return rc != GD_OK ? rc : emit_name(parser, word, len);
+    return parse_plain_word(parser, at, word, len);
 }
 
 static int parse_atom(struct parser *parser)

@@ -14,10 +14,13 @@
  *           | "mean" "(" NAME "," COUNT ")"
  *           | "improved" "(" NAME ["," ("min" | "max")] ")"
  *           | "stall" "(" NAME "," COUNT ["," ("min" | "max")] ")"
+ *           | ("grad_norm" | "update_ratio") "(" NODE ")"
  *           | STATISTIC ["(" ("cur" | "prev" | "cur-prev") ")"]
  *           | ("abs" | "sqrt" | "log" | "log10" | "exp") "(" or ")"
  *           | ("min" | "max") "(" or "," or ")"
  *
+ * "grad_norm(NODE)" and "update_ratio(NODE)", up to the closing bracket and without blanks, are the
+ * names of metrics, which processes compute when they are asked to (repl/values/norms.h).
  * STATISTIC is a name of gd_statistic_find that needs no range ("inf" is the number of infinite
  * elements); NAME is a metric, "loss", "lr", in double quotes if it contains more than letters,
  * digits, "_" and ".", or resembles a statistic's name. Functions of a metric's past: prev(NAME)

@@ -164,7 +164,7 @@ static bool is_slip(const char *typed, const char *name)
     bool numbered = a > 0 && b > 0 && isdigit((unsigned char)typed[a - 1]) != 0;
     bool numbers = b > 0 && isdigit((unsigned char)name[b - 1]) != 0;
 
-    return numbered == numbers && gd_similar_slip(typed, name);
+    return numbered == numbers && !strchr(typed, '(') && gd_similar_slip(typed, name);
 }
 
 /* The known metric that was probably meant; NULL: it is known itself, or resembles none. */

@@ -263,3 +263,62 @@ int series_of(const struct gd_session *session, const struct series_key *key, st
     }
     return rc;
 }
+
+/* ---- all ---- */
+
+static const enum gd_statistic exported[] = {
+    GD_STAT_ABS_MEAN, GD_STAT_MEAN, GD_STAT_STD,       GD_STAT_NORM,
+    GD_STAT_MIN,      GD_STAT_MAX,  GD_STAT_NONFINITE, GD_STAT_ZERO_PERCENTAGE};
+
+struct each {
+    series_fn fn;
+    void *ctx;
+    bool goes_on;
+};
+
+static void each_metric(void *ctx, const char *name)
+{
+    struct each *each = ctx;
+    struct series_key key = {.node = strdup(name), .label = strdup(name), .is_metric = true};
+
+    if (each->goes_on && key.node && key.label) {
+        each->goes_on = each->fn(each->ctx, &key);
+    }
+    series_key_release(&key);
+}
+
+static void each_statistic(struct each *each, const struct gd_history_tensor *tensor)
+{
+    char label[640];
+
+    for (size_t i = 0; i < sizeof(exported) / sizeof(exported[0]) && each->goes_on; i++) {
+        const char *statistic = gd_statistic_name(exported[i]);
+        snprintf(label, sizeof(label), "%.560s:%u/%s", tensor->name, tensor->slot, statistic);
+        struct series_key key = {.node = strdup(tensor->name),
+                                 .label = strdup(label),
+                                 .slot = tensor->slot,
+                                 .statistic = exported[i]};
+        if (key.node && key.label) {
+            each->goes_on = each->fn(each->ctx, &key);
+        }
+        series_key_release(&key);
+    }
+}
+
+void series_each(const struct gd_session *session, series_fn fn, void *ctx)
+{
+    struct each each = {fn, ctx, true};
+    struct gd_history_head head = {.tensors = 0};
+    struct gd_history_tensor tensor;
+
+    series_each_metric(session, each_metric, &each);
+    if (session->history) {
+        gd_history_head(session->history, &head);
+    }
+    for (uint32_t i = 0; i < head.tensors && each.goes_on; i++) {
+        if (gd_history_tensor(session->history, i, &tensor) && !tensor.is_scalar &&
+            tensor.seen > 0) {
+            each_statistic(&each, &tensor);
+        }
+    }
+}

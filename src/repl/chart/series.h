@@ -49,6 +49,11 @@ void series_key_release(struct series_key *key);
 int series_of(const struct gd_session *session, const struct series_key *key, struct series *ret,
               struct gd_err *err);
 
+/* All that is recorded: the metrics, then for each tensor its usual statistics, labelled
+ * "NODE:0/max". Ends when fn returns false. The key is lent. */
+typedef bool (*series_fn)(void *ctx, const struct series_key *key);
+void series_each(const struct gd_session *session, series_fn fn, void *ctx);
+
 /* ---- by what is typed ---- */
 
 /* A metric, or NODE[:SLOT] and a statistic: "loss", "fc1.weight.norm", "fc1/weight:0.max",

@@ -53,6 +53,7 @@ enum command_flags {
     CMD_IN_TUI = 1 << 6,       /* opens or closes panes */
     CMD_RAW = 1 << 7,          /* takes the rest of the line unsplit; no `> FILE` */
     CMD_SHOWS = 1 << 8,        /* only shows, although its group (data, ...) does not say so */
+    CMD_METRICS = 1 << 10,     /* its line may name metrics to ask the process for: norms.h */
     CMD_DEFERRED = 1 << 9,     /* with arguments, waits for a process to connect: deferred.h */
 };
 

@@ -8,6 +8,7 @@
 #include "repl/core/parse.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/deferred.h"
+#include "repl/values/norms.h"
 
 #define COMMAND_MEMORY ((size_t)1 << 30) /* of one command's arena */
 
@@ -172,7 +173,10 @@ static int run_now(struct command_call *call, struct gd_err *err)
     }
     struct gd_session *held = call->session; /* it may end while this runs */
     gd_session_hold(held);
-    rc = call->command->run(call, err);
+    if (call->command->flags & CMD_METRICS) {
+        rc = norms_want(call, call->command->flags & CMD_SHOWS, err);
+    }
+    rc = rc != GD_OK ? rc : call->command->run(call, err);
     gd_session_release(held);
     return rc;
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "engine/utf8.h"
 #include "repl/core/command.h"
@@ -52,7 +53,12 @@ void repl_write_json(struct repl *repl, FILE *sink, const char *type, cJSON *obj
 
 bool out_is_json(const struct repl_out *out)
 {
-    return out->repl->options.json;
+    return !out->csv && out->repl->options.json;
+}
+
+bool out_is_csv(const struct repl_out *out)
+{
+    return out->csv;
 }
 
 bool out_utf8(const struct repl_out *out)
@@ -92,6 +98,9 @@ int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_
 {
     int rc = repl_check_seal(out->repl, err);
 
+    size_t len = strlen(path);
+
+    out->csv = len > 4 && strcasecmp(path + len - 4, ".csv") == 0;
     return rc == GD_OK ? newfile_open(&out->sink, path, append, err) : rc;
 }
 
@@ -117,7 +126,7 @@ void out_flush(struct repl_out *out)
 
 void out_write(struct repl_out *out, const char *text, size_t len)
 {
-    if (out_is_json(out)) {
+    if (out_is_json(out) || out->csv) {
         return;
     }
     gd_buf_add(&out->text, text, len);
@@ -130,7 +139,7 @@ void out_printf(struct repl_out *out, const char *format, ...)
 {
     va_list args;
 
-    if (out_is_json(out)) {
+    if (out_is_json(out) || out->csv) {
         return;
     }
     va_start(args, format);
@@ -155,7 +164,13 @@ int out_end(struct repl_out *out, bool failed, struct gd_err *err)
     }
     out_flush(out);
     if (out->sink.file) {
-        rc = newfile_close(&out->sink, !failed, err);
+        bool nothing = out->csv && !out->csv_written && !failed;
+        rc = newfile_close(&out->sink, !failed && !nothing, err);
+        rc = rc == GD_OK && nothing
+                 ? gd_fail(err, GD_EUNSUPPORTED,
+                           "%s printed no table, and a .csv file gets only tables",
+                           out->command ? out->command : "the command")
+                 : rc;
     }
     cJSON_Delete(out->record);
     out->record = NULL;

@@ -139,6 +139,8 @@ void out_printf(struct repl_out *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void out_write(struct repl_out *out, const char *text, size_t len);
 bool out_is_json(const struct repl_out *out);
+/* Redirected to a CSV file: only tables are written, with all digits; text is left out. */
+bool out_is_csv(const struct repl_out *out);
 bool out_utf8(const struct repl_out *out);
 int out_width(const struct repl_out *out); /* columns */
 /* The escape sequence of an SGR parameter such as "31"; "" without colour. In the arena. */

@@ -27,12 +27,14 @@ struct repl_out {
     cJSON *record;
     char type[48];
     struct newfile sink; /* redirected output; file NULL: the writer */
+    bool csv;            /* the sink gets the tables alone, as CSV */
+    bool csv_written;    /* there was one */
     bool is_error;       /* text goes to stderr */
     bool cut;            /* Ctrl-C while the terminal was slow: drop the rest */
 };
 void out_begin(struct repl_out *out, struct repl *repl, struct gd_arena *arena,
                const char *command);
-/* `> FILE` and `>> FILE`. */
+/* `> FILE` and `>> FILE`; a file whose name ends in ".csv" gets CSV. */
 int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_err *err);
 /* out_say into a buffer, in both modes. out NULL: text is not escaped. */
 void out_render(struct repl_out *out, const cJSON *object, const char *template,

@@ -370,7 +370,7 @@ void out_say_fields(struct repl_out *out, const cJSON *object, const char *templ
 {
     struct gd_buf text = GD_BUF_INIT(MAX_LINE);
 
-    if (!out_is_json(out)) {
+    if (!out_is_json(out) && !out->csv) {
         out_render(out, object, template, fields, &text);
         out_write(out, gd_buf_text(&text), text.len);
     }

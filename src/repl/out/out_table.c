@@ -15,6 +15,7 @@ struct out_table {
     int width[MAX_COLUMNS];
     struct repl_lines cells; /* row by row */
     FILE *csv;               /* NULL: text or JSON */
+    bool exact;              /* numbers with all digits, without forms */
     cJSON *rows;             /* in JSON mode; owned by the record */
     cJSON *row;              /* text, CSV: from out_row, not formatted yet; owned */
 };
@@ -31,16 +32,6 @@ static struct out_table *create_table(struct repl_out *out, const struct out_col
     for (int i = 0; i < table->count; i++) {
         table->column[i] = columns[i];
         table->width[i] = repl_display_width(columns[i].title);
-    }
-    return table;
-}
-
-struct out_table *out_table_begin(struct repl_out *out, const char *record_name,
-                                  const struct out_column *columns, int count)
-{
-    struct out_table *table = create_table(out, columns, count);
-    if (table && out_is_json(out)) {
-        table->rows = out_list(out_record(out, record_name), record_name);
     }
     return table;
 }
@@ -102,11 +93,50 @@ static void write_csv_line(struct out_table *table, const cJSON *row)
 
     for (int i = 0; i < table->count; i++) {
         const struct out_column *column = &table->column[i];
+        if (table->exact && column->title[0] == '\0') {
+            continue; /* a picture */
+        }
         fputs(i > 0 ? "," : "", table->csv);
-        write_csv_cell(table->csv, row ? render_cell(NULL, column, row, &text) : column->title);
+        const cJSON *field =
+            table->exact && row ? cJSON_GetObjectItemCaseSensitive(row, column->name) : NULL;
+        char *number =
+            cJSON_IsNumber(field) || cJSON_IsRaw(field) ? cJSON_PrintUnformatted(field) : NULL;
+        write_csv_cell(table->csv, number ? number
+                                   : row  ? render_cell(NULL, column, row, &text)
+                                          : column->title);
+        cJSON_free(number);
     }
     fputc('\n', table->csv);
     gd_buf_deinit(&text);
+}
+
+/* Into the file to which the command is redirected. What is appended to has its titles. */
+static void begin_csv(struct out_table *table)
+{
+    struct repl_out *out = table->out;
+
+    table->csv = out->sink.file;
+    table->exact = true;
+    if (out->csv_written) {
+        fputc('\n', table->csv);
+    }
+    if (out->csv_written || fseek(table->csv, 0, SEEK_END) != 0 || ftell(table->csv) <= 0) {
+        write_csv_line(table, NULL);
+    }
+    out->csv_written = true;
+}
+
+struct out_table *out_table_begin(struct repl_out *out, const char *record_name,
+                                  const struct out_column *columns, int count)
+{
+    struct out_table *table = create_table(out, columns, count);
+
+    if (table && out->csv) {
+        begin_csv(table);
+    } else if (table && out_is_json(out)) {
+        table->rows = out_list(out_record(out, record_name), record_name);
+    }
+    return table;
 }
 
 struct out_table *out_table_csv(struct repl_out *out, FILE *file, const struct out_column *columns,

@@ -290,7 +290,7 @@ const struct command cmd_break = {
                 "break /layer_norm.*/\n"
                 "break type:softmax if max > 0.99 && step > 100",
     .args = {ARG_SELECTOR},
-    .flags = CMD_RAW,
+    .flags = CMD_RAW | CMD_METRICS,
     .run = run_break,
 };
 
@@ -303,7 +303,7 @@ const struct command cmd_tbreak = {
     .help = "Like break, but the breakpoint is deleted when it stops the training.",
     .examples = "tbreak type:gelu",
     .args = {ARG_SELECTOR},
-    .flags = CMD_RAW,
+    .flags = CMD_RAW | CMD_METRICS,
     .variant = ONCE,
     .run = run_break,
 };

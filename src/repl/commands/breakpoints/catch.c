@@ -339,7 +339,7 @@ const struct command cmd_catch = {
                 "catch lr if step > 100\n"
                 "catch loss-spike mean_ratio_gt=5",
     .args = {ARG_SUBCOMMAND},
-    .flags = CMD_RAW,
+    .flags = CMD_RAW | CMD_METRICS,
     .run = run_catch,
     .sub = catch_subs,
 };
@@ -353,7 +353,7 @@ const struct command cmd_tcatch = {
     .help = "Like catch, but the catchpoint is deleted when it stops the training.",
     .examples = "tcatch skip",
     .args = {ARG_SUBCOMMAND},
-    .flags = CMD_RAW,
+    .flags = CMD_RAW | CMD_METRICS,
     .variant = ONCE,
     .run = run_catch,
     .sub = tcatch_subs,

@@ -107,6 +107,6 @@ const struct command cmd_condition = {
                 "condition 2 'loss < 4 && max > 10'\n"
                 "condition 2",
     .args = {ARG_WATCHPOINT, ARG_WORD},
-    .flags = CMD_RAW | CMD_CHANGES,
+    .flags = CMD_RAW | CMD_CHANGES | CMD_METRICS,
     .run = run_condition,
 };

@@ -61,6 +61,6 @@ const struct command cmd_dprintf = {
                 "dprintf conv1,\"weight and output:\",conv1.weight[0, :2],.\n"
                 "dprintf type:softmax if max > 0.99",
     .args = {ARG_DPRINTF},
-    .flags = CMD_RAW,
+    .flags = CMD_RAW | CMD_METRICS,
     .run = run_dprintf,
 };

@@ -175,6 +175,6 @@ const struct command cmd_edit = {
                 "edit 2 add type:softmax\n"
                 "edit 2 remove model/block0",
     .args = {ARG_WATCHPOINT, ARG_WATCH_EDIT},
-    .flags = CMD_RAW | CMD_CHANGES,
+    .flags = CMD_RAW | CMD_CHANGES | CMD_METRICS,
     .run = run_edit,
 };

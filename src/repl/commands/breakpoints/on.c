@@ -158,7 +158,7 @@ const struct command cmd_on = {
                 "on step-end every 100 if loss < 1 info scalars\n"
                 "on step-end if stall(loss, 500) kill",
     .args = {ARG_SUBCOMMAND},
-    .flags = CMD_RAW,
+    .flags = CMD_RAW | CMD_METRICS,
     .sub = on_subs,
     .run = run_on,
 };

@@ -67,7 +67,7 @@ const struct command cmd_watch = {
                 "watch norm(cur-prev) > 100 * norm(prev) on model/head/weight\n"
                 "watch loss > 100",
     .args = {ARG_CONDITION, ARG_WATCH},
-    .flags = CMD_RAW,
+    .flags = CMD_RAW | CMD_METRICS,
     .run = run_watch,
 };
 
@@ -84,7 +84,7 @@ const struct command cmd_trace = {
                 "trace GL max_gt=10\n"
                 "trace 'norm > 50' on gradients",
     .args = {ARG_CONDITION, ARG_WATCH},
-    .flags = CMD_RAW,
+    .flags = CMD_RAW | CMD_METRICS,
     .variant = TRACE,
     .run = run_watch,
 };
@@ -98,7 +98,7 @@ const struct command cmd_twatch = {
     .help = "Like watch, but the watchpoint is deleted when it stops the training.",
     .examples = "twatch TO on activations",
     .args = {ARG_CONDITION, ARG_WATCH},
-    .flags = CMD_RAW,
+    .flags = CMD_RAW | CMD_METRICS,
     .variant = WATCH_ONCE,
     .run = run_watch,
 };

@@ -270,7 +270,7 @@ const struct command cmd_display = {
                 "display model/head/weight diff\n"
                 "display/e model/head/weight[0, :4]",
     .args = {ARG_TENSOR},
-    .flags = CMD_REPEATS_BARE,
+    .flags = CMD_REPEATS_BARE | CMD_METRICS,
     .run = run_display,
 };
 

@@ -221,6 +221,44 @@ static int draw_request(struct command_call *call, struct plot_request *request,
     return GD_OK;
 }
 
+/* A row for each step that a series has. */
+static void write_table(struct command_call *call, const struct plot_request *request)
+{
+    struct out_column columns[CHART_MAX_CURVES + 1] = {{"step", "step", true}};
+    const struct chart_options *options = &request->options;
+    size_t at[CHART_MAX_CURVES] = {0};
+    char names[CHART_MAX_CURVES][8];
+
+    for (size_t i = 0; i < request->count; i++) {
+        snprintf(names[i], sizeof(names[i]), "v%zu", i);
+        columns[i + 1] = (struct out_column){names[i], request->series[i].name, true};
+    }
+    struct out_table *table =
+        out_table_begin(call->out, "points", columns, (int)request->count + 1);
+    while (true) {
+        int64_t step = INT64_MAX;
+        for (size_t i = 0; i < request->count; i++) {
+            const struct series *series = &request->series[i];
+            if (at[i] < series->count && series->point[at[i]].step < step) {
+                step = series->point[at[i]].step;
+            }
+        }
+        if (step == INT64_MAX) {
+            break;
+        }
+        bool wanted = options->from > options->to || (step >= options->from && step <= options->to);
+        cJSON *row = wanted ? out_row(table) : NULL;
+        out_set(row, OUT_INT("step", step));
+        for (size_t i = 0; i < request->count; i++) {
+            const struct series *series = &request->series[i];
+            if (at[i] < series->count && series->point[at[i]].step == step) {
+                out_set(row, OUT_REAL(names[i], series->point[at[i]++].value));
+            }
+        }
+    }
+    out_table_end(table);
+}
+
 /* The history pane shows it, and follows the training. */
 static bool in_panes(struct command_call *call)
 {
@@ -251,7 +289,9 @@ static int run_plot(struct command_call *call, struct gd_err *err)
     for (int i = 0; rc == GD_OK && i < call->argc; i++) {
         rc = add_series(call, request, call->argv[i], err);
     }
-    if (rc == GD_OK && out_is_json(call->out)) {
+    if (rc == GD_OK && out_is_csv(call->out)) {
+        write_table(call, request);
+    } else if (rc == GD_OK && out_is_json(call->out)) {
         record_series(call, request);
     } else if (rc == GD_OK && in_panes(call)) {
         const struct repl_screen_ops *screen = call->repl->front.screen;
@@ -287,6 +327,6 @@ const struct command cmd_plot = {
                 "plot loss[100:300] --smooth 0.9\n"
                 "plot model/head/weight.norm model/head/weight.max --log",
     .args = {ARG_TENSOR},
-    .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+    .flags = CMD_NEEDS_SESSION | CMD_REPEATS | CMD_METRICS | CMD_SHOWS,
     .run = run_plot,
 };

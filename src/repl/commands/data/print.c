@@ -329,6 +329,6 @@ const struct command cmd_print = {
                 "print */weight\n"
                 "print $1[::2]",
     .args = {ARG_TENSOR},
-    .flags = CMD_REPEATS,
+    .flags = CMD_REPEATS | CMD_METRICS | CMD_SHOWS,
     .run = run_print,
 };

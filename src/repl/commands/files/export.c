@@ -6,6 +6,7 @@
 #include "dump/io/file_name.h"
 #include "dump/trace/trace_writer.h"
 #include "engine/ranks.h"
+#include "repl/commands/files/export.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
 #include "repl/out/newfile.h"
@@ -125,21 +126,52 @@ static const struct command export_sub[] = {
         .flags = CMD_NEEDS_SESSION,
         .run = export_trace,
     },
+    {
+        .name = "tensorboard",
+        .usage = "export tensorboard DIR",
+        .summary = "Write metrics and statistics for TensorBoard and MindInsight",
+        .help =
+            "Writes one event file into DIR, or for a job one into DIR/rank_N for each rank: the\n"
+            "metrics of the training, and the usual statistics of the tensors that are in the\n"
+            "history, as scalars. Open it with \"tensorboard --logdir DIR\" or\n"
+            "\"mindinsight start --summary-base-dir DIR\". The values are single precision, as\n"
+            "these programs read them. When a step ran is not recorded: all have the time at\n"
+            "which the training began.",
+        .examples = "export tensorboard runs/today",
+        .args = {ARG_FILE},
+        .flags = CMD_NEEDS_SESSION,
+        .run = export_tensorboard,
+    },
+    {
+        .name = "html",
+        .usage = "export html FILE",
+        .summary = "Write a page with curves, hits and causes, to send to a colleague",
+        .help =
+            "Writes one file that needs nothing else: the facts of the run, curves of the metrics\n"
+            "and of the tensors in the history, the watchpoints and their hits, and why the last\n"
+            "hit fired. Opens in any browser, without a network.",
+        .examples = "export html run.html",
+        .args = {ARG_FILE},
+        .flags = CMD_NEEDS_SESSION,
+        .run = export_html,
+    },
     {.name = NULL},
 };
 
 static int run_export(struct command_call *call, struct gd_err *err)
 {
     (void)call;
-    return gd_fail(err, GD_EUSAGE, "export: specify what to write (trace)");
+    return gd_fail(err, GD_EUSAGE, "export: specify what to write (trace, tensorboard, html)");
 }
 
 const struct command cmd_export = {
     .name = "export",
     .group = "files",
-    .usage = "export trace FILE",
-    .summary = "Write what was measured in another tool's format",
-    .help = "\"export trace\" writes a timeline: see \"help export trace\".\n",
+    .usage = "export trace FILE | tensorboard DIR | html FILE",
+    .summary = "Write what was recorded for other programs",
+    .help =
+        "\"export trace\" writes a timeline, \"export tensorboard\" event files of the curves,\n"
+        "\"export html\" one page to read and to send: see \"help export html\" and so on.\n",
     .args = {ARG_SUBCOMMAND},
     .run = run_export,
     .sub = export_sub,

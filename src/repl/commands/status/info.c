@@ -168,7 +168,7 @@ static const struct command info_subs[] = {
                  "info history model/head/bias -n 5\n"
                  "info history model/head/bias norm max update_ratio",
      .args = {ARG_TENSOR, ARG_WORD},
-     .flags = CMD_NEEDS_SESSION,
+     .flags = CMD_NEEDS_SESSION | CMD_METRICS | CMD_SHOWS,
      .run = info_history},
     {.name = "steps",
      .usage = "info steps [-a]",

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/chart/event_file.h"
+
+#include <string.h>
+
+#define VERSION   "brain.Event:2"
+#define MOST_NAME 1000
+#define MASK      0xa282ead8u
+#define CRC_32C   0x82f63b78u /* its polynomial, reversed */
+
+/* Keys of protobuf's fields: number and wire type. */
+enum {
+    WALL_TIME = 1 << 3 | 1,
+    STEP = 2 << 3,
+    FILE_VERSION = 3 << 3 | 2,
+    SUMMARY = 5 << 3 | 2,
+    SUMMARY_VALUE = 1 << 3 | 2,
+    TAG = 1 << 3 | 2,
+    SIMPLE_VALUE = 2 << 3 | 5, /* TensorBoard */
+    SCALAR_VALUE = 3 << 3 | 5, /* MindInsight */
+};
+
+struct message {
+    unsigned char bytes[MOST_NAME + 128];
+    size_t len;
+};
+
+uint32_t event_file_checksum(const void *bytes, size_t len)
+{
+    const unsigned char *p = bytes;
+    uint32_t crc = UINT32_MAX;
+
+    for (size_t i = 0; i < len; i++) {
+        crc ^= p[i];
+        for (int bit = 0; bit < 8; bit++) {
+            crc = crc >> 1 ^ (crc & 1 ? CRC_32C : 0);
+        }
+    }
+    crc = ~crc;
+    return (crc >> 15 | crc << 17) + MASK;
+}
+
+static void put_little(unsigned char *to, uint64_t value, int size)
+{
+    for (int i = 0; i < size; i++) {
+        to[i] = (unsigned char)(value >> 8 * i);
+    }
+}
+
+static void write_record(FILE *file, const struct message *message)
+{
+    unsigned char head[12], tail[4];
+
+    put_little(head, message->len, 8);
+    put_little(head + 8, event_file_checksum(head, 8), 4);
+    put_little(tail, event_file_checksum(message->bytes, message->len), 4);
+    fwrite(head, 1, sizeof(head), file);
+    fwrite(message->bytes, 1, message->len, file);
+    fwrite(tail, 1, sizeof(tail), file);
+}
+
+static void add_varint(struct message *message, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7) {
+        message->bytes[message->len++] = (unsigned char)(value | 0x80);
+    }
+    message->bytes[message->len++] = (unsigned char)value;
+}
+
+static void add_double(struct message *message, int key, double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    add_varint(message, (uint64_t)key);
+    put_little(message->bytes + message->len, bits, 8);
+    message->len += 8;
+}
+
+static void add_float(struct message *message, int key, double value)
+{
+    float narrow = (float)value;
+    uint32_t bits;
+
+    memcpy(&bits, &narrow, sizeof(bits));
+    add_varint(message, (uint64_t)key);
+    put_little(message->bytes + message->len, bits, 4);
+    message->len += 4;
+}
+
+static void add_bytes(struct message *message, int key, const void *bytes, size_t len)
+{
+    add_varint(message, (uint64_t)key);
+    add_varint(message, len);
+    memcpy(message->bytes + message->len, bytes, len);
+    message->len += len;
+}
+
+void event_file_begin(FILE *file, double wall_time)
+{
+    struct message event = {.len = 0};
+
+    add_double(&event, WALL_TIME, wall_time);
+    add_bytes(&event, FILE_VERSION, VERSION, strlen(VERSION));
+    write_record(file, &event);
+}
+
+void event_file_scalar(FILE *file, double wall_time, int64_t step, const char *name, double value)
+{
+    struct message inner = {.len = 0}, summary = {.len = 0}, event = {.len = 0};
+    size_t len = strnlen(name, MOST_NAME);
+
+    while (len == MOST_NAME && len > 0 && ((unsigned char)name[len] & 0xc0) == 0x80) {
+        len--; /* not inside a character */
+    }
+    add_bytes(&inner, TAG, name, len);
+    add_float(&inner, SIMPLE_VALUE, value);
+    add_float(&inner, SCALAR_VALUE, value);
+    add_bytes(&summary, SUMMARY_VALUE, inner.bytes, inner.len);
+    add_double(&event, WALL_TIME, wall_time);
+    add_varint(&event, STEP);
+    add_varint(&event, (uint64_t)step);
+    add_bytes(&event, SUMMARY, summary.bytes, summary.len);
+    write_record(file, &event);
+}

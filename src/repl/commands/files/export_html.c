@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * `export html`: one page with the curves as SVG and with what commands print, all of it escaped.
+ * The page loads nothing; its script only reads values at the pointer.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "repl/chart/series.h"
+#include "repl/commands/files/export.h"
+#include "repl/core/repl_impl.h"
+#include "repl/out/newfile.h"
+#include "repl/values/inspect.h"
+
+#define WIDTH      640 /* of a curve, without its margins */
+#define HEIGHT     150
+#define LEFT       70
+#define FOOT       24
+#define PAGE_WIDTH 110 /* columns of what commands print */
+#define MOST_WHY   5
+#define MOST_MARKS 200
+#define MOST_TEXT  ((size_t)16 << 20)
+
+static const char style[] =
+    ":root{color-scheme:light dark;--line:#0b6;--soft:#8888;--bad:#d22;--hit:#c0c}"
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em}"
+    "pre{overflow-x:auto;font-size:13px;line-height:1.3;border-left:3px solid var(--soft);"
+    "padding-left:1em}"
+    "td,th{text-align:left;padding:0 1em 0 0;vertical-align:top}.chart{margin:1em 0}"
+    ".chart p{margin:0;font-family:monospace;overflow-wrap:anywhere}svg{width:100%;height:auto}"
+    "svg text{font:11px sans-serif;fill:currentColor}"
+    ".axis{stroke:var(--soft);fill:none}.curve{stroke:var(--line);fill:none;stroke-width:1.3}"
+    ".bad{stroke:var(--bad);stroke-width:1.5}.hit{stroke:var(--hit);stroke-dasharray:2 3}";
+
+static const char script[] =
+    "for(const f of document.querySelectorAll('.chart')){const s=f.querySelector('svg'),"
+    "o=f.querySelector('output'),p=JSON.parse(s.dataset.points);s.onmousemove=e=>{const r="
+    "s.getBoundingClientRect(),x=(e.clientX-r.left)/r.width*720;let b=null;for(const q of p)"
+    "if(!b||Math.abs(q[0]-x)<Math.abs(b[0]-x))b=q;if(b)o.textContent=' step '+b[1]+': '+b[2]}}";
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+/* Control characters are left out, and so are the colours of a terminal. */
+static void put_text(FILE *file, const char *text)
+{
+    struct gd_buf safe = GD_BUF_INIT(MOST_TEXT);
+    bool color = false;
+
+    for (; *text != '\0'; text++) {
+        if (*text == '\033') {
+            color = true;
+        }
+        if (!color) {
+            gd_buf_putc(&safe, *text);
+        } else if (*text == 'm') {
+            color = false;
+        }
+    }
+    struct gd_buf valid = GD_BUF_INIT(MOST_TEXT);
+    for (char *line = safe.data, *end; line; line = end ? end + 1 : NULL) {
+        end = strchr(line, '\n');
+        if (end) {
+            *end = '\0';
+        }
+        out_add_safe(&valid, line, true);
+        gd_buf_puts(&valid, end ? "\n" : "");
+    }
+    for (const char *p = gd_buf_text(&valid); *p != '\0'; p++) {
+        const char *as = *p == '&' ? "&amp;" : *p == '<' ? "&lt;" : *p == '>' ? "&gt;" : NULL;
+        as = *p == '"' ? "&quot;" : *p == '\'' ? "&#39;" : as;
+        if (as) {
+            fputs(as, file);
+        } else {
+            fputc(*p, file);
+        }
+    }
+    gd_buf_deinit(&valid);
+    gd_buf_deinit(&safe);
+}
+
+static void put_fact(FILE *file, const char *name, const char *value)
+{
+    if (value[0] != '\0') {
+        fprintf(file, "<tr><th>%s</th><td>", name);
+        put_text(file, value);
+        fputs("</td></tr>\n", file);
+    }
+}
+
+/* ---- what commands print --------------------------------------------------------------------- */
+
+static void keep_text(void *ctx, const char *text, size_t len, bool is_error)
+{
+    if (!is_error) {
+        gd_buf_add(ctx, text, len);
+    }
+}
+
+/* Runs the line as it would run at a plain prompt. *text is what it prints; false: it fails. The
+ * exit status stays as it was. */
+static bool run_line(struct repl *repl, const char *line, struct gd_buf *text)
+{
+    repl_write_fn write = repl->front.write;
+    void *write_ctx = repl->front.write_ctx;
+    struct repl_options options = repl->options;
+    enum exit_status status = repl->end.status;
+
+    repl->front.write = keep_text;
+    repl->front.write_ctx = text;
+    repl->options = (struct repl_options){
+        .batch = options.batch, .utf8 = true, .width = PAGE_WIDTH, .sealed = options.sealed};
+    bool ran = repl_run_line(repl, line, LINE_SCRIPT) == GD_OK;
+    repl->options = options;
+    repl->front.write = write;
+    repl->front.write_ctx = write_ctx;
+    repl->end.status = status;
+    return ran && text->len > 0;
+}
+
+static void put_command(struct command_call *call, FILE *file, const char *title, const char *line)
+{
+    struct gd_buf text = GD_BUF_INIT(MOST_TEXT);
+
+    if (run_line(call->repl, line, &text)) {
+        fputs("<h2>", file);
+        put_text(file, title);
+        fputs("</h2>\n<pre>", file);
+        put_text(file, gd_buf_text(&text));
+        fputs("</pre>\n", file);
+    }
+    gd_buf_deinit(&text);
+}
+
+/* Why the newest hits of different nodes fired, as far as values are still there. */
+static void put_causes(struct command_call *call, FILE *file)
+{
+    gd_node_id done[MOST_WHY];
+    int count = 0;
+
+    for (size_t i = call->session->hit_count; i > 0 && count < MOST_WHY; i--) {
+        const struct gd_hit *hit = &call->session->hits[i - 1];
+        bool again = hit->is_scalar || hit->error != 0 || hit->node == GD_NO_NODE;
+        for (int k = 0; k < count && !again; k++) {
+            again = done[k] == hit->node;
+        }
+        if (!again) {
+            done[count++] = hit->node;
+            put_command(call, file, inspect_printf(call, "Why %.300s", hit->node_name),
+                        inspect_printf(call, "why hit %zu", i));
+        }
+    }
+}
+
+/* ---- curves ---------------------------------------------------------------------------------- */
+
+struct page {
+    struct command_call *call;
+    FILE *file;
+    size_t curves;
+    bool metrics; /* of this pass; otherwise tensors */
+};
+
+struct span {
+    int64_t from, to;
+    double low, high;
+};
+
+static double x_of(const struct span *span, int64_t step)
+{
+    double part =
+        span->to > span->from ? (double)(step - span->from) / (double)(span->to - span->from) : 0.5;
+    return LEFT + part * WIDTH;
+}
+
+static double y_of(const struct span *span, double value)
+{
+    double half = span->high / 2 - span->low / 2;
+    double part = half > 0 ? (value / 2 - span->low / 2) / half : 0.5;
+
+    return 6 + (1 - part) * (HEIGHT - 12);
+}
+
+static struct span span_of(const struct series *series)
+{
+    struct span span = {.from = series->point[0].step,
+                        .to = series->point[series->count - 1].step,
+                        .low = INFINITY,
+                        .high = -INFINITY};
+
+    for (size_t i = 0; i < series->count; i++) {
+        double value = series->point[i].value;
+        if (isfinite(value)) {
+            span.low = fmin(span.low, value);
+            span.high = fmax(span.high, value);
+        }
+    }
+    return span;
+}
+
+/* A polyline that breaks at NaN and Inf. Of several points that share half a pixel the lowest and
+ * the highest stay. */
+static void put_curve(FILE *file, const struct series *series, const struct span *span)
+{
+    bool open = false;
+
+    for (size_t i = 0; i < series->count;) {
+        double x = x_of(span, series->point[i].step), low = INFINITY, high = -INFINITY;
+        size_t next = i;
+        for (; next < series->count && x_of(span, series->point[next].step) < x + 0.5 &&
+               isfinite(series->point[next].value);
+             next++) {
+            low = fmin(low, series->point[next].value);
+            high = fmax(high, series->point[next].value);
+        }
+        if (next == i) {
+            fputs(open ? "\"/>" : "", file);
+            fprintf(file, "<path class=\"bad\" d=\"M%.1f %d l8 8 m0 -8 l-8 8\"/>", x - 4,
+                    HEIGHT - 4);
+            open = false;
+            i++;
+            continue;
+        }
+        fputs(open ? " " : "<polyline class=\"curve\" points=\"", file);
+        fprintf(file, "%.1f,%.1f", x, y_of(span, low));
+        if (high > low) {
+            fprintf(file, " %.1f,%.1f", x, y_of(span, high));
+        }
+        open = true;
+        i = next;
+    }
+    fputs(open ? "\"/>" : "", file);
+}
+
+static void put_axes(const struct page *page, const struct series *series, const struct span *span)
+{
+    char low[48], high[48];
+    FILE *file = page->file;
+    const struct gd_session *session = page->call->session;
+    int64_t last = INT64_MIN;
+    int marks = 0;
+
+    fprintf(file, "<path class=\"axis\" d=\"M%d 0V%dH%d\"/>", LEFT, HEIGHT, LEFT + WIDTH);
+    if (span->low <= span->high) {
+        chart_value_text(span->low, series->unit, low, sizeof(low));
+        chart_value_text(span->high, series->unit, high, sizeof(high));
+        fprintf(file, "<text x=\"%d\" y=\"12\" text-anchor=\"end\">%s</text>", LEFT - 6, high);
+        fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>", LEFT - 6, HEIGHT - 2,
+                low);
+    }
+    fprintf(file, "<text x=\"%d\" y=\"%d\">step %lld</text>", LEFT, HEIGHT + 16,
+            (long long)span->from);
+    fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%lld</text>", LEFT + WIDTH,
+            HEIGHT + 16, (long long)span->to);
+    for (size_t i = 0; i < session->hit_count && marks < MOST_MARKS; i++) {
+        int64_t step = session->hits[i].step;
+        if (session->hits[i].error == 0 && step != last && step >= span->from && step <= span->to) {
+            fprintf(file, "<path class=\"hit\" d=\"M%.1f 0V%d\"/>", x_of(span, step), HEIGHT);
+            last = step;
+            marks++;
+        }
+    }
+}
+
+/* [x, step, "value"] of each point, or of one in many. */
+static void put_points(FILE *file, const struct series *series, const struct span *span)
+{
+    size_t every = series->count / 2000 + 1;
+    char value[48];
+
+    fputs(" data-points=\"[", file);
+    for (size_t i = 0; i < series->count; i += every) {
+        chart_value_text(series->point[i].value, series->unit, value, sizeof(value));
+        fprintf(file, "%s[%.1f,%lld,&quot;%s&quot;]", i > 0 ? "," : "",
+                x_of(span, series->point[i].step), (long long)series->point[i].step, value);
+    }
+    fputs("]\"", file);
+}
+
+static bool put_series(void *ctx, const struct series_key *key)
+{
+    struct page *page = ctx;
+    struct series series;
+    char value[48];
+
+    if (key->is_metric != page->metrics ||
+        series_of(page->call->session, key, &series, NULL) != GD_OK) {
+        return true;
+    }
+    if (series.count > 0) {
+        struct span span = span_of(&series);
+        const struct chart_point *last = &series.point[series.count - 1];
+        chart_value_text(last->value, series.unit, value, sizeof(value));
+        fputs("<div class=\"chart\"><p><b>", page->file);
+        put_text(page->file, key->label);
+        fprintf(page->file, "</b> %s at step %lld<output></output></p>\n", value,
+                (long long)last->step);
+        fprintf(page->file, "<svg viewBox=\"0 0 %d %d\" role=\"img\"", LEFT + WIDTH + 10,
+                HEIGHT + FOOT);
+        put_points(page->file, &series, &span);
+        fputs(">", page->file);
+        put_axes(page, &series, &span);
+        put_curve(page->file, &series, &span);
+        fputs("</svg></div>\n", page->file);
+        page->curves++;
+    }
+    series_release(&series);
+    return true;
+}
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+static void put_facts(struct page *page)
+{
+    const struct gd_session *session = page->call->session;
+    const struct gd_peer *peer = &session->peer;
+    char date[32] = "", steps[64];
+    time_t now = time(NULL);
+    struct tm tm;
+
+    if (localtime_r(&now, &tm)) {
+        strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &tm);
+    }
+    snprintf(steps, sizeof(steps), "%lld (%s)", (long long)gd_session_step(session),
+             gd_state_name(session->state));
+    fputs("<table>\n", page->file);
+    put_fact(page->file, "program", peer->program);
+    put_fact(page->file, "framework",
+             inspect_printf(page->call, "%s %s", peer->framework, peer->version));
+    put_fact(page->file, "device", peer->device);
+    put_fact(page->file, "host", peer->host);
+    put_fact(page->file, "rank",
+             inspect_printf(page->call, "%d of %d", peer->rank, peer->world_size));
+    put_fact(page->file, "step", steps);
+    put_fact(page->file, "ended", session->end_text);
+    put_fact(page->file, "written", inspect_printf(page->call, "%s by gradb " GRADB_VERSION, date));
+    fputs("</table>\n", page->file);
+}
+
+static void put_page(struct page *page)
+{
+    FILE *file = page->file;
+
+    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width\"><title>gradb: ",
+          file);
+    put_text(file, page->call->session->peer.program);
+    fprintf(file, "</title>\n<style>%s</style></head><body>\n<h1>", style);
+    put_text(file, page->call->session->peer.program);
+    fputs("</h1>\n", file);
+    put_facts(page);
+    fputs("<h2>Metrics</h2>\n", file);
+    page->metrics = true;
+    series_each(page->call->session, put_series, page);
+    if (page->curves == 0) {
+        fputs("<p>The training has reported none.</p>\n", file);
+    }
+    put_command(page->call, file, "Watchpoints", "info watchpoints");
+    put_command(page->call, file, "Hits", "info hits");
+    put_causes(page->call, file);
+    put_command(page->call, file, "Events", "info events");
+    fputs("<h2>Tensors</h2>\n<details><summary>Statistics of the watched tensors</summary>\n",
+          file);
+    page->metrics = false;
+    series_each(page->call->session, put_series, page);
+    fprintf(file, "</details>\n<script>%s</script>\n</body></html>\n", script);
+}
+
+int export_html(struct command_call *call, struct gd_err *err)
+{
+    struct page page = {.call = call};
+    struct newfile file;
+    int rc = repl_check_seal(call->repl, err);
+
+    rc = rc != GD_OK ? rc : inspect_no_options(call, err);
+    if (rc == GD_OK && call->argc != 1) {
+        rc = gd_fail(err, GD_EUSAGE, "export html: specify a file");
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    const char *path = inspect_home_path(call, call->argv[0]);
+    rc = newfile_open(&file, path, false, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    page.file = file.file;
+    put_page(&page);
+    rc = newfile_close(&file, true, err);
+    if (rc == GD_OK) {
+        cJSON *record = out_record(call->out, "exported");
+        out_set(record, OUT_TEXT("file", path), OUT_TEXT("format", "html"),
+                OUT_INT("series", page.curves));
+        out_say(call->out, record, "Wrote {series|curve} to {file}.\n");
+    }
+    return rc;
+}

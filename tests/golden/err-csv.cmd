@@ -1,0 +1,2 @@
+step 2
+print loss > none.csv

@@ -1,0 +1,2 @@
+step 2
+export tensorboard a b
