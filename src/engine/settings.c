@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/settings.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define KIB UINT64_C(1024)
@@ -37,4 +38,5 @@ void gd_settings_init(struct gd_settings *settings)
     settings->pagination = true;
     settings->history_size = 1000;
     settings->list_lines = 10;
+    snprintf(settings->logging_file, sizeof(settings->logging_file), "gradb.txt");
 }

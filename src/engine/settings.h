@@ -60,8 +60,12 @@ struct gd_settings {
     uint64_t dump_bytes;    /* that `dump` writes at most, of all steps; 0 no limit */
     bool timing;            /* operators are measured; default off */
     bool memory_metrics;    /* memory_rss and others are reported; default off */
-    char dump_config[256];  /* the data_dump.json that `dump` goes by; "" none */
-    char history_file[256]; /* its path; "" in the user's state directory */
+    bool logging;           /* output is copied to logging_file */
+    bool logging_overwrite;
+    bool logging_redirect; /* it goes there only */
+    char logging_file[256];
+    char dump_config[256];       /* the data_dump.json that `dump` goes by; "" none */
+    char history_file[256];      /* its path; "" in the user's state directory */
     bool ms_shared_allow_remote; /* accept MindSpore clients (which cannot show a token) from other
                                     hosts; default off */
     /* wire */

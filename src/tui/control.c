@@ -20,11 +20,16 @@ static struct {
 static int control_layout(void *ctx, const char *name, struct gd_err *err)
 {
     struct tui *tui = ctx;
-    enum tui_layout layout;
-    int rc = layout_find(name, &layout, err);
+    enum tui_layout layout = tui ? tui->layout : wish.layout;
+    bool next = strcmp(name, "next") == 0;
 
-    if (rc != GD_OK) {
-        return rc;
+    if (next || strcmp(name, "prev") == 0) {
+        layout = (enum tui_layout)((layout + (next ? 1 : LAYOUT_COUNT - 1)) % LAYOUT_COUNT);
+    } else {
+        int rc = layout_find(name, &layout, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
     }
     wish.layout = layout;
     if (tui) {

@@ -34,6 +34,7 @@ FAIL_HERE = {
     "set lr[1] = 1e-4": "not_found",  # it has one group of parameters
     "checkpoint best-{loss:.4f} keep=3": "unsupported",  # charlm chooses the place itself
     "agent memory": "unsupported",
+    **dict.fromkeys(("info optimizer", "aten on", "scale", "training", "training audit"), "unsupported"),
     **dict.fromkeys(("catch overflow", "catch overflow 3", "tcatch overflow", "overflow", "overflow record 3",
                      "catch exception", "catch exception off",
                      "overflow record 10 /data/overflows", "overflow stop", "overflow stop 2", "overflow off",

@@ -12,8 +12,8 @@ import mindspore
 
 from .. import _lib, ending, happenings
 from . import (  # noqa: F401: some only to register their commands
-    checkpoint, compiled, data, exceptions, hooks, memory, metrics, norms, oom, operators, ranks, rates, saving, taps,
-    timing, values, words)
+    checkpoint, compiled, data, exceptions, hooks, memory, metrics, norms, oom, operators, ranks, rates, saving,
+    summary, taps, timing, values, words)
 from ..memory import Growth
 from ..memory_metrics import Metrics
 from .graph import Graph

@@ -5,8 +5,10 @@ import functools
 import threading
 import weakref
 
+from mindspore import Tensor
 from mindspore.dataset.engine import iterators
 
+from .. import summary
 from ..clock import GAP
 from ..epochs import Epochs, Place, Source
 from ..wrappers import Wrappers
@@ -14,12 +16,15 @@ from .guard import guarded
 
 
 class Data(Wrappers):
-    """Wraps the iteration of datasets. told: Model runs, and reports by itself where it is."""
+    """Wraps the iteration of datasets. told: Model runs, and reports by itself where it is; parts: (name, shape, dtype,
+    bytes) of the last batch's tensors, kind: the class of its dataset."""
 
     def __init__(self, agent):
         super().__init__()
         self.agent = agent
         self.told = False
+        self.parts = ()
+        self.kind = ""
         self._sources = weakref.WeakKeyDictionary()  # dataset -> its Source
         self._places = weakref.WeakKeyDictionary()   # iterator -> its Place, while an epoch of it is under way
         self._epochs = None
@@ -44,6 +49,7 @@ class Data(Wrappers):
                 raise
             if not data.told:
                 data._got(iterator)
+            data._note(iterator, batch)
             return batch
         self._wrap(iterators.Iterator, "__next__", __next__)
 
@@ -85,6 +91,15 @@ class Data(Wrappers):
             self._last = place
             place[1] += 1
 
+    def _note(self, iterator, batch):
+        """Keeps no tensor alive."""
+        try:
+            self.parts = [(name, tensor.shape, tensor.dtype, tensor.nbytes)
+                          for name, tensor in summary.parts_of(batch, _is_tensor)]
+            self.kind = type(_dataset_of(iterator)).__name__
+        except Exception:  # the batch is not described
+            self.parts = ()
+
     def feeds(self):
         """A training step uses the last batch. Returns (epoch, batch) of it, or None."""
         place = self._last
@@ -93,6 +108,10 @@ class Data(Wrappers):
         if not place[0]:
             self._epochs.begins(place)
         return tuple(place)
+
+
+def _is_tensor(value):
+    return isinstance(value, Tensor)
 
 
 def _dataset_of(iterator):

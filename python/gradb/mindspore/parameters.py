@@ -12,7 +12,7 @@ from .. import _lib
 from . import stack, values
 from .guard import guarded
 
-_STATISTICS = ("moving_mean", "moving_variance")  # of normalizations: they are not trained
+STATISTICS = ("moving_mean", "moving_variance")  # of normalizations: they are not trained
 
 
 class Optimizer:
@@ -73,7 +73,7 @@ class Parameters:
             if self.path_of(child) is None:
                 self._paths[id(child)] = (weakref.ref(child), path)
                 self.agent.graph.classes.of[path] = type(child).__name__
-            for parameter in _own(child):
+            for parameter in own(child):
                 self._add_parameter(parameter, path, child)
             for key, buffer in getattr(child, "_buffers", {}).items():
                 if isinstance(buffer, Tensor):
@@ -96,7 +96,7 @@ class Parameters:
 
     def inputs_of(self, cell):
         """(Node, 0) of a cell's own parameters."""
-        nodes = [self.node_of(parameter) for parameter in _own(cell)]
+        nodes = [self.node_of(parameter) for parameter in own(cell)]
         return [(node, 0) for node in nodes if node is not None]
 
     @staticmethod
@@ -158,7 +158,7 @@ class Parameters:
             name = _joined(path, leaf)
         else:
             name = parameter.name.replace(".", "/")
-        is_state = leaf in _STATISTICS or parameter.dtype not in values.FLOATS
+        is_state = leaf in STATISTICS or parameter.dtype not in values.FLOATS
         attrs = [("name", parameter.name)]
         if not parameter.requires_grad and not is_state:
             attrs.append(("frozen", "requires_grad was False when it was first seen"))
@@ -266,7 +266,8 @@ def _states(optimizer):
     return found
 
 
-def _own(cell):
+def own(cell):
+    """A cell's own parameters."""
     return [parameter for parameter in cell._params.values() if isinstance(parameter, Parameter)]
 
 

@@ -18,7 +18,7 @@ import torch
 from .. import _lib, ending, happenings, native
 from . import (  # some only to register their commands
     allocations, aten, backward, clearing, digest, exceptions, live, memory, metrics, modules, norms, oom, ops, optim,
-    overflow_store, rates, regions, saving, source_text, storages, training, values, warning_lines)
+    overflow_store, rates, regions, saving, source_text, storages, summary, training, values, warning_lines)
 from ..memory import Growth
 from ..lines import Lines
 from ..memory_metrics import Metrics

@@ -5,10 +5,11 @@ The epochs of the training are those of the loader whose batches its steps use. 
 its first batch; from then on its epochs begin where the script begins to iterate over it."""
 import weakref
 
+import torch
 from torch.utils.data import DataLoader
 from torch.utils.data import dataloader as _dataloader
 
-from .. import native
+from .. import native, summary
 from ..epochs import Epochs, Place, Source
 from ..wrappers import Wrappers
 from . import timing
@@ -27,6 +28,7 @@ class Loader(Wrappers, native.base("Loader")):
         self._epochs = None
         self._last = None     # Place of the iterator that returned a batch last
         self._used = None     # (epoch, batch) of the step's last pass
+        self._parts = ()      # (name, shape, dtype, device, bytes of an element) of the last batch's tensors
 
     def install(self):
         """Wraps the iteration of DataLoader."""
@@ -55,7 +57,7 @@ class Loader(Wrappers, native.base("Loader")):
                 raise
             finally:
                 loader._fetched(section)
-            loader._got(iterator)
+            loader._got(iterator, batch)
             return batch
 
         self._wrap(DataLoader, "__iter__", __iter__)
@@ -104,10 +106,19 @@ class Loader(Wrappers, native.base("Loader")):
             self.agent.steps.forward = False
 
     @guarded
-    def _got(self, iterator):
+    def _got(self, iterator, batch):
         self._last = self._places.get(iterator)
         if self._last is not None:
             self._last[1] += 1
+            self._parts = _described(batch)
+
+    def latest(self):
+        """(the loader that returned a batch last, rows of that batch's tensors); (None, ()) when none has."""
+        source = self._last.source if self._last is not None else None
+        data = next((data for data, known in self._sources.items() if known is source), None)
+        return data, [{"name": name, "dtype": str(dtype).rpartition(".")[2], "shape": list(shape),
+                       "device": str(device), "bytes": shape.numel() * size}
+                      for name, shape, dtype, device, size in self._parts]
 
     def used(self):
         """A backward pass begins: it is of the batch that was fetched last."""
@@ -122,3 +133,16 @@ class Loader(Wrappers, native.base("Loader")):
     def numbers(self):
         """{"epoch": ..., "batch": ...}, or nothing when no DataLoader is used."""
         return {} if self._used is None or not self._used[0] else {"epoch": self._used[0], "batch": self._used[1]}
+
+
+def _described(batch):
+    """See Loader._parts. Keeps no tensor alive."""
+    try:
+        return [(name, tensor.shape, tensor.dtype, tensor.device, tensor.element_size())
+                for name, tensor in summary.parts_of(batch, _is_tensor)]
+    except Exception:  # tensors of strange kinds: the batch is not described
+        return ()
+
+
+def _is_tensor(value):
+    return isinstance(value, torch.Tensor)

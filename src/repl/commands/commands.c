@@ -98,6 +98,8 @@ extern const struct command cmd_disconnect;
 extern const struct command cmd_shell;
 extern const struct command cmd_pipe;
 extern const struct command cmd_history;
+extern const struct command cmd_cd;
+extern const struct command cmd_pwd;
 extern const struct command cmd_complete;
 extern const struct command cmd_layout;
 extern const struct command cmd_focus;
@@ -105,6 +107,13 @@ extern const struct command cmd_winheight;
 extern const struct command cmd_refresh;
 extern const struct command cmd_bind;
 extern const struct command cmd_agent;
+extern const struct command cmd_aten;
+extern const struct command cmd_digest;
+extern const struct command cmd_memory;
+extern const struct command cmd_operators;
+extern const struct command cmd_scale;
+extern const struct command cmd_step_of;
+extern const struct command cmd_training;
 extern const struct command cmd_on;
 extern const struct command cmd_catch;
 extern const struct command cmd_tcatch;
@@ -150,6 +159,13 @@ const struct command *const command_table[] = {
     &cmd_advice,
     &cmd_recommend,
     &cmd_info,
+    &cmd_memory,
+    &cmd_training,
+    &cmd_digest,
+    &cmd_scale,
+    &cmd_step_of,
+    &cmd_aten,
+    &cmd_operators,
     &cmd_open,
     &cmd_dump,
     &cmd_table,
@@ -206,6 +222,8 @@ const struct command *const command_table[] = {
     &cmd_shell,
     &cmd_pipe,
     &cmd_history,
+    &cmd_cd,
+    &cmd_pwd,
     &cmd_complete,
     &cmd_layout,
     &cmd_focus,

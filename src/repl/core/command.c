@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/core/command.h"
 #include "base/buf.h"
-#include "engine/graph/similar.h"
+#include "repl/words/suggest.h"
 
 #include <string.h>
 
@@ -85,23 +85,20 @@ static int fail_ambiguous(const struct command *table, const char *word, size_t 
 
 static int not_found(const struct command *table, const char *word, size_t len, struct gd_err *err)
 {
-    const struct command *near = NULL;
-    size_t best = len >= 4 ? 2 : 1;
-
-    for (const struct command *c = first_of(table); c; c = next_of(table, c)) {
-        size_t d = gd_similar_suggestion(word, len, c->name, strlen(c->name), best);
-        if (d < best || (d == best && !near)) {
-            best = d;
-            near = c;
-        }
-    }
+    char near[SUGGEST_MAX];
     const char *kind = !table ? "command" : "subcommand";
     int shown = len < 80 ? (int)len : 80;
-    if (near) {
+
+    if (suggest_name(table, word, len, near)) {
         return gd_fail(err, GD_ENOTFOUND, "there is no %s \"%.*s\"; did you mean \"%s\"?", kind,
-                       shown, word, near->name);
+                       shown, word, near);
     }
     return gd_fail(err, GD_ENOTFOUND, "there is no %s \"%.*s\": see \"help\"", kind, shown, word);
+}
+
+bool command_is_named(const struct command *command, const char *word)
+{
+    return strcmp(command->name, word) == 0 || has_alias(command, word, strlen(word));
 }
 
 int command_find(const struct command *table_or_null, const char *word, size_t len,

@@ -106,6 +106,9 @@ void command_add_help(const struct command *command, struct gd_buf *text);
 int command_find(const struct command *table_or_null, const char *word, size_t len,
                  const struct command **ret, struct gd_err *err);
 
+/* Whether the word is the command's name or an alias in full. */
+bool command_is_named(const struct command *command, const char *word);
+
 /* ---- output (see out.h) --------------------------------------------------------------------- */
 
 /* Escapes control characters and invalid UTF-8. In call->arena. */
@@ -173,6 +176,7 @@ enum repl_slot {
     REPL_SLOT_SOURCE,  /* source text that the training process sent */
     REPL_SLOT_DUMP,    /* what `dump` writes while the training runs */
     REPL_SLOT_LOSSES,  /* what LossMonitor printed */
+    REPL_SLOT_LOGGING, /* the file of `set logging on` */
     REPL_SLOT_PRINT,   /* what dprintf is about to print */
     REPL_SLOT_COUNT
 };

@@ -44,6 +44,7 @@ struct repl {
     struct { /* what the front end provides */
         repl_write_fn write;
         void *write_ctx;
+        bool captured; /* `pipe` catches the output */
         repl_ask_fn ask;
         void *ask_ctx;
         bool ask_unprompted; /* `ask` is about something that was not typed: input typed ahead must

@@ -9,6 +9,7 @@
 #include "repl/core/repl_impl.h"
 #include "repl/launch/deferred.h"
 #include "repl/values/norms.h"
+#include "repl/words/runner.h"
 
 #define COMMAND_MEMORY ((size_t)1 << 30) /* of one command's arena */
 
@@ -337,56 +338,15 @@ static int run_user(struct repl *repl, const struct user_command *user, const ch
 
 /* ---- one line ---- */
 
-/* Replaces a user's alias at the start of the line. Aliases may refer to each other. */
-static int expand_alias(struct repl *repl, struct gd_arena *arena, struct parsed_line *line,
-                        struct gd_err *err)
-{
-    for (int round = 0; round < 16; round++) {
-        const struct user_alias *alias = repl_alias(repl, line->name);
-        if (!alias) {
-            return GD_OK;
-        }
-        struct parsed_line inner;
-        int rc = parse_line(alias->text, arena, &inner, err);
-        if (rc != GD_OK) {
-            return rc;
-        }
-        size_t size = strlen(inner.rest) + strlen(line->rest) + 2;
-        char *rest = gd_arena_alloc(arena, size);
-        if (!rest) {
-            return gd_fail_nomem(err);
-        }
-        snprintf(rest, size, "%s%s%s", inner.rest,
-                 inner.rest[0] != '\0' && line->rest[0] != '\0' ? " " : "", line->rest);
-        inner.rest = rest;
-        if (line->format[0] != '\0') {
-            inner.format = line->format;
-        }
-        bool same = strcmp(inner.name, line->name) == 0;
-        *line = inner;
-        if (same) { /* alias s = s 2: the built-in command is meant */
-            return GD_OK;
-        }
-    }
-    return gd_fail(err, GD_ELIMIT, "the alias \"%.80s\" refers to itself", line->name);
-}
-
 static int run_parsed(struct repl *repl, const char *typed, struct parsed_line *line,
                       struct gd_arena *arena, bool repeated)
 {
     struct gd_err err = {.code = GD_OK};
     const struct command *command = NULL;
-    int rc = expand_alias(repl, arena, line, &err);
-    struct user_command *user = repl_user_command(repl, line->name, false);
+    struct user_command *user = NULL;
+    int rc = runner_find(repl, typed, line, arena, &command, &user, &err);
 
-    if (rc == GD_OK && !user) {
-        rc = command_find(NULL, line->name, strlen(line->name), &command, &err);
-        if (rc == GD_ENOTFOUND) {
-            user = repl_user_command(repl, line->name, true);
-            rc = user ? GD_OK : rc;
-        }
-    }
-    if (rc == GD_OK && user) {
+    if (rc == GD_OK && !command) {
         repl_forget_repeat(repl);
         rc = run_user(repl, user, line->rest, &err);
     } else if (rc == GD_OK) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/core/settings_table.h"
 
+#include "engine/graph/similar.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -53,6 +55,14 @@ const struct setting settings_table[] = {
     {"log-level", NULL, SETTING_LEVELS, AT(log_levels), 0, 0, NULL, "",
      "Log level of MindSpore (GLOG_v) or of a submodule (MS_SUBMODULE_LOG_v) in programs that run "
      "starts: LEVEL, MODULE LEVEL, or default for both to be as in the environment"},
+    {"logging enabled", "logging", FLAG(logging),
+     "Copy the output to the file of set logging file; gdb's set logging on works, too"},
+    {"logging file", NULL, TEXT(logging_file),
+     "The file; a change counts when logging is turned on"},
+    {"logging overwrite", NULL, FLAG(logging_overwrite),
+     "Turning logging on empties the file (on) or appends to it (off)"},
+    {"logging redirect", NULL, FLAG(logging_redirect),
+     "While logging is on, the output goes to the file only"},
     {"max-cache", NULL, SIZE(max_cache, 0, 1024 * GIB),
      "Memory for fetched tensors, per training process"},
     {"max-connections", NULL, SETTING_COUNT, AT(max_connections), 1, 65536, NULL, "",
@@ -177,6 +187,25 @@ static size_t match_words(const char *text, const char *name)
     }
 }
 
+static int fail_unknown(const char *text, struct gd_err *err)
+{
+    const struct setting *near = NULL;
+    size_t len = strcspn(text, " \t="), best = len >= 4 ? 3 : 2;
+
+    for (const struct setting *s = settings_table; s->name; s++) {
+        size_t far = gd_similar_suggestion(text, len, s->name, strlen(s->name), best);
+        if (far < best) {
+            best = far;
+            near = s;
+        }
+    }
+    if (near) {
+        return gd_fail(err, GD_ENOTFOUND, "there is no setting \"%.*s\"; did you mean \"%s\"?",
+                       len < 60 ? (int)len : 60, text, near->name);
+    }
+    return gd_fail(err, GD_ENOTFOUND, "there is no setting \"%.60s\": see \"info settings\"", text);
+}
+
 int setting_find(const char *text, const struct setting **ret, const char **rest,
                  struct gd_err *err)
 {
@@ -205,8 +234,7 @@ int setting_find(const char *text, const struct setting **ret, const char **rest
     if (used == 0 && matches > 1) {
         rc = gd_fail(err, GD_EAMBIGUOUS, "\"%.60s\" is ambiguous: %s", text, gd_buf_text(&names));
     } else if (!found) {
-        rc = gd_fail(err, GD_ENOTFOUND, "there is no setting \"%.60s\": see \"info settings\"",
-                     text);
+        rc = fail_unknown(text, err);
     } else {
         used = used > 0 ? used : match_words(text, found->name);
         *ret = found;

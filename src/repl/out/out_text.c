@@ -8,11 +8,12 @@
 
 #include "engine/utf8.h"
 #include "repl/core/repl_impl.h"
+#include "repl/out/logging.h"
 #include "repl/out/tty_out.h"
 
 void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_error)
 {
-    if (len == 0) {
+    if (len == 0 || logging_take(repl, text, len, is_error)) {
         return;
     }
     if (repl->front.residence) {

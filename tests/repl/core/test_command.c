@@ -3,6 +3,7 @@
 #include <ctype.h>
 
 #include "repl/core/command.h"
+#include "repl/words/foreign.h"
 #include "unit.h"
 
 static const struct command *find_command(const char *word)
@@ -114,6 +115,15 @@ static void a_wrong_name_gets_a_hint(void **state)
 
     assert_int_equal(command_find(NULL, "contineu", 8, &command, &err), GD_ENOTFOUND);
     assert_contains(err.text, "\"continue\"");
+    assert_int_equal(command_find(NULL, "scalrs", 6, &command, &err), GD_ENOTFOUND);
+    assert_contains(err.text, "\"info scalars\"");
+    assert_int_equal(command_find(NULL, "recomend-on", 9, &command, &err), GD_ENOTFOUND);
+    assert_contains(err.text, "\"recommend\"");
+    assert_int_equal(command_find(NULL, "max-tensr", 9, &command, &err), GD_ENOTFOUND);
+    assert_contains(err.text, "\"set max-tensor\"");
+    assert_int_equal(command_find(find_command("info")->sub, "pip", 3, &command, &err),
+                     GD_ENOTFOUND);
+    assert_contains(err.text, "\"pipe\"");
     assert_int_equal(command_find(NULL, "zzzzzz", 6, &command, &err), GD_ENOTFOUND);
     assert_contains(err.text, "help");
     assert_int_equal(command_find(NULL, "", 0, &command, &err), GD_ENOTFOUND);
@@ -130,6 +140,43 @@ static void sub_tables_are_searched_alone(void **state)
     assert_int_equal(command_find(info->sub, "continue", 8, &sub, &err), GD_ENOTFOUND);
 }
 
+static void words_of_other_tools_lead_somewhere(void **state)
+{
+    for (const struct foreign *f = foreign_rows; f->words; f++) {
+        const struct command *command = NULL, *sub = NULL;
+        const char *rest = NULL, *second;
+
+        assert_ptr_equal(foreign_find(f->words, &rest), f);
+        assert_true(!f->line == !!f->hint);
+        if (!strchr(f->words, ' ') && /* no row hides behind a command */
+            command_find(NULL, f->words, strlen(f->words), &command, NULL) == GD_OK) {
+            assert_false(command_is_named(command, f->words));
+        }
+        if (!f->line) {
+            continue;
+        }
+        size_t len = strcspn(f->line, " ");
+        assert_ok(command_find(NULL, f->line, len, &command, NULL));
+        second = f->line + len + (f->line[len] == ' ' ? 1 : 0);
+        if (command->sub && *second != '\0') {
+            assert_ok(command_find(command->sub, second, strlen(second), &sub, NULL));
+        }
+    }
+}
+
+static void the_longest_words_win(void **state)
+{
+    const char *rest = NULL;
+
+    assert_string_equal(foreign_find("breakpoint set --name  fc2", &rest)->line, "break");
+    assert_string_equal(rest, "fc2");
+    assert_null(foreign_find("breakpoint set --name fc2", &rest)->hint);
+    assert_non_null(foreign_find("breakpoint set -x", &rest)->hint);
+    assert_null(foreign_find("thread 2", &rest));
+    assert_null(foreign_find("runner", &rest));
+    assert_null(foreign_find("", &rest));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(short_forms_are_gdbs),
     cmocka_unit_test(every_name_finds_its_command),
@@ -138,6 +185,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_ambiguous_prefix_lists_the_candidates),
     cmocka_unit_test(a_wrong_name_gets_a_hint),
     cmocka_unit_test(sub_tables_are_searched_alone),
+    cmocka_unit_test(words_of_other_tools_lead_somewhere),
+    cmocka_unit_test(the_longest_words_win),
 };
 
 RUN_TESTS()

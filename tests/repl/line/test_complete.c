@@ -47,14 +47,14 @@ static void test_commands(void **state)
     completes_to("zzz", 0, "");
     completes_to("continue", 0, "continue");
     completes_to("help tbr", 5, "tbreak");
-    completes_to("pipe info gr", 10, "graph");
+    completes_to("pipe info gr", 10, "gradients graph");
     completes_to("rank all tbr", 9, "tbreak");
 }
 
 static void test_subcommands(void **state)
 {
     completes_to("info breakp", 5, "breakpoints");
-    completes_to("i gra", 2, "graph");
+    completes_to("i gra", 2, "gradients graph");
     completes_to("info nosuch x", 5, "");
 }
 
@@ -126,14 +126,14 @@ static void test_settings(void **state)
 
 static void words_of_the_usage(void **state)
 {
-    completes_to("layout ", 7, "graph split stack tensor watch");
-    completes_to("layout s", 7, "split stack");
+    completes_to("layout ", 7, "graph next prev split src stack tensor watch");
+    completes_to("layout s", 7, "split src stack");
     completes_to("tui ", 4, "disable enable");
     completes_to("recommend ", 10, "list no yes");
     completes_to("winheight ", 10, "usual");
     completes_to("help ke", 5, "keys");
     completes_to("help con", 5, "condition conditions connect continue convert");
-    completes_to("help info gra", 10, "graph");
+    completes_to("help info gra", 10, "gradients graph");
     completes_to("tensor -", 7, "-axes -back -find -heat -plane -to");
     completes_to("print -", 6, "-a -s");
 }

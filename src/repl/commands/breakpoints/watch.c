@@ -1,9 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: watch, trace, twatch */
-#include "repl/values/watch.h"
+#include <string.h>
+
 #include "repl/core/watch_args.h"
+#include "repl/values/watch.h"
 
 enum variant { WATCH, WATCH_ONCE, TRACE };
+
+/* The line is one word, which names a node or a module: `watch model`, as of wandb.watch. */
+static bool is_place(const struct command_call *call)
+{
+    const struct gd_session *session = call->debugger->current;
+    gd_node_id node;
+
+    if (!session || strpbrk(call->line, " \t=")) {
+        return false;
+    }
+    int rc = gd_graph_find(session->graph, call->line, &node, NULL);
+    return rc == GD_OK || rc == GD_EAMBIGUOUS ||
+           gd_graph_find_scope(session->graph, call->line, strlen(call->line)) != GD_NO_SCOPE;
+}
 
 static int run_watch(struct command_call *call, struct gd_err *err)
 {
@@ -14,6 +30,13 @@ static int run_watch(struct command_call *call, struct gd_err *err)
                        call->command->name);
     }
     int rc = watch_args_parse(call->arena, call->line, call->line_at, &args, err);
+    if (rc == GD_ENOTFOUND && is_place(call)) {
+        return gd_fail(
+            err, rc,
+            "%s: \"%.100s\" is not a condition; to look for NaN and Inf there: \"%s TO on "
+            "%.100s\" (\"info conditions\" lists the others)",
+            call->command->name, call->line, call->command->name, call->line);
+    }
     if (rc != GD_OK) {
         return rc;
     }

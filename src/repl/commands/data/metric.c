@@ -193,8 +193,44 @@ static bool has_metric(struct command_call *call, const char *name)
     return found;
 }
 
+/* What trainings report by themselves, and when. */
+static bool is_usual_metric(struct command_call *call, const char *name, struct gd_err *err)
+{
+    static const struct {
+        const char *name, *when;
+    } usual[] = {
+        {"loss", "it is the number that a step computes its gradients from, and known at the end of the "
+                 "step"},
+        {"lr", "it is the learning rate of the main optimizer, and known at the end of a step"},
+        {"epoch", "it is counted where a step uses a DataLoader, and known at the end of the step"},
+        {"batch", "it is counted where a step uses a DataLoader, and known at the end of the step"},
+    };
+    const struct gd_session *session = call->session;
+
+    for (size_t i = 0; session && i < sizeof(usual) / sizeof(usual[0]); i++) {
+        if (strcmp(usual[i].name, name) != 0 || gd_session_scalar(session, name)) {
+            continue;
+        }
+        if (gd_session_is_live(session) && gd_session_step(session) < 1) {
+            gd_fail(err, GD_ENODATA, "%s has no value yet: %s: \"step\", then ask again", name,
+                    usual[i].when);
+        } else {
+            gd_fail(
+                err, GD_ENODATA,
+                "%s has no value: the training has not reported it; \"info scalars\" lists what it "
+                "has reported",
+                name);
+        }
+        return true;
+    }
+    return false;
+}
+
 bool metric_is_awaited(struct command_call *call, const char *number, struct gd_err *err)
 {
+    if (is_usual_metric(call, number, err)) {
+        return true;
+    }
     const struct gd_session *session = call->session;
     const char *name = number;
     bool evaluation = strncmp(number, "eval_", 5) == 0;

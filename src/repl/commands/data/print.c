@@ -301,7 +301,7 @@ static int run_print(struct command_call *call, struct gd_err *err)
 
 const struct command cmd_print = {
     .name = "print",
-    .aliases = "p pt inspect",
+    .aliases = "p pp pt po inspect output expr expression",
     .group = "data",
     .usage = "print[/f|e|x|d|a] [-a] [-s] [NODE[:SLOT][SLICE]|SELECTOR|EXPR|$N ...] [prev|diff]",
     .summary = "Show a tensor: one line of statistics, then the values",

@@ -99,6 +99,7 @@ static int run_stats(struct command_call *call, struct gd_err *err)
 
 const struct command cmd_stats = {
     .name = "stats",
+    .aliases = "hist histogram",
     .group = "data",
     .usage = "stats [NODE[:SLOT][SLICE]|$N] [prev|diff]",
     .summary = "Show all statistics of a tensor",

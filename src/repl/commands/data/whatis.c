@@ -33,6 +33,16 @@ static int run_whatis(struct command_call *call, struct gd_err *err)
     }
     struct value value;
     int rc = value_parse(call, call->argc ? call->argv[0] : NULL, &value, err);
+    const struct gd_session *session = call->debugger->current;
+    const struct gd_scalar *scalar =
+        rc == GD_ENOTFOUND && session ? gd_session_scalar(session, call->argv[0]) : NULL;
+    if (scalar) {
+        cJSON *of_metric = out_record(call->out, "type");
+        out_set(of_metric, OUT_TEXT("name", scalar->name), OUT_TEXT("dtype", "metric"),
+                OUT_INT("step", scalar->step));
+        out_say(call->out, of_metric, "type = number, a metric of the training (step {step})\n");
+        return GD_OK;
+    }
     if (rc != GD_OK) {
         return rc;
     }

@@ -176,6 +176,7 @@ static int run_open(struct command_call *call, struct gd_err *err)
 
 const struct command cmd_open = {
     .name = "open",
+    .aliases = "op ope",
     .group = "files",
     .usage = "open PATH... [--format NAME] [--key NAME] [--dtype NAME] [--partial]",
     .summary = "Open what a training left on disk: a dump, a checkpoint, a history",

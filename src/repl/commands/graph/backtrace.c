@@ -123,7 +123,7 @@ int info_stack(struct command_call *call, struct gd_err *err)
 
 const struct command cmd_backtrace = {
     .name = "backtrace",
-    .aliases = "bt where",
+    .aliases = "bt where w",
     .group = "graph",
     .usage = "backtrace [NODE] [COUNT] [all]",
     .summary = "Show the call stack that created a node",

@@ -269,7 +269,7 @@ static int run_list(struct command_call *call, struct gd_err *err)
 
 const struct command cmd_list = {
     .name = "list",
-    .aliases = "l",
+    .aliases = "l ll longlist",
     .group = "graph",
     .usage = "list [NODE|FILE:LINE|FIRST[,LAST]|-]",
     .summary = "Show the source code that created a node",

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Commands: run-to */
+#include <inttypes.h>
+#include <string.h>
+
 #include "engine/watch/expected.h"
 #include "repl/commands/running/running.h"
 #include "repl/core/repl_impl.h"
@@ -13,12 +16,41 @@ static int run_to_new(struct command_call *call, struct gd_err *err)
     return rc == GD_OK ? repl_resume(call, &run, err) : rc;
 }
 
+/* `until step 10`: to the end of that step. */
+static int run_to_step(struct command_call *call, struct gd_err *err)
+{
+    const struct gd_stop *stop = &call->session->stop;
+    bool goes = (call->session->target->capabilities & GD_CAN_GOTO) != 0; /* a dump */
+    int64_t over = stop->at_step_end || stop->step < 1 ? stop->step : stop->step - 1;
+    int64_t step;
+
+    int rc = arg_count(call->argv[1], goes ? INT64_MIN + 1 : 1, INT64_MAX, &step, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (step <= over) {
+        return gd_fail(err, GD_EINVAL,
+                       "step %" PRId64 " is over: the training is at step %" PRId64 "%s", step,
+                       stop->step, goes ? "; use \"goto\" to go back" : "; specify a later step");
+    }
+    struct gd_run run = {.kind = goes ? GD_RUN_GOTO : GD_RUN_STEP,
+                         .count = goes ? step : step - over,
+                         .node = GD_NO_NODE};
+    return repl_resume(call, &run, err);
+}
+
 static int run_run_to(struct command_call *call, struct gd_err *err)
 {
     struct gd_run run = {.kind = GD_RUN_TO_NODE, .node = GD_NO_NODE};
     struct gd_graph_counts counts;
     struct gd_err why;
 
+    if (call->argc == 2 && strcmp(call->argv[0], "step") == 0) {
+        return run_to_step(call, err);
+    }
+    if (call->argc != 1) {
+        return gd_fail(err, GD_EUSAGE, "run-to: specify one node, or \"step\" and a number");
+    }
     int rc = arg_node(call, call->argv[0], &run.node, err);
     bool forward = rc == GD_OK && gd_graph_part(call->session->graph, run.node) == GD_PART_MODEL;
     int found = forward || !call->session
@@ -41,12 +73,13 @@ const struct command cmd_run_to = {
     .name = "run-to",
     .aliases = "until u advance",
     .group = "running",
-    .usage = "run-to NODE | MODULE | CLASS [&]",
-    .summary = "Run until a node has executed, or the first one of a module",
+    .usage = "run-to NODE | MODULE | CLASS [&] | run-to step N [&]",
+    .summary =
+        "Run until a node, or the first one of a module, has executed; or to the end of step N",
     .examples = "run-to model/block0/attn/linear\n"
-                "run-to model.block0.attn",
+                "run-to model.block0.attn\n"
+                "until step 10",
     .args = {ARG_NODE},
     .flags = RUN_NEEDS | CMD_REPEATS,
-    .words = {1, 1, "specify one node"},
     .run = run_run_to,
 };

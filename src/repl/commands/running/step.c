@@ -4,7 +4,7 @@
 
 const struct command cmd_step = {
     .name = "step",
-    .aliases = "s",
+    .aliases = "s ste",
     .group = "running",
     .usage = "step [N] [&]",
     .summary = "Run N training steps, then stop",

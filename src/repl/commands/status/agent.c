@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Commands: agent */
+/* Commands: agent, aten, digest, memory, operators, scale, step-of, training */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "repl/commands/status/info.h"
 #include "repl/core/repl_impl.h"
 #include "repl/line/complete_agent.h"
+#include "repl/values/inspect.h"
 
 #define MAX_DEPTH 16 /* levels of a reply that are shown as text; deeper ones as JSON */
 
@@ -162,6 +164,20 @@ static int run_agent(struct command_call *call, struct gd_err *err)
     return rc;
 }
 
+/* The command of that name in the training process. */
+static int run_own(struct command_call *call, struct gd_err *err)
+{
+    const char *reply = NULL;
+    int rc = repl_need_commands(call, call->command->name, "cannot do that", err);
+
+    rc = rc == GD_OK ? repl_command(call, call->command->name, call->line, GD_NO_NODE, &reply, err)
+                     : rc;
+    if (rc == GD_OK) {
+        show_reply(call, reply);
+    }
+    return rc;
+}
+
 const struct command cmd_agent = {
     .name = "agent",
     .group = "status",
@@ -169,10 +185,128 @@ const struct command cmd_agent = {
     .summary = "Run a command of the training process itself",
     .help =
         "Without a name, list the commands that the process offers (PyTorch programs have some).\n"
-        "The process must be stopped to answer.",
+        "The process must be stopped to answer. Most have a command of their own by now: "
+        "\"aten\",\n"
+        "\"scale\", \"step-of\", \"training\", \"digest\", \"operators\".",
     .examples = "agent\n"
                 "agent memory",
     .args = {ARG_AGENT, ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE,
     .run = run_agent,
+};
+
+#define OWN_NEEDS (CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE)
+
+const struct command cmd_aten = {
+    .name = "aten",
+    .group = "status",
+    .usage = "aten [on | off]",
+    .summary = "Show the ATen calls inside each operator as nodes (PyTorch)",
+    .help =
+        "From the next step on; it costs several times what watching operators does. Without an\n"
+        "argument, say whether it is on.",
+    .examples = "aten on",
+    .args = {ARG_CHOICE},
+    .flags = OWN_NEEDS,
+    .run = run_own,
+};
+
+const struct command cmd_digest = {
+    .name = "digest",
+    .group = "status",
+    .usage = "digest [parameters | optimizer | gradients | buffers | all | PATTERN]",
+    .summary = "Show 64 bits over the bytes of each tensor, to compare runs or ranks",
+    .help = "Equal digests mean equal bytes. Without an argument, those of the parameters and of\n"
+            "the optimizer. \"rank check\" compares the ranks of a job.",
+    .examples = "digest\n"
+                "digest gradients",
+    .args = {ARG_CHOICE},
+    .flags = OWN_NEEDS,
+    .run = run_own,
+};
+
+const struct command cmd_operators = {
+    .name = "operators",
+    .group = "status",
+    .usage = "operators [on | off]",
+    .summary = "Watch the operators of each step, or only when they are asked for (MindSpore)",
+    .help = "Without an argument, say whether it is on.",
+    .args = {ARG_CHOICE},
+    .flags = OWN_NEEDS,
+    .run = run_own,
+};
+
+const struct command cmd_scale = {
+    .name = "scale",
+    .group = "status",
+    .usage = "scale [NODE]",
+    .summary = "Show the scale of GradScaler; with NODE, a gradient with and without it (PyTorch)",
+    .help = "gradb shows gradients without the scale everywhere else.",
+    .examples = "scale",
+    .args = {ARG_NODE},
+    .flags = OWN_NEEDS,
+    .run = run_own,
+};
+
+const struct command cmd_step_of = {
+    .name = "step-of",
+    .group = "status",
+    .usage = "step-of [OPTIMIZER]",
+    .summary = "Choose the optimizer whose steps are the steps of the training (PyTorch)",
+    .help = "By default it is the first one that steps. Without a name, say which it is. \"info\n"
+            "optimizer\" lists the names.",
+    .args = {ARG_WORD},
+    .flags = OWN_NEEDS,
+    .run = run_own,
+};
+
+const struct command cmd_training = {
+    .name = "training",
+    .group = "status",
+    .usage = "training [NODE | audit]",
+    .summary = "Show what is known of the training: loss, what updates NODE, what raised",
+    .help = "With audit, at the end of a step, count the gradients of the main optimizer that are\n"
+            "missing, all zero, or not finite. \"info gradients\" shows each.",
+    .examples = "training\n"
+                "training audit",
+    .args = {ARG_NODE},
+    .flags = OWN_NEEDS,
+    .run = run_own,
+};
+
+static int run_memory(struct command_call *call, struct gd_err *err)
+{
+    const struct gd_session *session = call->session;
+    const char *reply = NULL;
+    int rc = info_memory(call, err);
+
+    if (rc != GD_OK || out_is_json(call->out) || !gd_session_is_live(session) ||
+        (session->target->capabilities & GD_CAN_COMMAND) == 0 ||
+        repl_command(call, "memory", "", GD_NO_NODE, &reply, NULL) != GD_OK) {
+        return rc;
+    }
+    cJSON *held = cJSON_Parse(reply), *kept = cJSON_GetObjectItem(held, "kept for the next step");
+    double bytes = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, kept)
+    {
+        bytes += out_number_of(item, "bytes");
+    }
+    cJSON_Delete(held);
+    out_printf(call->out, "Kept for gradb until the next step: %s\n",
+               inspect_bytes(call, bytes > 0 && bytes < 1e18 ? (uint64_t)bytes : 0));
+    return GD_OK;
+}
+
+const struct command cmd_memory = {
+    .name = "memory",
+    .group = "status",
+    .usage = "memory [-a]",
+    .summary = "Show who holds the memory (same as info memory), and what is kept for gradb",
+    .help =
+        "\"info memory\" explains the report. Previous values that gradb compares with are kept\n"
+        "in the training process (\"set keep-previous\").",
+    .args = {ARG_WORD},
+    .flags = CMD_NEEDS_SESSION,
+    .run = run_memory,
 };

@@ -116,6 +116,13 @@ static int need_history(struct command_call *call, const struct gd_history **ret
         return gd_fail(err, GD_ENODATA,
                        "for a dump, specify one tensor or metric: info history NODE:0");
     }
+    if (call->argc > 0 && gd_session_scalar(call->session, call->argv[0])) {
+        return gd_fail(
+            err, GD_ENODATA,
+            "the history is empty: it records metrics once something is watched or traced; "
+            "\"plot %.60s\" draws this one",
+            call->argv[0]);
+    }
     return gd_fail(err, GD_ENODATA,
                    call->debugger->settings.history_bytes == 0
                        ? "no history is recorded: set a size with `set history-bytes`"

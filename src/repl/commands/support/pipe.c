@@ -10,6 +10,7 @@
 #include "repl/commands/support/child.h"
 #include "repl/core/repl_impl.h"
 #include "repl/out/tty_out.h"
+#include "repl/words/piped.h"
 
 /* Collects what the command prints. */
 struct capture {
@@ -124,7 +125,10 @@ static int split_pipe(struct command_call *call, const char **command, const cha
         delimiter = gd_arena_strndup(call->arena, word, len);
         line = word + len + strspn(word + len, " ");
     }
-    const char *at = delimiter && delimiter[0] != '\0' ? strstr(line, delimiter) : NULL;
+    size_t bar = line == call->line ? piped_at(line) : 0;
+    const char *at = bar > 0                             ? line + bar
+                     : delimiter && delimiter[0] != '\0' ? strstr(line, delimiter)
+                                                         : NULL;
     if (!at) {
         return gd_fail(err, GD_EUSAGE, "pipe: expected \"%s\" and a shell command",
                        delimiter ? delimiter : "|");
@@ -156,9 +160,12 @@ static int run_pipe(struct command_call *call, struct gd_err *err)
     out_flush(call->out);
     repl->front.write = capture_write;
     repl->front.write_ctx = &capture;
+    bool before = repl->front.captured;
+    repl->front.captured = true;
     rc = repl_run_line(repl, command, LINE_SCRIPT);
     repl->front.write = capture.write;
     repl->front.write_ctx = capture.write_ctx;
+    repl->front.captured = before;
     if (rc != GD_OK) {
         if (err) {
             *err = (struct gd_err){.code = rc}; /* already reported */
@@ -176,10 +183,15 @@ const struct command cmd_pipe = {
     .group = "support",
     .usage = "pipe [-d DELIMITER] COMMAND | SHELL-COMMAND",
     .summary = "Send the output of a command to a shell command",
-    .help = "A line that begins with | does the same for the previous command's output. If the "
-            "command\n"
-            "itself contains a |, choose another delimiter.",
-    .examples = "pipe info nodes | grep linear\n"
+    .help =
+        "The word pipe can be left out: info nodes | head. Then the bar must have a blank before\n"
+        "it and a program after it, outside of quotes, brackets and /regexes/; commands that\n"
+        "take a whole line as it is (watch, break, set, echo, shell) need the word. A line that\n"
+        "begins with | does the same. If the command itself contains a |, choose another\n"
+        "delimiter.",
+    .examples = "info nodes | grep linear\n"
+                "pipe info nodes | head -5\n"
+                "pipe -d @ search /a|b/ @ wc -l\n"
                 "| info settings | less",
     .args = {ARG_COMMAND},
     .flags = CMD_RAW,

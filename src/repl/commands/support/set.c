@@ -7,6 +7,7 @@
 #include "repl/commands/support/support.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/settings_table.h"
+#include "repl/out/logging.h"
 
 /* Removes quotes around a whole value, which may contain blanks or be empty. */
 static const char *strip_quotes(struct command_call *call, const char *value)
@@ -45,6 +46,12 @@ static int apply_setting(struct command_call *call, const struct gd_settings *be
     if (now->timing != before->timing || now->memory_metrics != before->memory_metrics) {
         repl_send_settings(call->repl);
         say_when(call);
+    }
+    if (now->logging != before->logging) {
+        int rc = logging_apply(call, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
     }
     if (strcmp(now->dump_config, before->dump_config) != 0) {
         int rc = repl_dump_set_config(call, now->dump_config, err);
@@ -85,7 +92,8 @@ static int run_set(struct command_call *call, struct gd_err *err)
     struct gd_settings before = call->debugger->settings;
     call->debugger->settings = changed;
     rc = apply_setting(call, &before, err);
-    if (rc == GD_EINVAL || strcmp(before.dump_config, changed.dump_config) != 0) {
+    bool logs = rc != GD_OK && changed.logging && !before.logging;
+    if (rc == GD_EINVAL || logs || strcmp(before.dump_config, changed.dump_config) != 0) {
         call->debugger->settings = rc == GD_OK ? changed : before;
     }
     if (rc != GD_OK) {
