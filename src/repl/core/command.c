@@ -86,14 +86,16 @@ static int fail_ambiguous(const struct command *table, const char *word, size_t 
 static int not_found(const struct command *table, const char *word, size_t len, struct gd_err *err)
 {
     char near[SUGGEST_MAX];
-    const char *kind = !table ? "command" : "subcommand";
+    const char *of = table ? suggest_parent(table) : "";
+    const char *kind = table ? "" : "command ", *blank = of[0] != '\0' ? " " : "";
     int shown = len < 80 ? (int)len : 80;
 
     if (suggest_name(table, word, len, near)) {
-        return gd_fail(err, GD_ENOTFOUND, "there is no %s \"%.*s\"; did you mean \"%s\"?", kind,
-                       shown, word, near);
+        return gd_fail(err, GD_ENOTFOUND, "there is no %s\"%s%s%.*s\"; did you mean \"%s\"?", kind,
+                       of, blank, shown, word, near);
     }
-    return gd_fail(err, GD_ENOTFOUND, "there is no %s \"%.*s\": see \"help\"", kind, shown, word);
+    return gd_fail(err, GD_ENOTFOUND, "there is no %s\"%s%s%.*s\": see \"help%s%s\"", kind, of,
+                   blank, shown, word, blank, of);
 }
 
 bool command_is_named(const struct command *command, const char *word)

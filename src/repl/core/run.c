@@ -59,7 +59,9 @@ int repl_check_needs(struct command_call *call, const char *name, unsigned flags
     }
     const struct gd_session *session = call->session;
     if ((flags & CMD_NEEDS_LIVE) != 0 && !gd_session_is_live(session)) {
-        return gd_fail(err, GD_ESTATE, "the training process has ended (%s): %s needs a live one",
+        return gd_fail(err, GD_ESTATE,
+                       "the training process has ended (%s): %s needs a live one, "
+                       "such as \"run\" starts",
                        gd_state_name(session->state), name);
     }
     bool runs = gd_ranks_is_running(session); /* it may be stopped between two steps of its job */

@@ -50,12 +50,26 @@ static void try_table(struct search *search, const char *before, const struct co
     }
 }
 
+const char *suggest_parent(const struct command *table)
+{
+    const struct command *parent = command_next(NULL);
+
+    while (parent && parent->sub != table) {
+        parent = command_next(parent);
+    }
+    return parent ? parent->name : "";
+}
+
 bool suggest_name(const struct command *table, const char *word, size_t len, char ret[SUGGEST_MAX])
 {
     struct search search = {.word = word, .len = len, .best = len >= 4 ? 4 : 3, .ret = ret};
 
     ret[0] = '\0';
-    try_table(&search, "", table);
+    if (table) {
+        char before[SUGGEST_MAX];
+        snprintf(before, sizeof(before), "%s ", suggest_parent(table));
+        try_table(&search, before, table);
+    }
     if (ret[0] != '\0') { /* `info taget` is rather `info target` than a command */
         return true;
     }

@@ -12,6 +12,9 @@
 
 #define SUGGEST_MAX 160 /* bytes of a suggestion */
 
+/* The name of the command whose subcommands they are; "": there is none. */
+const char *suggest_parent(const struct command *table);
+
 /* The nearest name: of `table` (NULL: of all commands), else of the commands, the subjects of info
  * ("info memory") and the settings ("set timing"). False: nothing is near. */
 bool suggest_name(const struct command *table, const char *word, size_t len, char ret[SUGGEST_MAX]);

@@ -123,7 +123,7 @@ static void a_wrong_name_gets_a_hint(void **state)
     assert_contains(err.text, "\"set max-tensor\"");
     assert_int_equal(command_find(find_command("info")->sub, "pip", 3, &command, &err),
                      GD_ENOTFOUND);
-    assert_contains(err.text, "\"pipe\"");
+    assert_contains(err.text, "there is no \"info pip\"; did you mean \"pipe\"");
     assert_int_equal(command_find(NULL, "zzzzzz", 6, &command, &err), GD_ENOTFOUND);
     assert_contains(err.text, "help");
     assert_int_equal(command_find(NULL, "", 0, &command, &err), GD_ENOTFOUND);

@@ -200,7 +200,7 @@ static int run_kill(struct command_call *call, struct gd_err *err)
     bool live = session && gd_session_is_live(session);
 
     if (!live && !launch_is_running(call->repl)) {
-        return gd_fail(err, GD_ESTATE, "no training process is running");
+        return gd_fail(err, GD_ESTATE, "no training process is running: \"run\" starts one");
     }
     if (!repl_confirm(call, "End the training process?")) {
         return GD_OK;

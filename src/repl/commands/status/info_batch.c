@@ -21,6 +21,7 @@ int info_batch(struct command_call *call, struct gd_err *err)
         {"name", "Tensor", false},
     };
     cJSON *record = out_record(call->out, "batch");
+    bool is_process = gd_session_is_live(call->session) && !gd_session_is_record(call->session);
     int rc = info_ask(call, "batch", record, err);
 
     if (rc != GD_OK && rc != GD_EUNSUPPORTED) {
@@ -41,8 +42,8 @@ int info_batch(struct command_call *call, struct gd_err *err)
     cJSON *tensors = cJSON_GetObjectItem(record, "tensors");
     if (rc == GD_EUNSUPPORTED) {
         out_printf(call->out, "The tensors of the batch are unknown: %s.\n",
-                   gd_session_is_live(call->session) ? "this training process does not report them"
-                                                     : "nothing was recorded of them");
+                   is_process ? "this training process does not report them"
+                              : "nothing was recorded of them");
     } else if (cJSON_GetArraySize(tensors) == 0) {
         out_printf(call->out, "No batch was fetched yet: \"step\" runs a step.\n");
     } else {

@@ -241,6 +241,9 @@ int info_gradients(struct command_call *call, struct gd_err *err)
     show_counts(&g, record);
     return g.known == 0 && g.counts[UNKNOWN].count == 0
                ? gd_fail(err, GD_ENODATA,
-                         "there is no gradient yet: the first backward pass makes them (\"step\")")
+                         gd_session_is_record(call->session)
+                             ? "what is open has no gradients"
+                             : "there is no gradient yet: the first backward pass makes them "
+                               "(\"step\")")
                : GD_OK;
 }

@@ -12,7 +12,7 @@
 static int fail_unknown(struct command_call *call, struct gd_err *err)
 {
     return gd_fail(err, GD_EUNSUPPORTED,
-                   gd_session_is_live(call->session)
+                   gd_session_is_live(call->session) && !gd_session_is_record(call->session)
                        ? "this training process does not report its optimizers; \"info scalars\" "
                          "shows its metrics, \"search optimizer\" the nodes"
                        : "what is open has no optimizer to ask; \"info history lr\" shows the "
