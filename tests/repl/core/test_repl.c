@@ -423,7 +423,8 @@ static void a_lost_trainer_is_reported(void **state)
 
     fake_lose(&n->fake, "the connection broke");
     net_expect_rc(n, "step", GD_ESTATE,
-                  "error: the training process has ended (lost): step needs a live one\n");
+                  "error: the training process has ended (lost): step needs a live one, such as "
+                  "\"run\" starts\n");
     net_expect_part(n, "info target", "lost");
 }
 
