@@ -199,8 +199,9 @@ static bool is_usual_metric(struct command_call *call, const char *name, struct 
     static const struct {
         const char *name, *when;
     } usual[] = {
-        {"loss", "it is the number that a step computes its gradients from, and known at the end of the "
-                 "step"},
+        {"loss",
+         "it is the number that a step computes its gradients from, and known at the end of the "
+         "step"},
         {"lr", "it is the learning rate of the main optimizer, and known at the end of a step"},
         {"epoch", "it is counted where a step uses a DataLoader, and known at the end of the step"},
         {"batch", "it is counted where a step uses a DataLoader, and known at the end of the step"},
