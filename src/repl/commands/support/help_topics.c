@@ -89,7 +89,7 @@ const struct command help_topics[] = {
          "MindSpore 2.7 and later is debugged in the same way: gradb.mindspore has attach, log\n"
          "and step. Operators need 2.9. In graph mode, and inside @jit, a step whose operators\n"
          "are watched runs twice: once uncompiled, which shows them, then compiled as always.\n"
-         "\"agent operators on\" does so for every step. Only the CPU was tried.",
+         "\"operators on\" does so for every step. Only the CPU was tried.",
      .examples = "run -- python train.py --epochs 3\n"
                  "listen\n"
                  "agent memory"},
