@@ -6,7 +6,6 @@ step
 info optimizer
 info model no_such_module
 info model token
-info gradients token
 info gradients no_such_node
 aten on
 digest | wc -l

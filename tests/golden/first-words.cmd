@@ -18,8 +18,6 @@ process status | head -1
 po loss
 pp head.bias[:2]
 ll
-loss.item
-head/bias
 info registers
 jump 20
 summary
