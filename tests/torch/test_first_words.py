@@ -131,6 +131,14 @@ SESSION = [
     ("run -f has_inf_or_nan", [r"error: run -f: to run until a value is not finite: \"catch nan\", then \"continue\""]),
     ("watch model", [r"error: watch: \"model\" is not a condition; .*\"watch TO on model\""]),
     ("pt model/fc1/weight", [r"^\$\d+ = model/fc1/weight:0$", r"float32 \(16, 8\)", r"^\[\[ *-?\d\.\d+"]),
+    ("x/8f model.fc1.weight", [r"^model/fc1/weight:0$", r"^\[0, 0\]: +-?\d\.\d+ ", r"^\[0, 4\]:"]),
+    ("whatis model.fc1.weight", [r"^type = float32 \(16, 8\), 128 elements, 512 B$"]),
+    ("pp model.fc1.weight.grad", [r"= model/fc1/weight\.grad:0$", r"^float32 \(16, 8\) n=128"]),
+    ("hist model.fc1.weight", [r"^model/fc1/weight:0$", r"^  L2 norm +\d", r"^  mean +-?\d"]),
+    ("print transformer.h.0.attn.c_attn.weight", [r"= model/transformer/h/0/attn/c_attn/weight:0$", r"\(24, 8\)"]),
+    ("p lm_head.weight.grad", [r"= model/transformer/wte/weight\.grad:0$", r"\(16, 8\)"]),  # tied
+    ("print model/lm_head/weight", [r"= model/transformer/wte/weight:0$", r"\(16, 8\)"]),
+    ("print 'layer1/0/conv1/conv2d'", [r"error: the script no longer has it; stop right after the operator to see it"]),
     ("lt", [r"weight +float32 +\(16, 8\) +512 B +model/fc1/weight"]),
     ("layout src", [r"\A\n?\Z"]),
     ("layout", [r"^stack$"]),
@@ -155,15 +163,18 @@ SESSION = [
     ("finish", [r"^Stopped at the end of the forward phase, step 20, cross_entropy"]),
     ("break nano.py:38", [r"^Breakpoint 4 at .*nano\.py:38 \(Net\.forward\)$"]),
     ("continue ", [r"^Breakpoint 4, step 21 \(forward\), in Net\.forward$", r"nano\.py:38\t *for block in"]),
+    ("delete 4", [r"\A\n?\Z"]),
+    ("break Attn", [r"^Breakpoint 5 at model/transformer/h/0/attn/c_attn/linear \(linear\)$"]),
+    ("delete 5", [r"\A\n?\Z"]),
+    ("tbreak fc2", [r"^Temporary breakpoint 6 at model/fc2/linear \(linear\)$"]),
+    ("advance fc2", [r"step 21, model/fc2/linear \(linear\)$"]),
+    ("run-to transformer.h.0.attn", [r"^step 22, model/transformer/h/0/attn/c_attn/linear \(linear\)$"]),
     ("set lr 0.1", [r"AdamW.*0\.01.*0\.1"]),
     ("tui enable", [r"error: the panes need a terminal"]),  # which this test has not
 ]
-# Guesses that do not work yet: names with dots and modules as places; what is evaluated in the program's frame.
+# Guesses that do not work yet: above all, what is evaluated in the program's frame.
 WAITING = {
-    "x/8f model.fc1.weight", "whatis model.fc1.weight", "tbreak fc2", "advance fc2", "pp model.fc1.weight.grad",
-    "hist model.fc1.weight", "ni fc1", "print transformer.h.0.attn.c_attn.weight", "p lm_head.weight.grad",
-    "print 'layer1/0/conv1/conv2d'", "p 0/weight", "break Attn", "run-to transformer.h.0.attn",
-    "print model/lm_head/weight", "p grad_norm",
+    "ni fc1", "p 0/weight", "p grad_norm",
     "args", "loss.item()", "torch.isnan(loss).any()", "frame variable", "p x", "info locals", "p w.std()",
     "call w.std()", "python print(w.shape)", "interact", "set var w[0] = 0",
 }
