@@ -134,6 +134,13 @@ class Lines:
         """Whether a co_filename is that of a file with a line that is wanted."""
         return bool(self._path(name))
 
+    def runs(self, name):
+        """Whether a file has code on the stack of the line at which the thread waits."""
+        frame = self.frame
+        while frame is not None and name not in (frame.f_code.co_filename, _path(frame.f_code.co_filename)):
+            frame = frame.f_back
+        return frame is not None
+
     def reached(self, frame, numbers):
         """A frame is about to execute a line that is wanted: stops, if the debugger still wants it."""
         agent = self.agent
@@ -255,6 +262,19 @@ def _find_line(wish, paths):
         else:
             why = why or "%s has no code at or after line %d" % (wish.file, wish.line)
     return found, "" if found else why
+
+
+def register(table):
+    """Adds the command that `info line` of the debugger is built on."""
+    table.register("line-places", _places, "where a source line is (the command info line)", "FILE:LINE")
+
+
+def _places(_agent, args, _node):
+    file, _, rest = args.strip().rpartition(":")
+    number = int(rest) if rest.isdigit() and len(rest) < 10 else 0
+    places, why = _find(_Wish(0, file, number, "" if number else rest), _loaded())
+    return {"places": [{"file": path, "line": line, "function": function} for path, line, function in places],
+            "why": why}
 
 
 # ---- watching -------------------------------------------------------------------------------------

@@ -160,6 +160,9 @@ void session_announce(struct gd_session *session, enum breakpoint_verdict verdic
     if (session->stop.reason == GD_STOP_EVENT && !session->stop.passing) {
         happenings_delete_temporary(session);
     }
+    if (!session->stop.passing) {
+        breakpoints_delete_momentary(session->debugger);
+    }
 }
 
 /* Continues silently (true: *next is a stop that came meanwhile, if there is one), or announces the

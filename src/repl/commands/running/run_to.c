@@ -3,6 +3,7 @@
 #include "engine/watch/expected.h"
 #include "repl/commands/running/running.h"
 #include "repl/core/repl_impl.h"
+#include "repl/values/lines.h"
 #include "repl/values/nodes.h"
 
 /* A module none of whose operators has run: to the first one that does, as `tbreak` would. */
@@ -13,8 +14,29 @@ static int run_to_new(struct command_call *call, struct gd_err *err)
     return rc == GD_OK ? repl_resume(call, &run, err) : rc;
 }
 
+/* `until LINE`: a breakpoint that the next stop deletes, wherever that is. */
+static int run_to_line(struct command_call *call, const char *place, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
+    struct gd_breakpoint *at = NULL;
+
+    if (gd_session_is_record(call->session)) {
+        return gd_fail(err, GD_EUNSUPPORTED, "a dump has steps and nodes, but runs no lines");
+    }
+    int rc = lines_break(call, place, true, "", &at, err);
+    if (rc != GD_OK || !at) {
+        return rc;
+    }
+    at->momentary = true;
+    return repl_resume(call, &run, err);
+}
+
 static int run_run_to(struct command_call *call, struct gd_err *err)
 {
+    const char *place = lines_place_or_function(call, call->argv[0]);
+    if (place) {
+        return run_to_line(call, place, err);
+    }
     struct gd_run run = {.kind = GD_RUN_TO_NODE, .node = GD_NO_NODE};
     struct gd_graph_counts counts;
     struct gd_err why;
@@ -41,10 +63,14 @@ const struct command cmd_run_to = {
     .name = "run-to",
     .aliases = "until u advance",
     .group = "running",
-    .usage = "run-to NODE | MODULE | CLASS [&]",
-    .summary = "Run until a node has executed, or the first one of a module",
+    .usage = "run-to NODE | MODULE | CLASS | FILE:LINE | LINE | FUNCTION [&]",
+    .summary = "Run until a node has executed, or the first one of a module, or before a line",
+    .help =
+        "LINE is a line of the selected frame's file. Another stop on the way ends the run, too.",
     .examples = "run-to model/block0/attn/linear\n"
-                "run-to model.block0.attn",
+                "run-to model.block0.attn\n"
+                "until train.py:42\n"
+                "until 42",
     .args = {ARG_NODE},
     .flags = RUN_NEEDS | CMD_REPEATS,
     .words = {1, 1, "specify one node"},
