@@ -184,6 +184,31 @@ class Lines(torches.Folder):
         self.assertEqual(said.count("already hit 2 times"), 2, said)  # lines 14 and 20
         self.assertNotIn("Breakpoint 1, step 3", said)
 
+    def test_until_and_dprintf_and_info_line(self):
+        said = self.said(
+            "until nano.py:31", "until 33", "info line", "tbreak Nano.forward",
+            'dprintf nano.py:20,"printed in step %d: %.4g\\n",step,loss if step > 1', "info line nano.py:13",
+            "info line nano.py:report", "continue", "info line 14", "break nosuch", "break nosuch.py:3",
+            "info breakpoints", "delete")
+        for text in ("step 1, in train\nnano.py:31\t        optimizer.zero_grad()\n",
+                     "in train\nnano.py:33\t        optimizer.step()\nLine 33 of nano.py is in train\n",
+                     "Temporary breakpoint 1 at nano.py:14 (Nano.forward)\n", "Dprintf 2 at nano.py:20 (report)\n",
+                     "Line 13 of nano.py has no code: the next is line 14, in Nano.forward\n",
+                     "Line 20 of nano.py is in report\n", "Temporary breakpoint 1, step 2 (forward), in Nano.forward\n",
+                     "Line 14 of nano.py is in Nano.forward\n", "net/fc1/linear",
+                     "Breakpoint 3 at nosuch (pending: no node and no function has this name)\n",
+                     "Breakpoint 4 at nosuch.py:3 (pending: no source file named nosuch.py is loaded)\n"):
+            self.assertIn(text, said)
+
+    def test_what_never_matches_is_reported(self):
+        done = self.gradb([self.python, self.script, self.folder / "output"], "break nosuch.py:3", "break nosuch",
+                          "break other.py:5", "dprintf nano.py:20,\"%d of 8\\n\",step", "break 7", "continue 2",
+                          "continue", "delete 3", "continue", options=("-ex", "set on-error continue"))
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "error: break: no source file is selected: write FILE:7\n"
+                         "breakpoint 1 (nosuch.py:3) never matched\nbreakpoint 2 (nosuch) never matched\n", done.stdout)
+        self.assertIn("8 of 8\n", done.stdout)
+
     def test_the_training_does_not_notice(self):
         alone = self.folder / "alone"
         subprocess.run([self.python, self.script, alone], cwd=self.folder, check=True, env=torches.environment())

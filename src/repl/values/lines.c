@@ -74,16 +74,22 @@ static bool is_node(struct command_call *call, const char *text)
     return count > 0 || rc == GD_EAMBIGUOUS;
 }
 
-const char *lines_place_or_function(struct command_call *call, const char *text)
+int lines_place_or_function(struct command_call *call, const char *text, const char **ret,
+                            struct gd_err *err)
 {
     struct gd_line *line = NULL;
     const char *place = lines_place(call, text);
 
+    if (!place && is_number(text)) {
+        return gd_fail(err, GD_ESTATE, "%s: no source file is selected: write FILE:%.20s",
+                       call->command->name, text);
+    }
     if (!place && call->session && gd_session_has_lines(call->session) && !is_node(call, text)) {
         place = gd_line_parse(text, true, &line, NULL) == GD_OK && line ? text : NULL;
         gd_line_destroy(line);
     }
-    return place;
+    *ret = place;
+    return GD_OK;
 }
 
 /* ---- setting ------------------------------------------------------------------------------- */

@@ -202,10 +202,14 @@ static int break_line(struct command_call *call, bool temporary, bool *ret, stru
     if (!text || !guard) {
         return gd_fail_nomem(err);
     }
-    const char *where = lines_place_or_function(call, text);
+    const char *where = NULL;
     struct gd_breakpoint *set = NULL;
+    int rc = lines_place_or_function(call, text, &where, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
     *ret = where != NULL;
-    int rc = where ? lines_break(call, where, temporary, guard, &set, err) : GD_OK;
+    rc = where ? lines_break(call, where, temporary, guard, &set, err) : GD_OK;
     if (rc == GD_OK && set) {
         show_breakpoint(call, set);
     }

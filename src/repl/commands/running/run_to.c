@@ -33,15 +33,16 @@ static int run_to_line(struct command_call *call, const char *place, struct gd_e
 
 static int run_run_to(struct command_call *call, struct gd_err *err)
 {
-    const char *place = lines_place_or_function(call, call->argv[0]);
-    if (place) {
-        return run_to_line(call, place, err);
+    const char *place = NULL;
+    int rc = lines_place_or_function(call, call->argv[0], &place, err);
+    if (rc != GD_OK || place) {
+        return rc != GD_OK ? rc : run_to_line(call, place, err);
     }
     struct gd_run run = {.kind = GD_RUN_TO_NODE, .node = GD_NO_NODE};
     struct gd_graph_counts counts;
     struct gd_err why;
 
-    int rc = arg_node(call, call->argv[0], &run.node, err);
+    rc = arg_node(call, call->argv[0], &run.node, err);
     bool forward = rc == GD_OK && gd_graph_part(call->session->graph, run.node) == GD_PART_MODEL;
     int found = forward || !call->session
                     ? GD_ENOTFOUND

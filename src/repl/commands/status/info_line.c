@@ -63,9 +63,12 @@ int info_line(struct command_call *call, struct gd_err *err)
     bool all = inspect_take_flag(call, "-a");
     const char *file = NULL;
     uint32_t line = 0;
-    const char *place = call->argc <= 1
-                            ? lines_place_or_function(call, call->argc == 1 ? call->argv[0] : "")
-                            : NULL;
+    const char *place = NULL;
+    const char *typed = call->argc == 1 ? call->argv[0] : "";
+    int rc = call->argc <= 1 ? lines_place_or_function(call, typed, &place, err) : GD_OK;
+    if (rc != GD_OK) {
+        return rc;
+    }
     if (!place && (call->argc != 1 || !srcfile_parse_place(call, call->argv[0], &file, &line))) {
         return gd_fail(err, GD_EUSAGE, "info line: specify FILE:LINE");
     }
