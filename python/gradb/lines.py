@@ -32,7 +32,8 @@ class _Wish:
 
 
 class Lines:
-    """The lines of one agent. frame: that of the line at which the thread waits now, or None."""
+    """The lines of one agent, whose before_line is called before each stop, if it is not None. frame: that of the line
+    at which the thread waits now, or None."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -149,6 +150,8 @@ class Lines:
         try:
             self.frame = frame
             stack = self._stack(frame)
+            if agent.before_line is not None:
+                agent.before_line()
             ids = (ctypes.c_uint * len(numbers))(*numbers)
             agent.timing.call_waiting(agent.library.gradb_line_reached, agent.handle, ids, len(numbers), stack,
                                       len(stack))
@@ -262,6 +265,17 @@ def _find_line(wish, paths):
         else:
             why = why or "%s has no code at or after line %d" % (wish.file, wish.line)
     return found, "" if found else why
+
+
+def is_main_script(files):
+    """Whether one of the files is the script that this process runs, or lies in its folder. Launchers and workers have
+    other scripts."""
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    if not isinstance(script, str) or not script.endswith(".py"):
+        return False
+    script = os.path.abspath(script)
+    return any(file and (_matches(script, file) or os.path.isfile(os.path.join(os.path.dirname(script), file)))
+               for file in files)
 
 
 def register(table):

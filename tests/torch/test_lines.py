@@ -99,7 +99,7 @@ class Library:
         if ids[0] == 6:  # a line after it in a frame that runs
             agent.set([(7, b"prog.py", 20, b"")])
 class Agent:
-    dead, handle, library = False, 1, Library
+    dead, handle, library, before_line = False, 1, Library, None
     class timing:
         call_waiting = staticmethod(lambda function, *args: function(*args))
     class exceptions:
@@ -199,6 +199,19 @@ class Lines(torches.Folder):
                      "Breakpoint 3 at nosuch (pending: no node and no function has this name)\n",
                      "Breakpoint 4 at nosuch.py:3 (pending: no source file named nosuch.py is loaded)\n"):
             self.assertIn(text, said)
+
+    def test_a_line_before_the_training(self):
+        done = harness.run_gradb(
+            "-nx", "--batch", "--listen", "127.0.0.1:0", *harness.typed(
+                "set start-timeout 0", "break nano.py:9", "break nano.py:36", "run -- %s %s %s" % (
+                    self.python, self.script, self.folder / "output"), "continue", "backtrace", "continue", "step 2"),
+            env=torches.environment(), cwd=self.folder, timeout=4 * harness.DEADLINE)
+        said = done.stdout.replace(str(self.folder) + "/", "")
+        for text in ("Breakpoint 1 at nano.py:9 (pending: no training process yet)\n",
+                     "Breakpoint 1, before the first step, in Nano.__init__\nnano.py:9\t        self.fc1 = ",
+                     "nano.py:27 in train\n", "Breakpoint 2, after step 2, in train\nnano.py:36\t"):
+            self.assertIn(text, said)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_what_never_matches_is_reported(self):
         done = self.gradb([self.python, self.script, self.folder / "output"], "break nosuch.py:3", "break nosuch",

@@ -174,6 +174,12 @@ class Agent:
 
     # ---- the training ----
 
+    def before_line(self):
+        """The program stops at a line: a step of which nothing has run yet, but whose forward pass has begun, is the
+        running one."""
+        if not self.steps.is_between() and self.steps.phase == _lib.NO_PHASE:
+            self.steps.enter(_lib.FORWARD)
+
     def step_begins(self):
         """A step begins: decides whether its operators are watched."""
         if self.overflow is not None and not self.connected():
