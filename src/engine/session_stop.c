@@ -268,6 +268,9 @@ void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *sto
     if (stop->reason != GD_STOP_EVENT) {
         session->fired_count = 0;
     }
+    if (!impl->lines.sent) { /* a process without a graph stops at lines, too */
+        lines_push(session);
+    }
     if (impl->resuming) { /* the target answered inside resume: take_stop continues with it */
         impl->deferred = *stop;
         impl->has_deferred = true;

@@ -190,7 +190,7 @@ class Lines(torches.Folder):
             'dprintf nano.py:20,"printed in step %d: %.4g\\n",step,loss if step > 1', "info line nano.py:13",
             "info line nano.py:report", "continue", "info line 14", "break nosuch", "break nosuch.py:3",
             "info breakpoints", "delete")
-        for text in ("step 1, in train\nnano.py:31\t        optimizer.zero_grad()\n",
+        for text in ("step 1 (forward), in train\nnano.py:31\t        optimizer.zero_grad()\n",
                      "in train\nnano.py:33\t        optimizer.step()\nLine 33 of nano.py is in train\n",
                      "Temporary breakpoint 1 at nano.py:14 (Nano.forward)\n", "Dprintf 2 at nano.py:20 (report)\n",
                      "Line 13 of nano.py has no code: the next is line 14, in Nano.forward\n",
@@ -209,7 +209,7 @@ class Lines(torches.Folder):
         said = done.stdout.replace(str(self.folder) + "/", "")
         for text in ("Breakpoint 1 at nano.py:9 (pending: no training process yet)\n",
                      "Breakpoint 1, before the first step, in Nano.__init__\nnano.py:9\t        self.fc1 = ",
-                     "nano.py:27 in train\n", "Breakpoint 2, after step 2, in train\nnano.py:36\t"):
+                     "nano.py:26 in train\n", "Breakpoint 2, after step 2, in train\nnano.py:36\t"):
             self.assertIn(text, said)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 

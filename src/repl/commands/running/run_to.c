@@ -23,7 +23,7 @@ static int run_to_line(struct command_call *call, const char *place, struct gd_e
     if (gd_session_is_record(call->session)) {
         return gd_fail(err, GD_EUNSUPPORTED, "a dump has steps and nodes, but runs no lines");
     }
-    int rc = lines_break(call, place, true, "", &at, err);
+    int rc = lines_break(call, place, false, "", &at, err);
     if (rc != GD_OK || !at) {
         return rc;
     }
