@@ -48,7 +48,7 @@ static bool is_at_line(struct command_call *call, const struct gd_breakpoint *at
         return false;
     }
     return at->line->state == GD_LINE_FOUND || gd_line_is_numbered(at->line) ||
-           (at->line->state == GD_LINE_PENDING && !at->matched);
+           at->line->file[0] != '\0';
 }
 
 const char *breakpoint_place(struct command_call *call, const struct gd_breakpoint *at)
@@ -204,7 +204,7 @@ static int break_line(struct command_call *call, bool temporary, bool *ret, stru
     }
     const char *where = NULL;
     struct gd_breakpoint *set = NULL;
-    int rc = lines_place_or_function(call, text, &where, err);
+    int rc = lines_place_of(call, text, true, &where, err);
     if (rc != GD_OK) {
         return rc;
     }

@@ -34,7 +34,7 @@ static int run_to_line(struct command_call *call, const char *place, struct gd_e
 static int run_run_to(struct command_call *call, struct gd_err *err)
 {
     const char *place = NULL;
-    int rc = lines_place_or_function(call, call->argv[0], &place, err);
+    int rc = lines_place_of(call, call->argv[0], false, &place, err);
     if (rc != GD_OK || place) {
         return rc != GD_OK ? rc : run_to_line(call, place, err);
     }
@@ -64,7 +64,7 @@ const struct command cmd_run_to = {
     .name = "run-to",
     .aliases = "until u advance",
     .group = "running",
-    .usage = "run-to NODE | MODULE | CLASS | FILE:LINE | LINE | FUNCTION [&]",
+    .usage = "run-to NODE | MODULE | CLASS | FILE:LINE | LINE [&]",
     .summary = "Run until a node has executed, or the first one of a module, or before a line",
     .help =
         "LINE is a line of the selected frame's file. Another stop on the way ends the run, too.",

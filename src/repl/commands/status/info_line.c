@@ -65,7 +65,7 @@ int info_line(struct command_call *call, struct gd_err *err)
     uint32_t line = 0;
     const char *place = NULL;
     const char *typed = call->argc == 1 ? call->argv[0] : "";
-    int rc = call->argc <= 1 ? lines_place_or_function(call, typed, &place, err) : GD_OK;
+    int rc = call->argc <= 1 ? lines_place_of(call, typed, true, &place, err) : GD_OK;
     if (rc != GD_OK) {
         return rc;
     }
