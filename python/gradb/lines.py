@@ -32,7 +32,8 @@ class _Wish:
 
 
 class Lines:
-    """The lines of one agent. frame: that of the line at which the thread waits now, or None."""
+    """The lines of one agent, whose before_line is called before each stop, if it is not None. frame: that of the line
+    at which the thread waits now, or None."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -134,6 +135,13 @@ class Lines:
         """Whether a co_filename is that of a file with a line that is wanted."""
         return bool(self._path(name))
 
+    def runs(self, name):
+        """Whether a file has code on the stack of the line at which the thread waits."""
+        frame = self.frame
+        while frame is not None and name not in (frame.f_code.co_filename, _path(frame.f_code.co_filename)):
+            frame = frame.f_back
+        return frame is not None
+
     def reached(self, frame, numbers):
         """A frame is about to execute a line that is wanted: stops, if the debugger still wants it."""
         agent = self.agent
@@ -142,6 +150,8 @@ class Lines:
         try:
             self.frame = frame
             stack = self._stack(frame)
+            if agent.before_line is not None:
+                agent.before_line()
             ids = (ctypes.c_uint * len(numbers))(*numbers)
             agent.timing.call_waiting(agent.library.gradb_line_reached, agent.handle, ids, len(numbers), stack,
                                       len(stack))
@@ -255,6 +265,30 @@ def _find_line(wish, paths):
         else:
             why = why or "%s has no code at or after line %d" % (wish.file, wish.line)
     return found, "" if found else why
+
+
+def is_main_script(files):
+    """Whether one of the files is the script that this process runs, or lies in its folder. Launchers and workers have
+    other scripts."""
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    if not isinstance(script, str) or not script.endswith(".py"):
+        return False
+    script = os.path.abspath(script)
+    return any(file and (_matches(script, file) or os.path.isfile(os.path.join(os.path.dirname(script), file)))
+               for file in files)
+
+
+def register(table):
+    """Adds the command that `info line` of the debugger is built on."""
+    table.register("line-places", _places, "where a source line is (the command info line)", "FILE:LINE")
+
+
+def _places(_agent, args, _node):
+    file, _, rest = args.strip().rpartition(":")
+    number = int(rest) if rest.isdigit() and len(rest) < 10 else 0
+    places, why = _find(_Wish(0, file, number, "" if number else rest), _loaded())
+    return {"places": [{"file": path, "line": line, "function": function} for path, line, function in places],
+            "why": why}
 
 
 # ---- watching -------------------------------------------------------------------------------------

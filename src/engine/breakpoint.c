@@ -600,6 +600,24 @@ void breakpoints_delete_temporary(struct gd_session *session, gd_node_id node)
     }
 }
 
+void breakpoints_delete_momentary(struct gd_debugger *debugger)
+{
+    struct gd_breakpoint *next = NULL;
+    bool any = false;
+
+    for (struct gd_breakpoint *b = debugger->breakpoints; b; b = next) {
+        next = b->next;
+        if (b->momentary) {
+            int number = b->number;
+            any = unlink_breakpoint(debugger, number) || any;
+            debugger->next_breakpoint -= number + 1 == debugger->next_breakpoint;
+        }
+    }
+    if (any) {
+        apply_breakpoints(debugger);
+    }
+}
+
 /* ---- values of the previous step ------------------------------------------------------------- */
 
 /* Takes the array. */

@@ -86,6 +86,7 @@ struct gd_breakpoint {
     char *print;           /* dprintf: what to print, as typed after the place; NULL: it stops */
     struct gd_expr *guard; /* of a dprintf or an event: only if it is true; NULL: always */
     bool warned;           /* warned that a name in it now means several nodes */
+    bool momentary;        /* of `until`: the next stop deletes it */
     bool matched;          /* some process or record has had a node or a line for it */
     struct gd_line *line;  /* engine/line/line.h; NULL: only at nodes */
     /* Of an event (event/happening.h), with no selector: */

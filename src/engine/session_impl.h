@@ -162,6 +162,8 @@ void keep_previous_grow(struct gd_session *session);
 enum breakpoint_verdict breakpoints_pass(struct gd_session *session, gd_node_id node);
 /* Whether an enabled dprintf covers the node. */
 bool breakpoints_print(const struct gd_session *session, gd_node_id node);
+/* Deletes those of `until`, at any stop. */
+void breakpoints_delete_momentary(struct gd_debugger *debugger);
 /* Deletes the enabled temporary breakpoints at `node`. */
 void breakpoints_delete_temporary(struct gd_session *session, gd_node_id node);
 

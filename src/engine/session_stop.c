@@ -160,6 +160,9 @@ void session_announce(struct gd_session *session, enum breakpoint_verdict verdic
     if (session->stop.reason == GD_STOP_EVENT && !session->stop.passing) {
         happenings_delete_temporary(session);
     }
+    if (!session->stop.passing) {
+        breakpoints_delete_momentary(session->debugger);
+    }
 }
 
 /* Continues silently (true: *next is a stop that came meanwhile, if there is one), or announces the
@@ -264,6 +267,9 @@ void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *sto
     }
     if (stop->reason != GD_STOP_EVENT) {
         session->fired_count = 0;
+    }
+    if (!impl->lines.sent) { /* a process without a graph stops at lines, too */
+        lines_push(session);
     }
     if (impl->resuming) { /* the target answered inside resume: take_stop continues with it */
         impl->deferred = *stop;

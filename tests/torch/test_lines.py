@@ -99,7 +99,7 @@ class Library:
         if ids[0] == 6:  # a line after it in a frame that runs
             agent.set([(7, b"prog.py", 20, b"")])
 class Agent:
-    dead, handle, library = False, 1, Library
+    dead, handle, library, before_line = False, 1, Library, None
     class timing:
         call_waiting = staticmethod(lambda function, *args: function(*args))
     class exceptions:
@@ -183,6 +183,44 @@ class Lines(torches.Folder):
             self.assertIn(text, said)
         self.assertEqual(said.count("already hit 2 times"), 2, said)  # lines 14 and 20
         self.assertNotIn("Breakpoint 1, step 3", said)
+
+    def test_until_and_dprintf_and_info_line(self):
+        said = self.said(
+            "until nano.py:31", "until 33", "info line", "tbreak Nano.forward",
+            'dprintf nano.py:20,"printed in step %d: %.4g\\n",step,loss if step > 1', "info line nano.py:13",
+            "info line nano.py:report", "continue", "info line 14", "break nosuch", "break nosuch.py:3",
+            "info breakpoints", "delete")
+        for text in ("step 1 (forward), in train\nnano.py:31\t        optimizer.zero_grad()\n",
+                     "in train\nnano.py:33\t        optimizer.step()\nLine 33 of nano.py is in train\n",
+                     "Temporary breakpoint 1 at nano.py:14 (Nano.forward)\n", "Dprintf 2 at nano.py:20 (report)\n",
+                     "Line 13 of nano.py has no code: the next is line 14, in Nano.forward\n",
+                     "Line 20 of nano.py is in report\n", "Temporary breakpoint 1, step 2 (forward), in Nano.forward\n",
+                     "Line 14 of nano.py is in Nano.forward\n", "net/fc1/linear",
+                     "Breakpoint 3 at nosuch (pending: ",
+                     "Breakpoint 4 at nosuch.py:3 (pending: no source file named nosuch.py is loaded)\n"):
+            self.assertIn(text, said)
+
+    def test_a_line_before_the_training(self):
+        done = harness.run_gradb(
+            "-nx", "--batch", "--listen", "127.0.0.1:0", *harness.typed(
+                "set start-timeout 0", "break nano.py:9", "break nano.py:36", "run -- %s %s %s" % (
+                    self.python, self.script, self.folder / "output"), "continue", "backtrace", "continue", "step 2"),
+            env=torches.environment(), cwd=self.folder, timeout=4 * harness.DEADLINE)
+        said = done.stdout.replace(str(self.folder) + "/", "")
+        for text in ("Breakpoint 1 at nano.py:9 (pending: no training process yet)\n",
+                     "Breakpoint 1, before the first step, in Nano.__init__\nnano.py:9\t        self.fc1 = ",
+                     "nano.py:26 in train\n", "Breakpoint 2, after step 2, in train\nnano.py:36\t"):
+            self.assertIn(text, said)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_what_never_matches_is_reported(self):
+        done = self.gradb([self.python, self.script, self.folder / "output"], "break nosuch.py:3", "break nosuch",
+                          "break other.py:5", "dprintf nano.py:20,\"%d of 8\\n\",step", "break 7", "continue 2",
+                          "continue", "delete 3", "continue", options=("-ex", "set on-error continue"))
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "error: break: no source file is selected: write FILE:7\n"
+                         "breakpoint 1 (nosuch.py:3) never matched\nbreakpoint 2 (nosuch) never matched\n", done.stdout)
+        self.assertIn("8 of 8\n", done.stdout)
 
     def test_the_training_does_not_notice(self):
         alone = self.folder / "alone"

@@ -14,6 +14,7 @@ from .. import _lib, changes, ending, evaluate, happenings
 from . import (  # noqa: F401: some only to register their commands
     checkpoint, compiled, data, exceptions, hooks, memory, metrics, norms, oom, operators, program as programs, ranks,
     rates, saving, summary, taps, timing, values, words)
+from ..lines import Lines
 from ..memory import Growth
 from ..memory_metrics import Metrics
 from .graph import Graph
@@ -52,6 +53,7 @@ class Agent:
         self._wants_any = False  # the answer: some are
         self._said_rehearsal = False
         self._said = set()
+        self.lines = Lines(self)
         self.source = Source(self)
         self._pid = os.getpid()
         self.handle = library.gradb_open(ctypes.byref(self._options(program)))
@@ -119,6 +121,7 @@ class Agent:
         """Removes the hooks and closes the connection; why: shown to the user, "" for a normal end."""
         atexit.unregister(self._exits)
         self.dead = True
+        self.lines.forget()
         self.metrics.stop()
         self.hooks.remove()
         self.data.remove()
@@ -169,9 +172,16 @@ class Agent:
     def forked(self):
         """This is a forked child: the agent belongs to its parent."""
         self.dead = True
+        self.lines.forget()
         self.handle = None
 
     # ---- the training ----
+
+    def before_line(self):
+        """The program stops at a line: a step of which nothing has run yet, but whose forward pass has begun, is the
+        running one."""
+        if not self.steps.is_between() and self.steps.phase == _lib.NO_PHASE:
+            self.steps.enter(_lib.FORWARD)
 
     def step_begins(self):
         """A step begins: decides whether its operators are watched."""

@@ -3,7 +3,7 @@
 operators were watched.
 
     agent exceptions [all | uncaught | off]     all: operators are watched, and stop the run when they raise"""
-from .. import _lib, exceptions
+from .. import _lib, exceptions, lines
 from . import commands, stack
 from .guard import guarded
 
@@ -86,4 +86,5 @@ def _tell(error):
     return told
 
 
+lines.register(commands)
 commands.register("exceptions", exceptions.command, "which exceptions stop the run", "[all | uncaught | off]")

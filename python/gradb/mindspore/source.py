@@ -24,6 +24,7 @@ class Source:
         self.struct.release = _lib.RELEASE(self._release)
         self.struct.keep = _lib.KEEP(self._keep)
         self.struct.command = _lib.COMMAND(self._command)
+        self.struct.lines = agent.lines.callback
 
     def find(self, number, slot=0):
         """The tensor of a node. NoValue."""

@@ -44,6 +44,7 @@ class Agent(native.base("Agent")):
         self.library = library
         self.agent = self
         self.dead = False
+        self.before_line = None
         self.watching_now = False
         self.watching = False
         self.native = None      # the native Context, where there is one

@@ -12,6 +12,7 @@ import sys
 
 import torch
 
+from ..lines import is_main_script
 from ..wrappers import Wrappers
 
 _WAIT_SECONDS = 10.0
@@ -24,6 +25,8 @@ def watch(attach):
     if _watch is None:
         _watch = _Watch(attach)
         _watch.install()
+        if is_main_script(os.environ.get("GRADB_LINES", "").split("\n")):
+            _watch.attach()  # its lines may run before it trains
 
 
 def unwatch():
@@ -77,6 +80,10 @@ class _Watch(Wrappers):
                 self._trains()
             return original(tensor, *args, **kwargs)
         return backward
+
+    def attach(self):
+        """Attaches the process, unless it only loads data."""
+        self._trains()
 
     def _trains(self, optimizer=None):
         """The process begins to train: attaches it. Returns whether it could."""

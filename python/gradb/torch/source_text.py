@@ -3,6 +3,7 @@
 other files only on this machine."""
 import linecache
 
+from .. import lines as source_lines
 from . import commands
 
 _MAX_BYTES = 1 << 20
@@ -10,8 +11,9 @@ _MAX_BYTES = 1 << 20
 
 def _named(agent, name):
     """Whether a node has a frame in that file: no other file of this machine is sent."""
-    return any(code.co_filename == name for node in list(agent.reporter.graph.nodes.values())
-               for code, _, _ in node.stack or ())
+    return agent.lines.runs(name) or any(
+        code.co_filename == name for node in list(agent.reporter.graph.nodes.values())
+        for code, _, _ in node.stack or ())
 
 
 def _source(agent, args, _node):
@@ -29,4 +31,5 @@ def _source(agent, args, _node):
     return text.decode("utf-8", "ignore")
 
 
+source_lines.register(commands)
 commands.register("source", _source, "the text of a file that nodes were made in", "FILE")

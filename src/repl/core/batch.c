@@ -68,11 +68,24 @@ bool repl_batch_fails(struct repl *repl, int rc)
     return true;
 }
 
+/* A misspelled place must not look like a training in which nothing happened. */
+static void tell_never_matched(struct repl *repl)
+{
+    for (const struct gd_breakpoint *b = repl->debugger->breakpoints; b; b = b->next) {
+        if (!b->event && !b->matched && b->enabled && repl->debugger->session_count > 0) {
+            repl_printf(repl, true, "%s %d (%s) never matched\n",
+                        b->print ? "dprintf" : "breakpoint", b->number, b->where);
+            repl_add_status(repl, STATUS_FAILED);
+        }
+    }
+}
+
 void repl_end_batch(struct repl *repl)
 {
     struct gd_debugger *debugger = repl->debugger;
 
     wind_up(repl);
+    tell_never_matched(repl);
     if (repl->job.program_failed) {
         repl_training_failed(repl);
     }

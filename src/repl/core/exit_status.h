@@ -10,7 +10,7 @@ struct repl;
 
 enum exit_status {
     STATUS_OK = 0,
-    STATUS_FAILED = 1, /* a command failed */
+    STATUS_FAILED = 1, /* a command failed, or a breakpoint never matched */
     STATUS_USAGE = 2,  /* gradb's own options are wrong */
     STATUS_NO_CONNECTION = 3,
     STATUS_WATCHPOINT = 4,      /* one fired */

@@ -197,6 +197,9 @@ static void add_breakpoint_number(struct repl *repl, struct gd_buf *out)
     int number = repl->stop.number_count > 0 ? repl->stop.numbers[0] : 0;
     const struct gd_breakpoint *at = gd_debugger_breakpoint(repl->debugger, number);
 
+    if (at && at->momentary) {
+        return;
+    }
     gd_buf_puts(out, at && at->temporary ? "Temporary breakpoint" : "Breakpoint");
     if (number > 0) {
         gd_buf_printf(out, " %d", number);

@@ -282,6 +282,21 @@ static char *agent_address(struct repl *repl, const char *host, const char *port
     return gd_arena_strdup(arena, socket ? socket : local);
 }
 
+/* The files of breakpoints at lines, a line each: a script with one attaches before it trains.
+ * NULL: there are none. */
+static char *line_files(const struct repl *repl, struct gd_arena *arena)
+{
+    struct gd_buf text = GD_BUF_INIT(1 << 16);
+    for (const struct gd_breakpoint *b = repl->debugger->breakpoints; b; b = b->next) {
+        if (b->enabled && b->line && b->line->file[0] != '\0') {
+            gd_buf_printf(&text, "%s%s", text.len > 0 ? "\n" : "", b->line->file);
+        }
+    }
+    char *copy = text.len > 0 ? gd_arena_strdup(arena, gd_buf_text(&text)) : NULL;
+    gd_buf_deinit(&text);
+    return copy;
+}
+
 static char **child_environment(struct repl *repl, const char *address, struct gd_arena *arena)
 {
     bool tcp = gd_unix_path(address) == NULL;
@@ -312,6 +327,7 @@ static char **child_environment(struct repl *repl, const char *address, struct g
         {"GRADB_TOKEN", token[0] != '\0' ? token : NULL},
         {"GRADB_JOB", job ? job : gd_arena_strdup(arena, made)},
         {"GRADB_DISABLE", NULL},
+        {"GRADB_LINES", line_files(repl, arena)},
         {"ENABLE_MS_DEBUGGER", tcp ? "1" : NULL},
         {"MS_DEBUGGER_HOST", tcp ? host : NULL},
         {"MS_DEBUGGER_PORT", tcp ? port : NULL},

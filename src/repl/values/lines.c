@@ -9,6 +9,7 @@
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch_args.h"
 #include "repl/values/inspect.h"
+#include "repl/values/nodes.h"
 #include "repl/values/stacks.h"
 
 #define ANSWER_SECONDS 5.0
@@ -63,27 +64,38 @@ const char *lines_place(struct command_call *call, const char *text)
 static bool is_node(struct command_call *call, const char *text)
 {
     struct gd_selector *selector = NULL;
-    gd_node_id *nodes = NULL;
+    gd_node_id *nodes = NULL, node;
     size_t count = 0;
+    struct gd_err ignored;
     int rc = gd_selector_parse(text, &selector, NULL);
 
     rc = rc == GD_OK ? gd_selector_resolve(selector, call->session->graph, &nodes, &count, NULL)
                      : rc;
     free(nodes);
     gd_selector_destroy(selector);
-    return count > 0 || rc == GD_EAMBIGUOUS;
+    if (count > 0 || rc == GD_EAMBIGUOUS) {
+        return true;
+    }
+    return nodes_find_module(call, text, false, &node, &ignored) != GD_ENOTFOUND;
 }
 
-const char *lines_place_or_function(struct command_call *call, const char *text)
+int lines_place_of(struct command_call *call, const char *text, bool functions, const char **ret,
+                   struct gd_err *err)
 {
     struct gd_line *line = NULL;
     const char *place = lines_place(call, text);
 
-    if (!place && call->session && gd_session_has_lines(call->session) && !is_node(call, text)) {
+    if (!place && is_number(text)) {
+        return gd_fail(err, GD_ESTATE, "%s: no source file is selected: write FILE:%.20s",
+                       call->command->name, text);
+    }
+    if (!place && functions && call->session && gd_session_has_lines(call->session) &&
+        !is_node(call, text)) {
         place = gd_line_parse(text, true, &line, NULL) == GD_OK && line ? text : NULL;
         gd_line_destroy(line);
     }
-    return place;
+    *ret = place;
+    return GD_OK;
 }
 
 /* ---- setting ------------------------------------------------------------------------------- */

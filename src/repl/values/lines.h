@@ -11,10 +11,13 @@ const struct gd_frame *lines_frame(struct command_call *call);
 /* FILE:LINE of what was typed: itself, or of the number of a line in the selected frame's file; ""
  * is the selected frame's line. NULL: it names no line. In the arena. */
 const char *lines_place(struct command_call *call, const char *text);
-/* The same also for the name of a function, if no node has it. */
-const char *lines_place_or_function(struct command_call *call, const char *text);
+/* The same; with `functions` also for the name of a function, if no node and no module has it.
+ * GD_OK with *ret NULL: it is neither. GD_ESTATE: the number of a line, and no frame is selected.
+ */
+int lines_place_of(struct command_call *call, const char *text, bool functions, const char **ret,
+                   struct gd_err *err);
 
-/* Sets a breakpoint there (lines_place_or_function), and settles it; guard "": none. */
+/* Sets a breakpoint there (lines_place_of), and settles it; guard "": none. */
 int lines_break(struct command_call *call, const char *where, bool temporary, const char *guard,
                 struct gd_breakpoint **ret, struct gd_err *err);
 /* Waits for what the training process says about a new breakpoint's line. Where the source is not

@@ -48,7 +48,7 @@ static bool is_at_line(struct command_call *call, const struct gd_breakpoint *at
         return false;
     }
     return at->line->state == GD_LINE_FOUND || gd_line_is_numbered(at->line) ||
-           (at->line->state == GD_LINE_PENDING && !at->matched);
+           at->line->file[0] != '\0';
 }
 
 const char *breakpoint_place(struct command_call *call, const struct gd_breakpoint *at)
@@ -202,10 +202,14 @@ static int break_line(struct command_call *call, bool temporary, bool *ret, stru
     if (!text || !guard) {
         return gd_fail_nomem(err);
     }
-    const char *where = lines_place_or_function(call, text);
+    const char *where = NULL;
     struct gd_breakpoint *set = NULL;
+    int rc = lines_place_of(call, text, true, &where, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
     *ret = where != NULL;
-    int rc = where ? lines_break(call, where, temporary, guard, &set, err) : GD_OK;
+    rc = where ? lines_break(call, where, temporary, guard, &set, err) : GD_OK;
     if (rc == GD_OK && set) {
         show_breakpoint(call, set);
     }
@@ -268,7 +272,17 @@ static int run_break(struct command_call *call, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    show_breakpoint(call, at);
+    int number = at->number;
+    if (!at->matched && call->session && gd_session_is_live(call->session) &&
+        !repl_confirm(call, "No node matches %s yet. Make the breakpoint pending until one does?",
+                      out_safe(call, where))) {
+        gd_debugger_delete_breakpoint(call->debugger, number, NULL);
+        return GD_OK;
+    }
+    at = gd_debugger_breakpoint(call->debugger, number);
+    if (at) {
+        show_breakpoint(call, at);
+    }
     return GD_OK;
 }
 
@@ -276,19 +290,29 @@ const struct command cmd_break = {
     .name = "break",
     .aliases = "b br bre brea",
     .group = "breakpoints",
-    .usage = "break [NODE | MODULE | CLASS | SELECTOR] [if EXPR]",
-    .summary = "Stop the training after a node has executed",
-    .help = "A module stops at its first operator, a class of modules at the first one of each;\n"
-            "MODULE/ is each of its operators. A selector stops at each node that it covers; the\n"
-            "default is the current node. A name\n"
-            "that no node has yet is kept until the graph contains it. If a name could be that of\n"
-            "several nodes, see \"help selectors\".\n"
-            "With \"if\", stop only when the expression is true of the node's output; this sets a\n"
-            "watchpoint (see \"help conditions\" for expressions).",
+    .usage = "break [NODE | MODULE | CLASS | SELECTOR | FILE:LINE | LINE | FUNCTION] [if EXPR]",
+    .summary = "Stop the training after a node has executed, or before a line",
+    .help =
+        "A module stops at its first operator, a class of modules at the first one of each;\n"
+        "MODULE/ is each of its operators. A selector stops at each node that it covers; the\n"
+        "default is the current node. A name\n"
+        "that no node has yet is kept until the graph contains it. If a name could be that of\n"
+        "several nodes, see \"help selectors\".\n"
+        "With \"if\", stop only when the expression is true of the node's output; this sets a\n"
+        "watchpoint (see \"help conditions\" for expressions).\n"
+        "\n"
+        "FILE:LINE stops before the line is executed, on any line that the training thread of a\n"
+        "Python program runs; LINE is in the selected frame's file, and FUNCTION, Net.forward or\n"
+        "FILE:FUNCTION is the first line of a function. Its condition uses metrics and step. A\n"
+        "line without code means the next one that has some. Where the program is not Python,\n"
+        "stop at the nodes that were made there. A breakpoint whose source or node is not loaded\n"
+        "yet asks whether to wait for it; with --batch it waits, and the exit status is 1 if it\n"
+        "never came.",
     .examples = "break model/block0/attn/linear\n"
                 "break type:softmax\n"
                 "break /layer_norm.*/\n"
-                "break type:softmax if max > 0.99 && step > 100",
+                "break type:softmax if max > 0.99 && step > 100\n"
+                "break train.py:42 if step == 20",
     .args = {ARG_SELECTOR},
     .flags = CMD_RAW | CMD_METRICS,
     .run = run_break,
@@ -298,8 +322,8 @@ const struct command cmd_tbreak = {
     .name = "tbreak",
     .aliases = "tb tbr",
     .group = "breakpoints",
-    .usage = "tbreak [NODE | SELECTOR] [if EXPR]",
-    .summary = "Stop once after a node has executed",
+    .usage = "tbreak [NODE | SELECTOR | FILE:LINE | LINE | FUNCTION] [if EXPR]",
+    .summary = "Stop once after a node has executed, or before a line",
     .help = "Like break, but the breakpoint is deleted when it stops the training.",
     .examples = "tbreak type:gelu",
     .args = {ARG_SELECTOR},

@@ -9,6 +9,7 @@
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch_args.h"
 #include "repl/values/evaluate.h"
+#include "repl/values/lines.h"
 #include "repl/values/nodes.h"
 
 /* Whether an argument can only be Python: no name of a node, metric or statistic looks like it. */
@@ -37,6 +38,19 @@ static void allow_python(struct command_call *call, const struct dprintf_text *t
     }
 }
 
+/* A line has no output that could be printed by default. */
+static int check_line(struct command_call *call, const char *print, struct gd_err *err)
+{
+    const struct gd_session *session = call->session;
+    bool has_nodes = session && gd_session_is_live(session) && !gd_session_has_lines(session);
+
+    return print[0] != '\0' || has_nodes
+               ? GD_OK
+               : gd_fail(err, GD_EUSAGE,
+                         "dprintf: a line has no output: say what to print, as in dprintf "
+                         "nano.py:38,\"step %%d\\n\",step");
+}
+
 static int run_dprintf(struct command_call *call, struct gd_err *err)
 {
     const char *where, *print, *guard;
@@ -51,11 +65,22 @@ static int run_dprintf(struct command_call *call, struct gd_err *err)
     if (rc == GD_OK && where[0] == '\0') {
         rc = gd_fail(err, GD_EUSAGE, "dprintf: name a node or a selector");
     }
+    const char *place = rc == GD_OK ? lines_place(call, where) : NULL;
     rc = rc != GD_OK ? rc : dprintf_parse(call->arena, print, &text, err);
-    rc = rc != GD_OK ? rc : nodes_must_run_any(call, where, err);
+    rc = rc != GD_OK ? rc
+         : place     ? check_line(call, print, err)
+                     : nodes_must_run_any(call, where, err);
     rc = rc != GD_OK ? rc : dprintf_watch_events(call->repl, err);
-    rc = rc != GD_OK ? rc : gd_debugger_dprintf(call->debugger, where, print, guard, &at, err);
-    if (rc != GD_OK) {
+    where = place ? place : where;
+    rc = rc != GD_OK
+             ? rc
+             : gd_debugger_dprintf(call->debugger, where, print, place ? "" : guard, &at, err);
+    rc = rc == GD_OK && place ? lines_set_guard(call, at, guard ? guard : "", err) : rc;
+    if (rc != GD_OK && at) {
+        gd_debugger_delete_breakpoint(call->debugger, at->number, NULL);
+    }
+    rc = rc == GD_OK ? lines_settle(call, &at, err) : rc;
+    if (rc != GD_OK || !at) {
         return rc;
     }
     out_printf(call->out, "Dprintf %d at %s\n", at->number, breakpoint_place(call, at));
@@ -67,8 +92,8 @@ static int run_dprintf(struct command_call *call, struct gd_err *err)
 const struct command cmd_dprintf = {
     .name = "dprintf",
     .group = "breakpoints",
-    .usage = "dprintf NODE|SELECTOR[,\"FORMAT\"][,ARG]... [if EXPR]",
-    .summary = "Print text and tensors whenever a node has run, without stopping",
+    .usage = "dprintf NODE|SELECTOR|FILE:LINE[,\"FORMAT\"][,ARG]... [if EXPR]",
+    .summary = "Print text and tensors whenever a node has run, or before a line, without stopping",
     .help =
         "FORMAT is that of C's printf, with one argument for each conversion. %s prints a tensor\n"
         "as MindSpore's Print does; %g and %d take numbers, also of a tensor with one element.\n"
@@ -88,10 +113,11 @@ const struct command cmd_dprintf = {
         "The training waits until the values are read. \"if\", condition, ignore, enable, disable\n"
         "and delete work as for a breakpoint. A name that does not exist yet is looked up when "
         "the\n"
-        "node has run.",
+        "node has run. At FILE:LINE (see break) there is no output, so name the nodes.",
     .examples = "dprintf conv1,\"step %d: mean %g, loss %g\\n\",step,mean,loss\n"
                 "dprintf conv1,\"weight and output:\",conv1.weight[0, :2],.\n"
-                "dprintf type:softmax if max > 0.99",
+                "dprintf type:softmax if max > 0.99\n"
+                "dprintf train.py:42,\"step %d: loss %g\\n\",step,loss",
     .args = {ARG_DPRINTF},
     .flags = CMD_RAW | CMD_METRICS,
     .run = run_dprintf,

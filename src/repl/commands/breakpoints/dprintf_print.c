@@ -146,6 +146,9 @@ static int find_tensor(struct command_call *call, struct value *value, const cha
         value->text = typed;
         return rc;
     }
+    if (begins_with(text, ".", &rest) && print->node == GD_NO_NODE) {
+        return gd_fail(err, GD_EINVAL, "a line has no output: name a node");
+    }
     if (begins_with(text, ".", &rest)) {
         text =
             inspect_printf(call, "%s%s", gd_graph_name(print->session->graph, print->node), rest);
@@ -633,7 +636,7 @@ static void begin_print(struct printing *printing, struct gd_session *session)
     gd_arena_init(&print->arena, MAX_TEXT);
     print->repl = printing->repl;
     print->session = session;
-    print->node = session->stop.node;
+    print->node = session->stop.at_line ? GD_NO_NODE : session->stop.node;
     print->step = session->stop.step;
     print->line = gd_arena_zalloc(&print->arena, (size_t)count * sizeof(*print->line));
     if (!print->line) {

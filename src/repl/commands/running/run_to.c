@@ -7,6 +7,7 @@
 #include "engine/watch/expected.h"
 #include "repl/commands/running/running.h"
 #include "repl/core/repl_impl.h"
+#include "repl/values/lines.h"
 #include "repl/values/nodes.h"
 
 /* A module none of whose operators has run: to the first one that does, as `tbreak` would. */
@@ -40,18 +41,29 @@ static int run_to_step(struct command_call *call, struct gd_err *err)
     return repl_resume(call, &run, err);
 }
 
-static int run_run_to(struct command_call *call, struct gd_err *err)
+/* `until LINE`: a breakpoint that the next stop deletes, wherever that is. */
+static int run_to_line(struct command_call *call, const char *place, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
+    struct gd_breakpoint *at = NULL;
+
+    if (gd_session_is_record(call->session)) {
+        return gd_fail(err, GD_EUNSUPPORTED, "a dump has steps and nodes, but runs no lines");
+    }
+    int rc = lines_break(call, place, false, "", &at, err);
+    if (rc != GD_OK || !at) {
+        return rc;
+    }
+    at->momentary = true;
+    return repl_resume(call, &run, err);
+}
+
+static int run_to_node(struct command_call *call, struct gd_err *err)
 {
     struct gd_run run = {.kind = GD_RUN_TO_NODE, .node = GD_NO_NODE};
     struct gd_graph_counts counts;
     struct gd_err why;
 
-    if (call->argc == 2 && strcmp(call->argv[0], "step") == 0) {
-        return run_to_step(call, err);
-    }
-    if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "run-to: specify one node, or \"step\" and a number");
-    }
     int rc = arg_node(call, call->argv[0], &run.node, err);
     bool forward = rc == GD_OK && gd_graph_part(call->session->graph, run.node) <= GD_PART_OUTSIDE;
     int found = forward || !call->session
@@ -70,14 +82,35 @@ static int run_run_to(struct command_call *call, struct gd_err *err)
     return rc == GD_OK ? repl_resume(call, &run, err) : rc;
 }
 
+static int run_run_to(struct command_call *call, struct gd_err *err)
+{
+    const char *place = NULL;
+
+    if (call->argc == 2 && strcmp(call->argv[0], "step") == 0) {
+        return run_to_step(call, err);
+    }
+    if (call->argc != 1) {
+        return gd_fail(err, GD_EUSAGE, "run-to: specify one node, or \"step\" and a number");
+    }
+    int rc = lines_place_of(call, call->argv[0], false, &place, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    return place ? run_to_line(call, place, err) : run_to_node(call, err);
+}
+
 const struct command cmd_run_to = {
     .name = "run-to",
     .aliases = "until u advance",
     .group = "running",
-    .usage = "run-to NODE | MODULE | CLASS [&] | run-to step N [&]",
-    .summary = "Run until a node has executed, or the first one of a module, or step N has ended",
+    .usage = "run-to NODE | MODULE | CLASS | FILE:LINE | LINE [&] | run-to step N [&]",
+    .summary = "Run until a node has executed, or before a line, or until the end of step N",
+    .help = "A module or a class is its first operator. LINE is a line of the selected frame's file.\n"
+            "Another stop on the way ends the run, too.",
     .examples = "run-to model/block0/attn/linear\n"
                 "run-to model.block0.attn\n"
+                "until train.py:42\n"
+                "until 42\n"
                 "until step 10",
     .args = {ARG_NODE},
     .flags = RUN_NEEDS | CMD_REPEATS,

@@ -64,7 +64,7 @@ const struct command help_topics[] = {
              "command fails.\n\n"
              "Exit status:\n"
              "  0    success\n"
-             "  1    a command failed\n"
+             "  1    a command failed, or a breakpoint never matched\n"
              "  2    wrong options\n"
              "  3    no training process was reached\n"
              "  4    a watchpoint fired\n"
