@@ -121,12 +121,16 @@ static bool add_records(const struct gd_history *history, uint32_t index,
     struct gd_history_head head;
 
     gd_history_head(history, &head);
-    GD_CLEANUP(gd_cleanup_free)
-    struct gd_history_record *record = calloc((size_t)head.records + 1, sizeof(*record));
-    if (!record || !gd_history_tensor(history, index, &tensor)) {
+    if (!gd_history_tensor(history, index, &tensor)) {
         return false;
     }
-    size_t count = gd_history_read(history, index, record, head.records);
+    size_t room = tensor.seen < head.records ? (size_t)tensor.seen : head.records;
+    GD_CLEANUP(gd_cleanup_free)
+    struct gd_history_record *record = calloc(room + 1, sizeof(*record));
+    if (!record) {
+        return false;
+    }
+    size_t count = gd_history_read(history, index, record, room);
     bool added = true;
     for (size_t i = 0; i < count && added; i++) {
         double value;
