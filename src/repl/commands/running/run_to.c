@@ -105,8 +105,9 @@ const struct command cmd_run_to = {
     .group = "running",
     .usage = "run-to NODE | MODULE | CLASS | FILE:LINE | LINE [&] | run-to step N [&]",
     .summary = "Run until a node has executed, or before a line, or until the end of step N",
-    .help = "A module or a class is its first operator. LINE is a line of the selected frame's file.\n"
-            "Another stop on the way ends the run, too.",
+    .help =
+        "A module or a class is its first operator. LINE is a line of the selected frame's file.\n"
+        "Another stop on the way ends the run, too.",
     .examples = "run-to model/block0/attn/linear\n"
                 "run-to model.block0.attn\n"
                 "until train.py:42\n"
