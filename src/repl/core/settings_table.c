@@ -89,13 +89,13 @@ const struct setting settings_table[] = {
     {"mouse", NULL, FLAG(mouse),
      "Use the mouse in the panes: a click moves the focus, the wheel scrolls; the terminal then "
      "selects no text"},
-    {"name-style", NULL, CHOICE(name_style, "slashes dots"),
-     "How the names of nodes and scopes are shown: model/fc/weight or model.fc.weight; JSON always "
-     "has slashes"},
     {"ms-remote", NULL, FLAG(ms_shared_allow_remote),
      "Let MindSpore processes on other hosts connect, although they cannot send a token"},
     {"ms-version-check", NULL, SETTING_SWITCH, AT(ms_version_check_strict), 0, 0, "lenient strict",
      "", "How to treat another version of MindSpore: warn (lenient) or refuse (strict)"},
+    {"name-style", NULL, CHOICE(name_style, "slashes dots"),
+     "How the names of nodes and scopes are shown: model/fc/weight or model.fc.weight; JSON always "
+     "has slashes"},
     {"on-error", NULL, CHOICE(on_error, "detach kill continue"),
      "When a command fails with --batch: detach and wait for the training to end, kill it, or "
      "continue with the next command; the exit status is never 0"},
