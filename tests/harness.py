@@ -248,7 +248,7 @@ def read_records(text, *types, mixed=False):
     """The JSON records in what gradb printed: all but the first, `start`, or those of some types; mixed: among lines of
     the training."""
     found = [json.loads(line) for line in text.splitlines() if not mixed or line.startswith("{")]
-    return [record for record in found if (record["type"] in types if types else record["type"] != "start")]
+    return [record for record in found if (record.get("type") in types if types else record.get("type") != "start")]
 
 
 def records(done, *types, mixed=False):

@@ -167,7 +167,7 @@ class Panes(unittest.TestCase):
         with Terminal.ready() as t:
             t.send(NEXT_PANE + "?")
             t.expect(r"C-x o Tab +next pane")
-            t.send(" \x1b[6~")
+            t.send(" \x1b[6~\x1b[6~")
             t.expect(r"i +show everything known about it +info node %n")
             t.send("G")
             t.expect(r"d +delete its breakpoint +delete %b")

@@ -176,6 +176,20 @@ int gd_graph_micro_batches(const struct gd_graph *graph)
     return graph->micro_batches;
 }
 
+/* As lists are sorted. MindSpore's graphs have nothing but the training, in the order in which it
+ * runs. */
+static enum gd_part find_part_in_lists(const struct gd_graph *graph, gd_node_id node)
+{
+    const struct graph_node *rec = graph_live(graph, node);
+    enum gd_part part = gd_graph_part(graph, node);
+    bool mindspores = rec && part != GD_PART_COMPILED &&
+                      (is_optimizers(rec->name, rec->name_len) ||
+                       (rec->name_len > strlen("Gradients/") &&
+                        memcmp(rec->name, "Gradients/", strlen("Gradients/")) == 0));
+
+    return mindspores ? GD_PART_MODEL : part;
+}
+
 int gd_graph_sort_by_part(const struct gd_graph *graph, gd_node_id *nodes, size_t count,
                           struct gd_err *err)
 {
@@ -189,7 +203,7 @@ int gd_graph_sort_by_part(const struct gd_graph *graph, gd_node_id *nodes, size_
         return gd_fail_nomem(err);
     }
     for (size_t i = 0; i < count; i++) {
-        part[i] = (unsigned char)gd_graph_part(graph, nodes[i]);
+        part[i] = (unsigned char)find_part_in_lists(graph, nodes[i]);
         place[part[i] + 1]++;
     }
     for (int i = 1; i <= GD_PART_COUNT; i++) {

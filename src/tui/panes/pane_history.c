@@ -105,10 +105,17 @@ static void write_headline(struct history_pane *pane, const struct gd_graph *gra
     gd_graph_slot_name(graph, node, tensor->slot, slot);
     gd_buf_printf(&text, "%s:%s %s", tensor->name, slot,
                   gd_shape_text(&tensor->shape, shape, sizeof(shape)));
-    const struct series *series = at + 1 < pane->row_count ? &pane->row[at + 1].series : NULL;
-    if (series && series->count > 0) {
-        gd_buf_printf(&text, ", steps %lld to %lld", (long long)series->point[0].step,
-                      (long long)series->point[series->count - 1].step);
+    int64_t first = INT64_MAX, last = INT64_MIN; /* of all rows: a statistic may lack steps */
+    for (size_t i = at + 1; i < pane->row_count; i++) {
+        const struct series *series = &pane->row[i].series;
+        if (series->count > 0) {
+            int64_t end = series->point[series->count - 1].step;
+            first = series->point[0].step < first ? series->point[0].step : first;
+            last = end > last ? end : last;
+        }
+    }
+    if (first <= last) {
+        gd_buf_printf(&text, ", steps %lld to %lld", (long long)first, (long long)last);
     }
     pane->row[at].text = strdup(gd_buf_text(&text));
     gd_buf_deinit(&text);

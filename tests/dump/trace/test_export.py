@@ -111,7 +111,7 @@ class Export(unittest.TestCase):
         given = self.write("in.trace.json", EVENTS)
         for commands, code in ((["export trace x.json"], "state"), ([f"open {given}", "export"], "usage"),
                                ([f"open {given}", "export trace"], "usage"),
-                               ([f"open {given}", "export html x"], "not_found"),
+                               ([f"open {given}", "export pdf x"], "not_found"),
                                ([f"open {given}", "export trace /nonexistent/x.json"], "io")):
             last = self.gradb(*commands, status=1)[-1]
             self.assertEqual((last["type"], last["code"]), ("error", code), last)

@@ -105,7 +105,7 @@ class Ranks(unittest.TestCase):
     def gradb(self, *commands, status=0):
         done = harness.run_gradb("-nx", "--batch", "--json", *harness.typed(f"open {self.root}", *commands))
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        return list(map(json.loads, done.stdout.splitlines()))[1:]
+        return harness.records(done)[1:]
 
     def text(self, *commands, status=0):
         done = harness.run_gradb("-nx", "--batch", *harness.typed(f"open {self.root}", *commands))

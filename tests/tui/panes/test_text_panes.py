@@ -172,7 +172,7 @@ class HistoryPane(unittest.TestCase):
     def test_chart_sizes(self):
         for rows, cols, pattern in ((10, 40, r"a loss [\d.]+  b lr [\d.]+$"), (20, 300, r"loss .* lr [\d.]+ at step 12")):
             with Terminal(rows=rows, cols=cols) as t:
-                t.expect(r"^\(gradb\)")
+                t.expect(r"(^|│)\(gradb\)")
                 t.command("step 12", r"step 12")
                 t.send("plot loss lr\r\x181")
                 t.expect(pattern)
