@@ -37,7 +37,7 @@ class Table:
         entry = self._entries.get(name)
         if entry is None:
             near = difflib.get_close_matches(name, self.names(), 1)
-            hint = "did you mean %s?" % near[0] if near else "the commands are %s" % ", ".join(self.names())
+            hint = "did you mean %s?" % near[0] if near else '"agent commands" lists them'
             raise CommandError("the training process has no command '%s': %s" % (name, hint))
         reply = entry[0](agent, args, node)
         return reply if isinstance(reply, str) else json.dumps(_writable(reply), allow_nan=False)
