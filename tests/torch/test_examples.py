@@ -77,7 +77,7 @@ LINE, LINES = 42, 130  # examples list model.py:42, where a node is made, and mo
 # What charlm cannot; nothing has overflowed.
 SUPPORTED = ("catch overflow", "tcatch overflow", "catch exception", "overflow", "info overflows", "agent",
              "checkpoint", "info timing advice", "info locals", "info args", "skip-update",
-             "zero-grad")
+             "zero-grad", "info optimizer", "training", "scale", "aten")
 FAILS = {example: code for example, code in test_help.FAIL_HERE.items() if not example.startswith(SUPPORTED)}
 FAILS.update({"rerun": "io", "rerun 2": "io"})
 

@@ -299,10 +299,10 @@ class Happenings(torches.Folder):
         self.assertIn("first 1\n", said)
         self.assertIn("first 2\n", said)
 
-    def test_an_end_of_several_scopes_is_told(self):
-        done = self.gradb([self.python, self.write("script.py", SCRIPT)], 'dprintf 0,"x"', "step 2", "info breakpoints",
-                          "continue")
-        self.assertIn("dprintf 1 is not set in this process: '0' could be '", done.stderr)
+    def test_of_several_scopes_the_forward_models_is_meant(self):
+        """Not backward/net/0, nor that of the evaluation."""
+        said = self.said('dprintf 0,"in %d\n",step', "step 2", "info breakpoints")
+        self.assertEqual(said.count("in 1\n"), 1, said)
 
     def test_a_wrong_file_name_is_refused_before_the_step_ends(self):
         done = self.gradb([self.python, self.write("script.py", SCRIPT)], "set on-error continue", "checkpoint a{loss",

@@ -172,7 +172,7 @@ class Lines(torches.Folder):
                      "Breakpoint 4 at nano.py:16 (Nano.forward)\n",
                      "Breakpoint 1, step 1 (forward), in Nano.forward\nnano.py:14\t        h = torch.relu(self.fc1(x))\n",
                      "#0  nano.py:14 in Nano.forward\n", "nano.py:30 in train\n", "nano.py:42 in <module>\n",
-                     "=>    14          h = torch.relu(self.fc1(x))\n", "Module._call_impl\n",
+                     "=>    14          h = torch.relu(self.fc1(x))\n", 
                      "Breakpoint 2, after step 1, in report\nnano.py:20\t    text = ",
                      "Breakpoint 1, step 2 (forward), in Nano.forward\n",
                      "Temporary breakpoint 3, after step 2, in note\nother.py:5\t    value = step * 2\n",

@@ -383,17 +383,21 @@ static size_t part_length(const char *text)
     return len;
 }
 
+/* One expression: what gradb knows, or Python. */
+static int print_expression(struct command_call *call, struct print_job *job, struct gd_err *err)
+{
+    return print_is_python(call) ? print_python(call, &job->format, err)
+                                 : print_part(call, job, err);
+}
+
 static int run_print(struct command_call *call, struct gd_err *err)
 {
     struct print_job job = {0};
     int rc = value_format(call, call->format, &job.format, err);
     call->session = call->debugger->current;
-    if (rc == GD_OK && print_is_python(call)) {
-        return print_python(call, &job.format, err);
-    }
     size_t len = part_length(call->line);
     if (rc != GD_OK || call->line[len] == '\0') {
-        return rc != GD_OK ? rc : print_part(call, &job, err);
+        return rc != GD_OK ? rc : print_expression(call, &job, err);
     }
     job.list = out_list(out_record(call->out, "tensors"), "tensors");
     for (const char *rest = call->line; rc == GD_OK && rest; len = rest ? part_length(rest) : 0) {
@@ -408,7 +412,7 @@ static int run_print(struct command_call *call, struct gd_err *err)
         part.line = args.line;
         part.argc = args.argc;
         part.argv = args.argv;
-        rc = rc != GD_OK ? rc : print_part(&part, &job, err);
+        rc = rc != GD_OK ? rc : print_expression(&part, &job, err);
         rest = rest[len] == ',' ? rest + len + 1 : NULL;
     }
     return rc;
