@@ -615,7 +615,7 @@ class Terminal(unittest.TestCase):
         self.type(f"run -- {program}\rnext\rinfo watchpoints\r")
         self.expect(r"Set the \d recommended watchpoints\? \(y or n\) Not an answer but a command: assumed n\.")
         self.expect(r"\"recommend\" shows them")
-        self.expect(r"\(gradb\) next\r\nstep 1, Default(?s:.*)\(gradb\) info watchpoints\r\nNo watchpoints\.\r\n(?s:.*)\(gradb\) ")
+        self.expect(r"\(gradb\) next\r\nstep 1, forward, Default(?s:.*)\(gradb\) info watchpoints\r\nNo watchpoints\.\r\n(?s:.*)\(gradb\) ")
 
     def test_who_listens_is_asked_when_a_training_comes(self):
         self.start("-q", "--listen", "127.0.0.1:0", "listen", recommend="ask")
@@ -894,7 +894,7 @@ class Generated(unittest.TestCase):
         if done.returncode == 127:
             self.skipTest("no man here")
         self.assertEqual(done.stderr, "")
-        self.assertIn("run-to NODE", done.stdout)
+        self.assertIn("run-to PLACE", done.stdout)
         self.assertRegex(done.stdout, r"attach \[NAME\]")
         self.assertRegex(done.stdout, r"\n +Examples:\n")
 

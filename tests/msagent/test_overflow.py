@@ -40,9 +40,9 @@ class Overflow(minds.Case):
                                      "info overflows -a", "rerun", "overflow record 3", "save overflow 1 here", "continue"):
             self.expect(
                 out, "every overflow.",  # the mask of step 1 does not stop the run
-                "Overflow, step 2, Log (Log) overflow 2: Log made 16 -inf of 16 elements, " + line_of("# of 0"),
+                "Overflow, step 2, forward, Log (Log) overflow 2: Log made 16 -inf of 16 elements, " + line_of("# of 0"),
                 "takes the logarithm of 0",
-                "step 3, Mul (Mul) overflow 3: Mul made 16 inf of 16 elements, " + line_of("float16 ends"),
+                "step 3, forward, Mul (Mul) overflow 3: Mul made 16 inf of 16 elements, " + line_of("float16 ends"),
                 "step 4, backward, backward/Sqrt (SqrtBackward) overflow 4: ", "of 16 elements, " + line_of("its slope"),
                 "in step 5 AddExt_2 was given NaN that no operator made: a tensor from outside",
                 "step 6, optimizer, optimizer/SGD/", "inf of ", line_of("optimizer(tuple"),
@@ -63,7 +63,7 @@ class Overflow(minds.Case):
 
     def test_of_a_part_that_is_compiled(self):
         said = {mode: (out, log) for mode, out, log in self.look("partly", "continue", "continue")}
-        self.assertIn("Overflow, step 1, Log (Log) overflow 1: Log made 16 -inf of 16 elements, " + line_of("log(x * 0)"),
+        self.assertIn("Overflow, step 1, forward, Log (Log) overflow 1: Log made 16 -inf of 16 elements, " + line_of("log(x * 0)"),
                       said["graph"][0].replace("net/", ""))
         out, log = said["pynative"]
         self.assertNotIn("Overflow, step", out)

@@ -36,7 +36,7 @@ loss = 1.372, lr = 0.05
 All 2 ranks are stopped at the end of step 5.
 """
 INSIDE = """\
-[rank 1] Watchpoint 2, step 6, Log (Log)
+[rank 1] Watchpoint 2, step 6, forward, Log (Log)
 ranks.py:#\t        ops.log(aside)
 Rank 0 is running: it may be waiting in a collective for those that are stopped.
 MindSpore ends a job in which a rank waits for 30 s: before that, gradb lets all ranks finish the step.
@@ -44,7 +44,7 @@ Rank 1 is stopped in step 6.
 [rank 1] Stopped at the end of step 6.
 loss = 1.403, lr = 0.05
 All 2 ranks are stopped at the end of step 6.
-[rank 1] step 7, Log (Log)
+[rank 1] step 7, forward, Log (Log)
 ranks.py:#\t        ops.log(aside)
 All 2 ranks are stopped in step 7.
 Continuing.

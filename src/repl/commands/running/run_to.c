@@ -103,11 +103,11 @@ const struct command cmd_run_to = {
     .name = "run-to",
     .aliases = "until u advance",
     .group = "running",
-    .usage = "run-to NODE | MODULE | CLASS | FILE:LINE | LINE [&] | run-to step N [&]",
+    .usage = "run-to PLACE [&]",
     .summary = "Run until a node has executed, or before a line, or until the end of step N",
-    .help =
-        "A module or a class is its first operator. LINE is a line of the selected frame's file.\n"
-        "Another stop on the way ends the run, too.",
+    .help = "PLACE is a node; a module or a class: its first operator; FILE:LINE; a line of the\n"
+            "selected frame's file; or \"step N\": the end of that step. Another stop on the way\n"
+            "ends the run, too.",
     .examples = "run-to model/block0/attn/linear\n"
                 "run-to model.block0.attn\n"
                 "until train.py:42\n"
