@@ -194,8 +194,12 @@ int gd_graph_sort_by_part(const struct gd_graph *graph, gd_node_id *nodes, size_
                           struct gd_err *err)
 {
     size_t place[GD_PART_COUNT + 1] = {0};
-    gd_node_id *sorted = malloc((count ? count : 1) * sizeof(*sorted));
-    unsigned char *part = malloc(count ? count : 1);
+
+    if (count == 0) {
+        return GD_OK;
+    }
+    gd_node_id *sorted = malloc(count * sizeof(*sorted));
+    unsigned char *part = malloc(count);
 
     if (!sorted || !part) {
         free(sorted);

@@ -18,12 +18,16 @@
 #define INSTRUCTIONS                                                                               \
     "an operator is the smallest unit: \"node-info NODE\" shows one, \"list NODE\" its source "    \
     "line, and \"aten on\" shows the calls inside (PyTorch)"
+#define VARIABLES                                                                                  \
+    "\"set NODE[SLICE] = VALUE\" changes a tensor, \"call NAME = VALUE\" a variable of the "       \
+    "program"
 #define OVERFLOWS                                                                                  \
     "\"watch TO on all\" stops where a tensor gets Inf or NaN, \"catch overflow\" where finite "   \
     "inputs give them"
 
 const struct foreign foreign_rows[] = {
     /* gdb */
+    {"args", "info args", NULL},
     {"attach", NULL,
      "a training process connects by itself: see \"help connect\"; \"gradb attach\", in a shell, "
      "resumes a gradb session"},
@@ -57,6 +61,8 @@ const struct foreign foreign_rows[] = {
     {"reverse-continue", NULL, BACKWARDS},
     {"reverse-finish", NULL, BACKWARDS},
     {"reverse-next", NULL, BACKWARDS},
+    {"set var", NULL, VARIABLES},
+    {"set variable", NULL, VARIABLES},
     {"si", "next", NULL},
     {"stepi", "next", NULL},
     {"stop", NULL, "\"interrupt\" stops the training where it is, \"kill\" ends it"},
@@ -80,6 +86,7 @@ const struct foreign foreign_rows[] = {
     {"breakpoint set", NULL, "use \"break NODE\", or \"break FILE:LINE\""},
     {"frame info", "info frame", NULL},
     {"frame select", "frame", NULL},
+    {"frame variable", "info locals", NULL},
     {"gui", "tui enable", NULL},
     {"memory read", "x", NULL},
     {"process continue", "continue", NULL},

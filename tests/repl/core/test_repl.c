@@ -293,7 +293,7 @@ static void runs_are_told_to_the_target(void **state)
     net_expect_part(n, "c", "Continuing.\n");
     assert_int_equal(n->fake.run.kind, GD_RUN_CONTINUE);
     net_expect_part(n, "until nosuch", "error: ");
-    net_expect_part(n, "until", "usage: run-to NODE");
+    net_expect_part(n, "until", "usage: run-to PLACE");
 }
 
 static void a_stop_at_a_node_shows_its_source(void **state)
