@@ -153,6 +153,7 @@ class Captures(unittest.TestCase):
                     t.expect_ready()
                     self.stop_at_the_fault(t)
                     t.resize(rows, cols)
+                    t.wait("the new size", lambda last=rows - 1: "gradb" in t.screen.display[last])  # before the tree moves
                     for layout in LAYOUTS if cols != 132 else ("split",):
                         name = layout if cols == 80 else f"{layout}-{cols}x{rows}"
                         with self.subTest(screen=name):
