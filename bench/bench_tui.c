@@ -223,8 +223,9 @@ static const char *get_sequence(int key)
 static const struct tui_key *next_key(const struct tui_key *key)
 {
     for (key = !key ? tui_keys : key + 1; key->name; key++) {
+        bool writes = key->command && strncmp(key->command, "save ", strlen("save ")) == 0;
         if ((key->panes & 1U << TUI_TREE) != 0 && !key->single && key->request != TUI_PLAIN &&
-            get_sequence(key->key)) {
+            !writes && get_sequence(key->key)) {
             return key;
         }
     }
