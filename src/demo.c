@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "demo.h"
 
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "repl/launch/launch_python.h"
 
 static const char hint[] =
     "\n"
@@ -22,19 +23,16 @@ static bool find_program(char *out, size_t size)
 {
     static const char *const places[] = {"../examples/charlm/charlm", "../libexec/gradb/charlm"};
     const char *named = getenv("GRADB_DEMO");
-    char self[PATH_MAX];
+    char folder[PATH_MAX];
 
     if (named && named[0] != '\0') {
         return (size_t)snprintf(out, size, "%s", named) < size;
     }
-    ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (len <= 0) {
+    if (!launch_own_folder(folder)) {
         return false;
     }
-    self[len] = '\0';
-    const char *dir = dirname(self);
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        int used = snprintf(out, size, "%s/%s", dir, places[i]);
+        int used = snprintf(out, size, "%s/%s", folder, places[i]);
         if (used > 0 && (size_t)used < size && access(out, X_OK) == 0) {
             return true;
         }

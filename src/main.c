@@ -4,6 +4,7 @@
 #include "generate.h"
 #include "options.h"
 #include "repl/core/exit_status.h"
+#include "repl/launch/launch_python.h"
 
 #include <getopt.h>
 #include <limits.h>
@@ -216,22 +217,13 @@ static int parse_mode(struct app_options *options, int at, int argc, char **argv
  * part of the list means the system's own, which come first (ncurses, terminfo(5)). */
 static void add_terminfo(void)
 {
-    char path[PATH_MAX];
+    char folder[PATH_MAX];
     char list[PATH_MAX + 32];
 
-    ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    if (len <= 0 || getenv("TERMINFO_DIRS")) {
+    if (getenv("TERMINFO_DIRS") || !launch_own_folder(folder)) {
         return;
     }
-    path[len] = '\0';
-    for (int i = 0; i < 2; i++) { /* the program, then its folder */
-        char *slash = strrchr(path, '/');
-        if (!slash) {
-            return;
-        }
-        *slash = '\0';
-    }
-    snprintf(list, sizeof(list), ":%s/terminfo", path);
+    snprintf(list, sizeof(list), ":%s/../terminfo", folder);
     if (access(list + 1, R_OK) == 0) {
         setenv("TERMINFO_DIRS", list, 0);
     }

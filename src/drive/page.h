@@ -31,7 +31,7 @@ void pages_destroy(struct pages *pages);
 /* Takes over text (then empty) and record, and gives their first piece. */
 void page_first(struct pages *pages, struct gd_buf *text, cJSON *record, bool failed, size_t budget,
                 struct page *ret);
-/* The piece at a cursor. GD_EINVAL: it is none; GD_ENOTFOUND: that answer is no longer kept. */
+/* The piece at a cursor. GD_EINVAL: not a cursor; GD_ENOTFOUND: its answer was dropped. */
 int page_next(struct pages *pages, const char *cursor, size_t budget, struct page *ret,
               struct gd_err *err);
 void page_free(struct page *page);

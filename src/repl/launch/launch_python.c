@@ -18,8 +18,7 @@
 
 /* ---- places ---- */
 
-/* The folder of this program; false: unknown. */
-static bool own_folder(char ret[PATH_MAX])
+bool launch_own_folder(char ret[PATH_MAX])
 {
     ssize_t len = readlink("/proc/self/exe", ret, PATH_MAX - 1);
     if (len <= 0) {
@@ -132,7 +131,7 @@ void launch_python_find(struct gd_arena *arena, struct launch_python *ret)
     const char *given = getenv("GRADB_LIBRARY");
 
     *ret = (struct launch_python){NULL, NULL};
-    if (!own_folder(own)) {
+    if (!launch_own_folder(own)) {
         return;
     }
     const char *boot = find_boot(arena, own);
@@ -185,7 +184,7 @@ static const char *missing_agent(struct gd_arena *arena)
     char own[PATH_MAX];
     char text[4 * PATH_MAX];
 
-    if (!own_folder(own) || find_boot(arena, own)) {
+    if (!launch_own_folder(own) || find_boot(arena, own)) {
         return NULL;
     }
     snprintf(text, sizeof(text), form, own, own, own);

@@ -8,6 +8,7 @@
 #ifndef GD_REPL_LAUNCH_PYTHON_H
 #define GD_REPL_LAUNCH_PYTHON_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "base/arena.h"
@@ -16,6 +17,9 @@ struct launch_python {
     const char *path;    /* for PYTHONPATH, before the user's own; NULL: leave it unchanged */
     const char *library; /* for GRADB_LIBRARY; NULL: not found, or set by the user */
 };
+
+/* The folder of this program, without a slash at its end. False: unknown. */
+bool launch_own_folder(char ret[PATH_MAX]);
 
 /* Fills *ret; texts are in the arena. What is not found is NULL: other programs need none. */
 void launch_python_find(struct gd_arena *arena, struct launch_python *ret);

@@ -222,8 +222,8 @@ static void test_nothing_and_one(void **state)
     assert_string_equal(draw_layers(), " A\n");
 }
 
-/* Each line goes on in the next cell, as part of the same producer's edges or across another one's,
- * or ends at a box. */
+/* Each line continues in the next cell, as part of the same producer's edges or across another
+ * one's, or ends at a box. */
 static void check_cell(int row, int col, const struct gd_layers_cell *cell)
 {
     static const struct {
