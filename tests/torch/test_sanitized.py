@@ -164,9 +164,9 @@ class Sanitized(torches.Folder):
         gradb.run("step", f"end of step {SETTLED + 1}")
         for _ in range(NEXT):
             gradb.run("next", f"^step {SETTLED + 2}, ")
-        gradb.run(f"next {NEXT}", f"^step {SETTLED + 2}, backward/")
+        gradb.run(f"next {NEXT}", f"^step {SETTLED + 2}, backward, backward/")
         gradb.run("tbreak net/last/linear", "reakpoint")
-        gradb.run("continue", f"step {SETTLED + 3}, net/last/linear")
+        gradb.run("continue", f"step {SETTLED + 3}, forward, net/last/linear")
         gradb.run("print net/last/linear", r"\[.*\d")
         gradb.run("print net/first/weight", r"\[.*\d")
         gradb.run("finish", "end of the forward phase")

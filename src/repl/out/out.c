@@ -206,6 +206,19 @@ void out_report_end(struct out_report *report)
     gd_arena_deinit(&report->arena);
 }
 
+/* An error is one line, also where the help page breaks a long usage. */
+static void add_in_one_line(struct gd_buf *text, const char *usage)
+{
+    for (const char *c = usage; *c; c++) {
+        if (*c != '\n') {
+            gd_buf_putc(text, *c);
+            continue;
+        }
+        gd_buf_putc(text, ' ');
+        c += strspn(c + 1, " ");
+    }
+}
+
 void repl_print_error(struct repl *repl, const struct command *command, const char *name,
                       const struct gd_err *err)
 {
@@ -235,7 +248,9 @@ void repl_print_error(struct repl *repl, const struct command *command, const ch
     }
     out_add_safe(&text, err->text, repl_is_utf8(repl));
     if (usage) {
-        gd_buf_printf(&text, " (usage: %s)", usage);
+        gd_buf_puts(&text, " (usage: ");
+        add_in_one_line(&text, usage);
+        gd_buf_putc(&text, ')');
     }
     gd_buf_putc(&text, '\n');
     repl_spell_names(repl, &text);
