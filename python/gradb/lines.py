@@ -3,8 +3,9 @@
 executes one of them, as it does at a node.
 
 Python 3.12 and later report lines of single functions, at no cost elsewhere (sys.monitoring). Older versions trace the
-thread while there is one (sys.settrace): each call of a function costs a little, and only functions with a
-wanted line are traced line by line. A tracer of the program's own, a debugger or a coverage tool, is called as before.
+thread (sys.settrace), which slows down all that it runs: 3.11 with the native module only while a frame with a wanted
+line runs (frames.h), the others while there is a wanted line. A tracer of the program's own, a debugger or a coverage
+tool, is called as before.
 
 What the debugger asks for comes through struct gradb_source, at a stop or at a boundary of a step. A line whose source
 is not loaded yet is looked for again when a module is imported."""
@@ -13,10 +14,11 @@ import os
 import sys
 import threading
 
-from . import _hook, _lib, code_lines
+from . import _hook, _lib, code_lines, native
 from .frames import INSTALLED, MAX_FRAMES, OWN, STANDARD
 
 _monitoring = getattr(sys, "monitoring", None)
+_MOST_CALLS = 3000
 
 
 class _Wish:
@@ -85,11 +87,19 @@ class Lines:
                 self._places.setdefault(file, {}).setdefault(line, []).append(wish.number)
         pending = any(wish.pending for wish in self._wishes)
         _hook.on_import(self.loads if pending else None)
-        if self._places:
-            if self._watcher is None:
-                self._watcher = _Monitor(self) if _monitoring is not None else _Tracer(self)
-            self._watcher.start()
-        elif self._watcher is not None:
+        self._watch()
+
+    def _watch(self):
+        for kind in _KINDS if self._places else ():
+            if type(self._watcher) is not kind:
+                self._leave()
+                self._watcher = kind(self)
+            if self._watcher.start():
+                return
+        self._leave()
+
+    def _leave(self):
+        if self._watcher is not None:
             self._watcher.stop()
             self._watcher = None
 
@@ -135,6 +145,10 @@ class Lines:
         """Whether a co_filename is that of a file with a line that is wanted."""
         return bool(self._path(name))
 
+    def has_function(self, name):
+        """Whether a line that is wanted is of a function of that name."""
+        return any(name in function.split(".") for wish in self._wishes for _, _, function in wish.places)
+
     def runs(self, name):
         """Whether a file has code on the stack of the line at which the thread waits."""
         frame = self.frame
@@ -143,11 +157,15 @@ class Lines:
         return frame is not None
 
     def reached(self, frame, numbers):
-        """A frame is about to execute a line that is wanted: stops, if the debugger still wants it."""
+        """A frame is about to execute a line that was wanted when `numbers` were: stops, if it still is."""
         agent = self.agent
         if agent.dead or agent.handle is None or self.frame is not None or threading.get_ident() != self._thread:
             return
         try:
+            # A generator that waited keeps its trace function, which may know lines of before.
+            numbers = (self.of_code(frame.f_code) or {}).get(frame.f_lineno)
+            if not numbers:
+                return
             self.frame = frame
             stack = self._stack(frame)
             if agent.before_line is not None:
@@ -303,7 +321,7 @@ class _Monitor:
         self._codes = {}  # id -> (code, its lines)
 
     def start(self):
-        """Watches for the lines that are wanted now."""
+        """Watches for the lines that are wanted now. True: it can."""
         events = _monitoring.events
         if self._tool is None:
             self._tool = next((tool for tool in (4, 3, 0, 1, 2, 5) if _monitoring.get_tool(tool) is None), None)
@@ -320,6 +338,7 @@ class _Monitor:
             frame = frame.f_back
         _monitoring.set_events(self._tool, events.PY_START | events.PY_RESUME)
         _monitoring.restart_events()
+        return True
 
     def _leave(self):
         for code, _ in self._codes.values():
@@ -354,13 +373,14 @@ class _Monitor:
 
 
 class _Local:
-    """The trace function of a frame with lines that are wanted."""
-    __slots__ = ("lines", "theirs", "reached")
+    """The trace function of a frame with lines that are wanted. left: called when it returns, or None."""
+    __slots__ = ("lines", "theirs", "reached", "left")
 
-    def __init__(self, lines, theirs, reached):
+    def __init__(self, lines, theirs, reached, left=None):
         self.lines = lines
         self.theirs = theirs
         self.reached = reached
+        self.left = left
 
     def __call__(self, frame, event, arg):
         if self.theirs is not None:
@@ -369,6 +389,8 @@ class _Local:
             numbers = self.lines.get(frame.f_lineno)
             if numbers is not None:
                 self.reached(frame, numbers)
+        elif event == "return" and self.left is not None:
+            self.left(frame)
         return self if self.lines or self.theirs is not None else None
 
 
@@ -381,26 +403,30 @@ class _Tracer:
         self._theirs = None  # the one that it replaced
 
     def start(self):
-        """Watches for the lines that are wanted now."""
+        """Watches for the lines that are wanted now. False: it cannot."""
         before = sys.gettrace()
         if self._ours is None or before is not self._ours:
             self._theirs = before
         self._ours = self._make(self._theirs)
         sys.settrace(self._ours)
         self._mark(self._lines.of_code)
+        return True
 
-    def _mark(self, of_code):
-        """Sets the trace functions of the frames that run already, or takes them away."""
-        frame = sys._getframe(1)
+    def _mark(self, of_code, left=None):
+        """Sets the trace functions of the frames that run already, or takes them away. Returns whether there are any
+        frames with wanted lines."""
+        frame, found = sys._getframe(1), False
         while frame is not None:
             lines, local = of_code(frame.f_code) or {}, frame.f_trace
+            found = found or bool(lines)
             if isinstance(local, _Local):  # it may be running now: then it is set again when it returns
-                local.lines = lines
+                local.lines, local.left = lines, left
                 if not lines:
                     frame.f_trace = local.theirs
             elif lines:
-                frame.f_trace = _Local(lines, local, self._lines.reached)
+                frame.f_trace = _Local(lines, local, self._lines.reached, left)
             frame = frame.f_back
+        return found
 
     def stop(self):
         """Watches no more."""
@@ -425,3 +451,44 @@ class _Tracer:
                 known[code.co_filename] = lines.has_file(code.co_filename)
             return _Local(found[1], own, lines.reached) if found[1] is not None else own
         return trace
+
+
+class _Frames(_Tracer):
+    """sys.settrace, which the native module calls only for frames with a line that is wanted."""
+
+    def start(self):
+        module = native.module
+        if module is None or not hasattr(module, "frames_begin"):
+            return False
+        module.frames_trace(False)
+        # Python 3.11.2 does not announce the call of a[i]. Each call takes some of the C stack, which is too small for
+        # a very deep recursion. A tracer of the program's own slows everything down already.
+        if (self._lines.has_function("__getitem__") or sys.getrecursionlimit() > _MOST_CALLS
+                or sys.gettrace() is not None):
+            return False
+        trace = self._make(None)
+        tracers = (trace.__code__, _Local.__call__.__code__)
+
+        def decide(code):
+            if code in tracers:
+                return 2
+            return int(code is not None and self._lines.of_code(code) is not None)
+        if not module.frames_begin(decide, trace, self._make):
+            return False
+        module.frames_trace(self._mark(self._lines.of_code, self._left))
+        return True
+
+    def _left(self, frame):
+        """One of the frames returns that ran when the lines were set: are there more?"""
+        frame = frame.f_back
+        while frame is not None and self._lines.of_code(frame.f_code) is None:
+            frame = frame.f_back
+        native.module.frames_trace(frame is not None)
+
+    def stop(self):
+        if native.module is not None and hasattr(native.module, "frames_end"):
+            native.module.frames_end()
+        self._mark(lambda code: None)
+
+
+_KINDS = (_Monitor,) if _monitoring is not None else (_Frames, _Tracer)

@@ -28,6 +28,7 @@
  * - report, idle: a node has run; a step that nobody watches
  * - operators, pass_node, pass_hooks, engine, hand_over, source: what PyTorch and libgradb call
  * - batch: what the wrappers of losses call
+ * - frames: stops at lines of source
  * - context_type, module: the Python module; module.h declares its other parts
  */
 #ifndef GRADB_PYTHON_NATIVE_H
@@ -42,6 +43,6 @@
 
 /* The version of the interface between this module and gradb.torch: both must come from one tree.
  */
-#define NATIVE_INTERFACE 15
+#define NATIVE_INTERFACE 16
 
 #endif

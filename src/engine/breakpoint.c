@@ -118,8 +118,7 @@ bool gd_breakpoint_skips(const struct gd_breakpoint *breakpoint, const struct gd
            is_in_scope(info.name, breakpoint->where);
 }
 
-/* The process stops at its line, not at nodes. */
-static bool is_at_line(const struct gd_session *session, const struct gd_breakpoint *breakpoint)
+bool breakpoint_is_at_line(const struct gd_session *session, const struct gd_breakpoint *breakpoint)
 {
     const struct gd_line *line = breakpoint->line;
     return line && gd_session_has_lines(session) &&
@@ -133,7 +132,7 @@ static int add_sites(struct gd_session *session, struct gd_breakpoint *breakpoin
     size_t count = 0;
     bool ok = true;
     struct gd_err why;
-    if (is_at_line(session, breakpoint)) {
+    if (breakpoint_is_at_line(session, breakpoint)) {
         return GD_OK;
     }
     int rc = gd_selector_resolve(breakpoint->selector, session->graph, &nodes, &count, &why);
@@ -255,7 +254,7 @@ static bool takes_alone(const struct gd_session *session, const struct gd_select
 static int add_new_sites(struct gd_session *session, gd_node_id node)
 {
     for (struct gd_breakpoint *b = session->debugger->breakpoints; b; b = b->next) {
-        if (!b->enabled || !b->selector || is_at_line(session, b) ||
+        if (!b->enabled || !b->selector || breakpoint_is_at_line(session, b) ||
             !gd_selector_matches(b->selector, session->graph, node) ||
             gd_breakpoint_skips(b, session->graph, node)) {
             continue;

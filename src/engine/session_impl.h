@@ -129,6 +129,9 @@ void session_drop_requests(struct gd_session *session);
 void breakpoints_push(struct gd_session *session);
 /* The same after the graph grew: its cost depends only on the number of new nodes. */
 void breakpoints_grow(struct gd_session *session);
+/* The process stops at its line, not at nodes. */
+bool breakpoint_is_at_line(const struct gd_session *session,
+                           const struct gd_breakpoint *breakpoint);
 void breakpoints_free(struct gd_debugger *debugger);
 /* Takes the new one into the list. */
 void breakpoints_add(struct gd_debugger *debugger, struct gd_breakpoint *breakpoint);

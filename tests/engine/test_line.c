@@ -137,7 +137,39 @@ static void test_nodes(void **state)
     finish(bench);
 }
 
+static size_t waited_for;
+
+static int note_expected(struct gd_target *target, const struct gd_expected *expected,
+                         struct gd_err *err)
+{
+    (void)target;
+    (void)err;
+    waited_for = expected->count;
+    return GD_OK;
+}
+
+/* While a node is waited for, the process reports operators, which costs time: a line waits for
+ * none, nor does a function that was found. */
+static void test_waits_for_no_node(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_target_ops ops = *bench->fake->target.ops;
+    struct gd_breakpoint *line;
+    struct gd_frame place = {.file = "/x/net.py", .function = "f", .line = 3};
+
+    ops.expect = note_expected;
+    bench->fake->target.ops = &ops;
+    assert_ok(gd_debugger_break(bench->debugger, "net.py:3", false, &line, NULL));
+    assert_int_equal(waited_for, 0);
+    assert_ok(gd_debugger_break(bench->debugger, "f", false, &line, NULL));
+    assert_int_equal(waited_for, 1);
+    gd_session_on_line_place(bench->session, 2, &place, 1, "");
+    assert_int_equal(waited_for, 0);
+    finish(bench);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_waits_for_no_node),
     cmocka_unit_test(test_names),
     cmocka_unit_test(test_stops),
     cmocka_unit_test(test_ignored),

@@ -86,7 +86,6 @@ def outer(n):
 STAND_IN = """
 import sys
 from gradb import _lib, lines
-import prog
 seen, found, events = [], {}, []
 class Library:
     @staticmethod
@@ -96,8 +95,7 @@ class Library:
     def gradb_line_reached(handle, ids, count, frames, frame_count):
         assert agent.lines.frame.f_lineno == frames[0].line
         seen.append((ids[0], frames[0].line, frames[0].function.decode()))
-        if ids[0] == 6:  # a line after it in a frame that runs
-            agent.set([(7, b"prog.py", 20, b"")])
+        reached(ids[0])
 class Agent:
     dead, handle, library, before_line = False, 1, Library, None
     class timing:
@@ -108,8 +106,15 @@ class Agent:
         raise SystemExit(repr(error))
     def set(self, wishes):
         self.lines.callback(None, (_lib.Line * (len(wishes) + 1))(*[_lib.Line(*wish) for wish in wishes]), len(wishes))
-prog.agent = agent = Agent()
+agent = Agent()
 agent.lines = lines.Lines(agent)
+"""
+VERSIONS = STAND_IN + """
+import prog
+prog.agent = agent
+def reached(number):
+    if number == 6:  # a line after it in a frame that runs
+        agent.set([(7, b"prog.py", 20, b"")])
 def tracer(frame, event, arg):
     if frame.f_code.co_filename.endswith("prog.py"):
         events.append((event, frame.f_lineno))
@@ -129,11 +134,119 @@ print(sys.gettrace() is tracer, seen, events == plain + plain)
 """
 
 
+# Everything that calls Python code: generators, coroutines, C functions, a[i], threads, exec.
+WALK = """import asyncio
+import sys
+import threading
+agent, WISHES, traced = None, [], []
+
+def leaf(n):
+    traced.append(sys.gettrace() is not None)
+    return n + 1
+
+def fails(n):
+    leaf(n)
+    if n % 3 == 0:
+        raise ValueError(n)
+    return n
+
+def numbers(n):
+    try:
+        for i in range(n):
+            got = yield leaf(i)
+            if got:
+                n -= got
+    except KeyError:
+        yield -1
+    finally:
+        leaf(0)
+
+def key(value):
+    return -value
+
+class Data:
+    def __getitem__(self, i):
+        value = leaf(i)
+        return value
+    @property
+    def size(self):
+        return leaf(3)
+    def __len__(self):
+        return self.size
+
+async def sleeper(n):
+    await asyncio.sleep(0)
+    return leaf(n)
+
+async def gather():
+    return await asyncio.gather(sleeper(1), sleeper(2))
+
+def deep(n):
+    if n == 0:
+        return sorted([3, 1, 2], key=key)
+    return deep(n - 1)
+
+def walk(n):
+    data, total = Data(), 0
+    generator = numbers(2 * n)
+    for i in range(n):
+        try:
+            total += fails(i)
+        except ValueError:
+            total -= 1
+        total += next(generator)
+        total += len(data)
+        total += data[i]
+    generator.send(1)
+    generator.throw(KeyError())
+    total += sum(map(key, [leaf(v) for v in range(3)]))
+    total += sum(asyncio.run(gather()))
+    thread = threading.Thread(target=fails, args=(1,))
+    thread.start()
+    thread.join()
+    code = compile("def made(n):\\n    m = leaf(n)\\n    return m\\nvalue = made(2)\\n", __file__, "exec")
+    exec(code, globals())
+    return deep(3) and total
+
+def middle(n):
+    total = walk(n)
+    agent.set(WISHES)
+    total += walk(n)
+    return total
+
+def top(n):
+    total = middle(n)
+    total += leaf(1)
+    total += walk(n)
+    agent.set([])
+    return total
+"""
+RANDOM = STAND_IN + """
+import random
+import walk
+kinds = set()
+def some():
+    return [(i + 1, b"walk.py", draw.randrange(5, 100), b"") for i in range(draw.randrange(4))]
+def reached(number):
+    kinds.add(type(agent.lines._watcher).__name__)
+    if draw.random() < 0.1:
+        agent.set(some())
+walk.agent = agent
+for seed in range(60):
+    draw = random.Random(seed)
+    walk.WISHES = some()
+    seen.append(walk.top(5))
+    assert sys.gettrace() is None, seed
+print(seen)
+print(len(seen), sorted(kinds), "%.2f" % (sum(walk.traced) / len(walk.traced)), file=sys.stderr)
+"""
+
+
 class Versions(unittest.TestCase):
     def test_each_python_stops_at_the_same_lines(self):
         folder = harness.folder_of(self)
         (folder / "prog.py").write_text(PROGRAM, encoding="utf-8")
-        (folder / "agent.py").write_text(STAND_IN, encoding="utf-8")
+        (folder / "agent.py").write_text(VERSIONS, encoding="utf-8")
         names = [sys.executable] + ["python3.%d" % minor for minor in range(8, 15)]
         env = dict(os.environ, PYTHONPATH=str(torches.PACKAGE), PYTHONDONTWRITEBYTECODE="1")
         for name in filter(shutil.which, names):
@@ -146,6 +259,25 @@ class Versions(unittest.TestCase):
                 {1: [(3, "squares")], 2: [(9, "total")], 3: "", 4: [(7, "total")],
                  5: "prog.py has no code at or after line 99", 6: [(19, "outer")], 7: [(20, "outer")]},
                 [(1, 9, "total")] * 2), name)
+
+    def test_the_native_module_misses_no_line(self):
+        """Lines are set and deleted at random, and frames are there that run, wait or return: with the native module
+        and without it, each line that is reached is reported."""
+        folder = harness.folder_of(self)
+        (folder / "walk.py").write_text(WALK, encoding="utf-8")
+        (folder / "agent.py").write_text(RANDOM, encoding="utf-8")
+        said = []
+        for name in ("0", "1"):
+            env = dict(os.environ, PYTHONPATH=str(torches.PACKAGE), PYTHONDONTWRITEBYTECODE="1", GRADB_NATIVE=name,
+                       GRADB_LIBRARY=str(torches.library()))
+            done = subprocess.run([sys.executable, "agent.py"], cwd=folder, env=env, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            said.append((done.stdout, done.stderr.split(" ", 1)))
+        self.assertEqual(said[0][0], said[1][0])
+        if sys.version_info[:2] == (3, 11):
+            self.assertEqual(said[0][1][1].rsplit(" ", 1)[0], "['_Tracer']")
+            self.assertEqual(said[1][1][1].rsplit(" ", 1)[0], "['_Frames', '_Tracer']")  # the latter for __getitem__
+            self.assertLess(10 * float(said[1][1][1].rsplit(" ", 1)[1]), float(said[0][1][1].rsplit(" ", 1)[1]))
 
 
 @torches.both

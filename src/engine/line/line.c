@@ -8,6 +8,7 @@
 
 #include "engine/graph/selector.h"
 #include "engine/session_impl.h"
+#include "engine/watch/expected.h"
 #include "engine/watch/numbers.h"
 
 #define MAX_STACK 256
@@ -212,6 +213,7 @@ void gd_session_on_line_place(struct gd_session *session, int number, const stru
         at->line->state = why[0] ? GD_LINE_NOWHERE : GD_LINE_PENDING;
         snprintf(at->line->why, sizeof(at->line->why), "%s", why);
     }
+    gd_expected_push(session); /* it waits for no node now */
     gd_debugger_emit(session->debugger, &event);
 }
 

@@ -60,7 +60,7 @@ static void add_breakpoints(struct parts *parts)
 
     parts->names_only = false;
     for (const struct gd_breakpoint *b = session->debugger->breakpoints; b; b = b->next) {
-        if (b->enabled && b->selector) {
+        if (b->enabled && b->selector && !breakpoint_is_at_line(session, b)) {
             gd_selector_parts(b->selector, session->graph, add_part, parts);
         }
     }
