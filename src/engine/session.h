@@ -262,6 +262,9 @@ int gd_session_micro_batches(const struct gd_session *session);
 /* The number of a node's micro-batch, from 1; 0: it belongs to none, or to all, or a step has only
  * one. */
 int gd_session_micro_batch(const struct gd_session *session, gd_node_id node);
+/* "[2/4]", or "[2]" before the first step has told how many there are; "": as 0 above. */
+void gd_session_micro_batch_text(const struct gd_session *session, gd_node_id node, char *ret,
+                                 size_t size);
 /* Whether an attribute of the node says something: not its micro-batch where a step has one. */
 bool gd_session_shows_attr(const struct gd_session *session, gd_node_id node,
                            const struct gd_attr *attr);

@@ -46,6 +46,20 @@ int gd_session_micro_batch(const struct gd_session *session, gd_node_id node)
     return number > 1 || gd_session_micro_batches(session) > 1 ? number : 0;
 }
 
+void gd_session_micro_batch_text(const struct gd_session *session, gd_node_id node, char *ret,
+                                 size_t size)
+{
+    int number = gd_session_micro_batch(session, node), all = gd_session_micro_batches(session);
+
+    if (number == 0) {
+        snprintf(ret, size, "%s", "");
+    } else if (number <= all) {
+        snprintf(ret, size, "[%d/%d]", number, all);
+    } else {
+        snprintf(ret, size, "[%d]", number);
+    }
+}
+
 bool gd_session_shows_attr(const struct gd_session *session, gd_node_id node,
                            const struct gd_attr *attr)
 {

@@ -131,7 +131,10 @@ static void add_where(struct tui *tui, const struct gd_session *session, struct 
 
     add_part(status, 9, "step %lld", (long long)gd_session_step(session));
     if (session->state != GD_RUNNING && session->stop.node_name[0] != '\0') {
-        add_part(status, 8, "%.60s", slash ? slash + 1 : session->stop.node_name);
+        char batch[32];
+        gd_session_micro_batch_text(session, session->stop.node, batch, sizeof(batch));
+        add_part(status, 8, "%.60s%s%s", slash ? slash + 1 : session->stop.node_name,
+                 batch[0] != '\0' ? " " : "", batch);
     }
     add_part(status, 10, "%s", gd_state_name(session->state));
     if (session->by_hand.count > 0) {

@@ -16,6 +16,7 @@
  *   weights gradients activations parameters all
  *   trainable frozen parameters that are trained, and that are not
  *   lora             what is in LoRA adapters: parameters, gradients and operators
+ *   outside          what runs outside of modules, such as the loss; no parameters
  *   model eval       the forward pass of the training and its parameters; what runs in evaluation.
  *                    A node or scope that has exactly that name is meant instead
  *   activations:relu activations by their function, which is the type: a glob, case ignored

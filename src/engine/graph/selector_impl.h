@@ -24,6 +24,7 @@ enum selector_word {
     WORD_FROZEN,
     WORD_LORA,
     WORD_MODEL,
+    WORD_OUTSIDE,
     WORD_EVAL,
 };
 

@@ -7,7 +7,7 @@
 
 static const char *const words[] = {
     [WORD_TRAINABLE] = "trainable", [WORD_FROZEN] = "frozen", [WORD_LORA] = "lora",
-    [WORD_MODEL] = "model",         [WORD_EVAL] = "eval",
+    [WORD_MODEL] = "model",         [WORD_EVAL] = "eval",     [WORD_OUTSIDE] = "outside",
 };
 
 bool selector_find_word(const char *text, enum selector_word *ret)
@@ -58,6 +58,9 @@ bool selector_word_means(enum selector_word word, const struct gd_graph *graph, 
     case WORD_MODEL:
         return part <= GD_PART_OUTSIDE &&
                (info->kind == GD_NODE_WEIGHT || is_in_module(graph, info->scope));
+    case WORD_OUTSIDE:
+        return part <= GD_PART_OUTSIDE && info->kind != GD_NODE_WEIGHT &&
+               !is_in_module(graph, info->scope);
     case WORD_EVAL: return part == GD_PART_EVALUATION;
     }
     return false;

@@ -70,7 +70,7 @@ static const struct entry mindinsight[] = {
  * does. A value computed outside all modules is a loss or a mask, not a layer. */
 #define LASTS       10 /* steps in a row */
 #define LEAPS       5  /* the same, for a change: momentum and warm-up need fewer */
-#define NOT_A_LAYER "backward/*, eval/*, /^[^\\/]*$/"
+#define NOT_A_LAYER "backward/*, eval/*, outside"
 #define LAYERS                                                                                     \
     "type:linear, type:conv?d, type:relu, type:relu_, type:reluv2, type:relu6, type:leaky_relu, "  \
     "type:gelu, type:silu except " NOT_A_LAYER

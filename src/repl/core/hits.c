@@ -200,21 +200,26 @@ const char *hits_what(struct command_call *call, const struct gd_hit *hit)
     return safe;
 }
 
-void hits_add_where(const struct gd_hit *hit, struct gd_buf *out)
+void hits_add_where(const struct gd_session *session, const struct gd_hit *hit, struct gd_buf *out)
 {
+    char batch[32];
+
     gd_buf_puts(out, hit->node_name);
     if (!hit->is_scalar && hit->slot_name[0] != '\0') {
         gd_buf_printf(out, ":%s", hit->slot_name);
     } else if (!hit->is_scalar) { /* no session has kept it */
         gd_buf_printf(out, ":%u", hit->slot);
     }
+    gd_session_micro_batch_text(session, hit->is_scalar ? GD_NO_NODE : hit->node, batch,
+                                sizeof(batch));
+    gd_buf_printf(out, "%s%s", batch[0] != '\0' ? " " : "", batch);
 }
 
 const char *hits_where(struct command_call *call, const struct gd_hit *hit)
 {
     struct gd_buf text = GD_BUF_INIT(4096);
 
-    hits_add_where(hit, &text);
+    hits_add_where(call->session, hit, &text);
     return inspect_take(call, &text);
 }
 
@@ -224,12 +229,12 @@ static bool has_set_value(const struct gd_hit *hit)
     return hit->kind || hit->expression[0] == '\0';
 }
 
-void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
+void repl_hit_text(const struct gd_session *session, const struct gd_hit *hit, struct gd_buf *out)
 {
     bool named = hit->is_scalar && hit->param_count > 0 && !hit->error &&
                  strcmp(hit->param[0].name, hit->node_name) == 0; /* its value already names it */
     if (!named) {
-        hits_add_where(hit, out);
+        hits_add_where(session, hit, out);
     }
     if (hit->error) {
         char why[256];
@@ -284,6 +289,7 @@ void repl_hit_record(cJSON *object, const struct gd_session *session, const stru
 {
     const struct gd_condition *condition = hits_condition(session->debugger, hit);
     bool is_expression = !condition && hit->expression[0] != '\0';
+    int batch = hit->is_scalar ? 0 : gd_session_micro_batch(session, hit->node);
     char why[256];
     gd_hit_error_text(hit->error, why, sizeof(why));
     out_set(object, OUT_INT("watchpoint", hit->watchpoint), OUT_INT("condition", hit->condition),
@@ -293,6 +299,7 @@ void repl_hit_record(cJSON *object, const struct gd_session *session, const stru
             OUT_SOME("event", hit->event), OUT_INT("step", hit->step),
             OUT_TEXT(hit->is_scalar ? "scalar" : "node", hit->node_name),
             OUT_IF(!hit->is_scalar, OUT_INT("slot", hit->slot)),
+            OUT_IF(batch > 0, OUT_INT("micro_batch", batch)),
             OUT_IF(hit->frozen, OUT_BOOL("frozen", true)), OUT_BOOL("trace", hit->traced),
             OUT_INT("error", hit->error), OUT_IF(hit->error, OUT_TEXT("reason", why)));
     add_params(object, condition, hit);

@@ -51,12 +51,13 @@ const char *hits_noun(const struct gd_hit *hit);
 /* "tensor_overflow (TO)", "max > 3", "watchpoint 2", or "lr" for a catchpoint. In the arena. */
 const char *hits_what(struct command_call *call, const struct gd_hit *hit);
 void hits_add_what(struct gd_debugger *debugger, const struct gd_hit *hit, struct gd_buf *out);
-/* "Default/x:0" or "loss"; not escaped. */
-void hits_add_where(const struct gd_hit *hit, struct gd_buf *out);
+/* "model/x:0", with the micro-batch: "model/x:0 [2/4]"; or "loss". Not escaped. The hit is one of
+ * the session's. */
+void hits_add_where(const struct gd_session *session, const struct gd_hit *hit, struct gd_buf *out);
 const char *hits_where(struct command_call *call, const struct gd_hit *hit);
 
 /* "NODE:SLOT max_gt=0.5 (0.75)", or why it could not be checked. */
-void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out);
+void repl_hit_text(const struct gd_session *session, const struct gd_hit *hit, struct gd_buf *out);
 
 void repl_hit_record(cJSON *object, const struct gd_session *session, const struct gd_hit *hit);
 

@@ -174,11 +174,12 @@ static void step_over(struct repl *repl)
 }
 
 /* Hits that could not be checked are reported at the end of the step. */
-static bool put_off(struct repl *repl, const struct gd_hit *hit, const char *prefix)
+static bool put_off(struct repl *repl, const struct gd_session *session, const struct gd_hit *hit,
+                    const char *prefix)
 {
     struct gd_buf text = GD_BUF_INIT(1 << 16);
     gd_buf_puts(&text, "  ");
-    repl_hit_text(hit, &text);
+    repl_hit_text(session, hit, &text);
     char *line = safe_copy(repl, gd_buf_text(&text));
     bool done = line && count_unclear(repl, hit, prefix, line);
     free(line);
@@ -199,7 +200,7 @@ void repl_hit_event(struct repl *repl, const struct gd_session *session, const s
         told->session = session->number;
         told->step = hit->step;
     }
-    if (hit->error && put_off(repl, hit, prefix)) {
+    if (hit->error && put_off(repl, session, hit, prefix)) {
         return;
     }
     if (told->watchpoint != hit->watchpoint) {
@@ -214,7 +215,7 @@ void repl_hit_event(struct repl *repl, const struct gd_session *session, const s
     } else {
         gd_buf_puts(&text, "  ");
     }
-    repl_hit_text(hit, &text);
+    repl_hit_text(session, hit, &text);
     char *line = safe_copy(repl, gd_buf_text(&text));
     /* the first hit that may stop the run */
     bool stops = told->head && !hit->traced && !hit->error;

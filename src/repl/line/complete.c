@@ -334,9 +334,9 @@ void complete_selectors(struct completion *c)
         }
         return;
     }
-    complete_list(
-        c, "weights gradients activations activations: parameters trainable frozen lora model eval "
-           "all type: at:");
+    complete_list(c, "weights gradients activations activations: parameters trainable frozen lora "
+                     "model outside eval "
+                     "all type: at:");
     add_nodes(c);
 }
 

@@ -311,13 +311,10 @@ void inspect_add_node(struct command_call *call, cJSON *object, gd_node_id node)
 const char *inspect_micro_batch(struct command_call *call, const struct gd_session *session,
                                 gd_node_id node)
 {
-    int number = gd_session_micro_batch(session, node), all = gd_session_micro_batches(session);
+    char text[32];
 
-    if (number == 0) {
-        return "";
-    }
-    return number <= all ? inspect_printf(call, "[%d/%d]", number, all)
-                         : inspect_printf(call, "[%d]", number);
+    gd_session_micro_batch_text(session, node, text, sizeof(text));
+    return text[0] != '\0' ? inspect_printf(call, "%s", text) : "";
 }
 
 const char *inspect_pass(const struct gd_session *session, gd_node_id node)

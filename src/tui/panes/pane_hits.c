@@ -349,9 +349,11 @@ static int count_digits(int64_t value)
 
 /* Draws tensor and values; when space is short, the end of the name and the start of the values
  * stay. */
-static void draw_found(struct tui *tui, const struct gd_hit *hit, const struct row *of, int row,
-                       int col, int cols, enum draw_style style)
+static void draw_found(struct tui *tui, size_t index, int row, int col, int cols,
+                       enum draw_style style)
 {
+    const struct row *of = &hits_state(tui)->row[index];
+    const struct gd_hit *hit = hit_of_row(tui, index);
     size_t count = of->count;
     struct gd_buf where = GD_BUF_INIT(1024), found = GD_BUF_INIT(4096);
     char room[1024];
@@ -362,7 +364,7 @@ static void draw_found(struct tui *tui, const struct gd_hit *hit, const struct r
     } else if (of->below) {
         gd_buf_printf(&where, ":%s", hit->slot_name);
     } else {
-        hits_add_where(hit, &where);
+        hits_add_where(session_of_row(tui, index), hit, &where);
     }
     const char *text = gd_buf_text(&found), *name = gd_buf_text(&where);
     int text_cols = tui_text_width(text, strlen(text), tui->utf8);
@@ -391,14 +393,17 @@ static void draw_heading(struct tui *tui, const struct draw_rect *rect)
               ranks ? "step, rank, watchpoint, tensor, value" : "step, watchpoint, tensor, value");
 }
 
-/* The node of the rows below, and its step. */
-static void draw_node_heading(struct tui *tui, const struct gd_hit *hit, int row, int col, int cols,
+/* The node of the rows below, its micro-batch, and the step. */
+static void draw_node_heading(struct tui *tui, size_t index, int row, int col, int cols,
                               bool selected)
 {
     enum draw_style style = selected ? DRAW_REVERSE : DRAW_SCOPE;
-    char room[1024], step[32];
+    const struct gd_hit *hit = hit_of_row(tui, index);
+    char room[1024], step[80], batch[32];
 
-    snprintf(step, sizeof(step), " step %lld", (long long)hit->step);
+    gd_session_micro_batch_text(session_of_row(tui, index), hit->node, batch, sizeof(batch));
+    snprintf(step, sizeof(step), "%s%s step %lld", batch[0] != '\0' ? " " : "", batch,
+             (long long)hit->step);
     int name_cols = cols - (int)strlen(step);
     int used =
         draw_text(tui->draw, row, col, name_cols, style,
@@ -417,7 +422,7 @@ static void draw_row(struct tui *tui, size_t index, int row, int col, int cols, 
         return;
     }
     if (pane->row[index].heading) {
-        draw_node_heading(tui, hit, row, col, cols, selected);
+        draw_node_heading(tui, index, row, col, cols, selected);
         return;
     }
     bool newest = hit->stop_sequence == session->stop.sequence;
@@ -438,7 +443,7 @@ static void draw_row(struct tui *tui, size_t index, int row, int col, int cols, 
                         count_digits(tui->debugger->next_breakpoint - 1) + 4, watch);
     draw_text(tui->draw, row, col, cols, newest && style == DRAW_PLAIN ? DRAW_BOLD : style, head);
     if (cols > used) {
-        draw_found(tui, hit, &pane->row[index], row, col + used, cols - used, style);
+        draw_found(tui, index, row, col + used, cols - used, style);
     }
 }
 
@@ -452,7 +457,7 @@ static void row_text(struct tui *tui, size_t index, struct gd_buf *out)
             gd_buf_printf(out, "rank %d ", session_of_row(tui, index)->peer.rank);
         }
         gd_buf_printf(out, "%d %s ", hit->watchpoint, short_name(tui, hit));
-        hits_add_where(hit, out);
+        hits_add_where(session_of_row(tui, index), hit, out);
         gd_buf_putc(out, ' ');
         add_values(tui, hit, true, out);
     }
@@ -473,7 +478,7 @@ static void add_detail(struct tui *tui, const struct gd_session *session, const 
         gd_hit_error_text(hit->error, why, sizeof(why));
         gd_buf_printf(out, "%zu tensors could not be checked: %s (m lists them)\n", count, why);
     } else {
-        repl_hit_text(hit, out);
+        repl_hit_text(session, hit, out);
         gd_buf_putc(out, '\n');
     }
     if (pane->hits.ranks) {

@@ -285,6 +285,8 @@ static void test_words(void **state)
     check_taken(graph, GD_EXTENT_WHOLE, "model except weights",
                 "m/h/0/attn/q/linear m/h/0/attn/softmax m/h/1/attn/softmax m/h/1/attn/q/linear");
     check_taken(graph, GD_EXTENT_WHOLE, "eval", "eval/m/h/0/attn/softmax");
+    add_node(graph, "train_step/relu", GD_NODE_ACTIVATION, 19, NULL, NULL);
+    check_taken(graph, GD_EXTENT_WHOLE, "outside", "cross_entropy train_step/relu");
     assert_ok(gd_graph_set_attr(graph, 3, &again, NULL));
     check_taken(graph, GD_EXTENT_WHOLE, "frozen", "");
     add_node(graph, "model/fc/relu", GD_NODE_ACTIVATION, 20, NULL, NULL); /* a scope of that name */

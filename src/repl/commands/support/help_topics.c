@@ -18,8 +18,8 @@ const struct command help_topics[] = {
      .help =
          "One term, or several joined by ',' or '|'. \"except\" removes what the terms after it\n"
          "select, \"with\" adds to it again: weights except *bias with fc2/bias\n\n"
-         "  NAME             a node by its full name, or by the end of its name after a '/':\n"
-         "                   with slashes or with dots (h/0/fc/weight, h.0.fc.weight)\n"
+         "  NAME             a node by its full name, or by the end of one, with slashes or\n"
+         "                   dots: h/0/fc/weight, h.0.fc.weight\n"
          "  GRAPH/NAME       the same in one graph, if several contain a node of that name\n"
          "  SCOPE            all nodes below a scope, which may be a module\n"
          "  CLASS            all nodes below the modules of that class\n"
@@ -28,12 +28,14 @@ const struct command help_topics[] = {
          "  weights, gradients, activations, parameters, all\n"
          "  trainable, frozen  weights that are trained, and that are not\n"
          "  lora             LoRA adapters: their weights, gradients and operators\n"
-         "  model, eval      the forward pass of the training, and what runs in evaluation,\n"
-         "                   unless a scope has that name\n"
+         "  model, outside   the forward pass of the training: in modules, and outside of\n"
+         "                   them, such as the loss\n"
+         "  eval             what runs in evaluation\n"
          "  activations:relu activations of one function\n"
          "  type:relu        operators of one type: a glob, in either case\n"
          "  at:FILE[:LINE]   operators that a source line called\n"
          "  \"NAME\"           a name in quotes, with any characters\n\n"
+         "A node or scope named like one of these words is meant instead of the word.\n"
          "If several nodes have that end, the forward pass of the training comes first, then\n"
          "the gradients of parameters, the optimizer, the backward pass, and the rest."},
     {.name = "conditions",
