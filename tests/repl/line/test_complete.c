@@ -97,10 +97,10 @@ static void test_selectors(void **state)
 
 static void parts_of_a_dprintf(void **state)
 {
-    completes_to(
-        "dprintf ", 8,
-        "activations activations: all at: eval frozen gradients lora loss/ model net/ outside parameters "
-        "trainable type: weights");
+    completes_to("dprintf ", 8,
+                 "activations activations: all at: eval frozen gradients lora loss/ model net/ "
+                 "outside parameters "
+                 "trainable type: weights");
     completes_to("dprintf wei", 8, "weights");
     completes_to("dprintf net/fc1/", 8, "net/fc1/MatMul-op1");
     completes_to("dprintf net/fc1/MatMul-op1,\"a, net/fc", 0, "");
