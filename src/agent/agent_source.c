@@ -253,7 +253,8 @@ void agent_source_release(struct agent *a)
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
-static void wanted_of(const Gradb__V1__StatsOptions *options, bool bins, gradb_stats_wanted *ret)
+/* Bins over the range of the value itself are wanted later, when that range is known. */
+static void wanted_of(const Gradb__V1__StatsOptions *options, gradb_stats_wanted *ret)
 {
     *ret = (gradb_stats_wanted){0};
     if (!options) {
@@ -268,7 +269,7 @@ static void wanted_of(const Gradb__V1__StatsOptions *options, bool bins, gradb_s
     ret->equal_nan = options->equal_nan;
     ret->rtol = options->rtol;
     ret->atol = options->atol;
-    if (bins) {
+    if (options->histogram && !options->histogram->own) {
         ret->bins = options->histogram->count;
         ret->bins_lo = options->histogram->lo;
         ret->bins_hi = options->histogram->hi;
@@ -310,11 +311,27 @@ static void take_stats(const gradb_stats *from, int ranges, struct gd_stats *to)
 
 /* What the source cannot compute: bins without room for them, units, too many ranges. */
 static bool is_for_source(const struct agent *a, const Gradb__V1__StatsOptions *options,
-                          const struct agent_look *look)
+                          struct agent_look *look)
 {
     return a->source.stats &&
            (!options || (options->n_ranges <= MAX_RANGES && options->dead_steps == 0 &&
-                         (!options->histogram || look->histogram)));
+                         (!options->histogram || agent_look_bins(look, options->histogram))));
+}
+
+/* The bins of the value's own range, which the first answer shows. */
+static gradb_answer ask_for_own_bins(struct agent *a, uint32_t id, uint32_t slot, bool previous,
+                                     const Gradb__V1__Bins *bins, const gradb_stats *first,
+                                     struct agent_look *look, char *why)
+{
+    struct gd_stats known = {.min = first->min, .max = first->max};
+    gradb_stats_wanted wanted = {.bins = bins->count};
+    gradb_stats stats = {.histogram = agent_look_bins(look, bins)};
+    gradb_tensor what = {.rank = 0};
+    memset(stats.histogram, 0, bins->count * sizeof(*stats.histogram));
+    if (!agent_bins_range(bins, &known, &wanted.bins_lo, &wanted.bins_hi)) {
+        return GRADB_OK;
+    }
+    return a->source.stats(a->source.ctx, id, slot, previous, &wanted, &stats, &what, why);
 }
 
 bool agent_source_stats(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteration iteration,
@@ -325,15 +342,19 @@ bool agent_source_stats(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__
         return false;
     }
     gradb_stats_wanted wanted;
-    gradb_stats stats = {.histogram = ret->histogram};
+    const Gradb__V1__Bins *bins = options ? options->histogram : NULL;
+    gradb_stats stats = {.histogram = bins ? agent_look_bins(ret, bins) : NULL};
     gradb_tensor what = {.rank = 0};
     char why[GRADB_WHY] = "";
-    wanted_of(options, options && options->histogram, &wanted);
+    wanted_of(options, &wanted);
     call_begin(a);
     gradb_answer answer =
         a->source.stats(a->source.ctx, id, slot, previous, &wanted, &stats, &what, why);
     if (answer == GRADB_OK) {
         ret->code = agent_take_tensor(&what, &ret->value.tensor, false, ret->text);
+    }
+    if (answer == GRADB_OK && bins && bins->own) {
+        answer = ask_for_own_bins(a, id, slot, previous, bins, &stats, ret, why);
     }
     call_end(a);
     if (answer == GRADB_UNSUPPORTED) {

@@ -19,7 +19,7 @@ static bool same_number(double a, double b)
 static bool same_bins(const Gradb__V1__Bins *a, const Gradb__V1__Bins *b)
 {
     return a == b || (a && b && same_number(a->lo, b->lo) && same_number(a->hi, b->hi) &&
-                      a->count == b->count);
+                      a->count == b->count && a->own == b->own);
 }
 
 bool agent_options_equal(const Gradb__V1__StatsOptions *a, const Gradb__V1__StatsOptions *b)
@@ -94,7 +94,20 @@ bool agent_stats_all_finite(const struct agent *a, const struct gd_tensor *value
 
 bool agent_bins_ok(const Gradb__V1__Bins *bins)
 {
-    return bins->count >= 1 && bins->count <= MAX_BINS && bins->lo <= bins->hi;
+    return bins->count >= 1 && bins->count <= MAX_BINS && (bins->own || bins->lo <= bins->hi);
+}
+
+bool agent_bins_range(const Gradb__V1__Bins *bins, const struct gd_stats *stats, double *lo,
+                      double *hi)
+{
+    *lo = bins->own ? stats->min : bins->lo;
+    *hi = bins->own ? stats->max : bins->hi;
+    return *lo <= *hi;
+}
+
+uint64_t *agent_look_bins(struct agent_look *look, const Gradb__V1__Bins *bins)
+{
+    return look->histogram ? look->histogram : bins->count <= AGENT_BINS ? look->bins : NULL;
 }
 
 bool agent_stats_find(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__Iteration iteration,
@@ -166,9 +179,10 @@ static void copy_difference(const struct gd_stats *from, Gradb__V1__Difference *
     to->sum_sq_delta = from->sum_sq_delta;
 }
 
-static int compute_histogram(const struct agent_look *look, const Gradb__V1__Bins *bins,
+static int compute_histogram(struct agent_look *look, const Gradb__V1__Bins *bins,
                              struct agent_stats_message *ret, struct gd_err *err)
 {
+    double lo, hi;
     if (!agent_bins_ok(bins)) {
         return gd_fail(err, GD_EINVAL, "a histogram has 1 to %d bins over a range", MAX_BINS);
     }
@@ -179,11 +193,13 @@ static int compute_histogram(const struct agent_look *look, const Gradb__V1__Bin
     ret->stats.histogram = ret->histogram;
     ret->stats.n_histogram = bins->count;
     if (look->remote) {
-        memcpy(ret->histogram, look->histogram, bins->count * sizeof(*ret->histogram));
+        memcpy(ret->histogram, agent_look_bins(look, bins), bins->count * sizeof(*ret->histogram));
         return GD_OK;
     }
-    return gd_stats_histogram(&look->value.tensor, bins->lo, bins->hi, bins->count, ret->histogram,
-                              err);
+    if (!agent_bins_range(bins, &look->stats, &lo, &hi)) {
+        return GD_OK;
+    }
+    return gd_stats_histogram(&look->value.tensor, lo, hi, bins->count, ret->histogram, err);
 }
 
 void agent_stats_message(struct agent_look *look, const Gradb__V1__StatsOptions *options,

@@ -15,6 +15,8 @@
 #include "base/stats.h"
 #include "base/units.h"
 
+#define AGENT_BINS 64 /* of a histogram that a look has room for */
+
 struct agent_told { /* what gradb_did_with_same declares about the outputs */
     const gradb_same *same;
     size_t count;
@@ -29,7 +31,8 @@ struct agent_look {
     struct gd_stats stats;
     bool remote;         /* computed by the source: the value has no data here */
     bool taken;          /* reused from a value with the same elements */
-    uint64_t *histogram; /* room for bins that the source may fill; NULL: none */
+    uint64_t *histogram; /* room for bins that the source may fill; NULL: `bins`, if they fit */
+    uint64_t bins[AGENT_BINS];
     uint64_t cost_ns;
 };
 
@@ -112,6 +115,11 @@ void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
 /* Whether all elements are finite, where the test is cheap; false: possibly not. */
 bool agent_stats_all_finite(const struct agent *a, const struct gd_tensor *value);
 bool agent_bins_ok(const Gradb__V1__Bins *bins);
+/* The range of the bins: their own, or that of the value. False: there is none, all are empty. */
+bool agent_bins_range(const Gradb__V1__Bins *bins, const struct gd_stats *stats, double *lo,
+                      double *hi);
+/* Where the source puts the bins of a look; NULL: there is no room. */
+uint64_t *agent_look_bins(struct agent_look *look, const Gradb__V1__Bins *bins);
 /* Locates a slot's value and, for a comparison, the previous one (*against), asking the source if
  * necessary. ret->histogram belongs to the caller. True: call agent_stats_compute next; false:
  * there is no value, or the source has computed the statistics. */

@@ -47,7 +47,7 @@ static void fill_hello(const struct agent *a, Gradb__V1__Hello *m)
 static int say_hello(struct agent_io *io)
 {
     struct agent *a = io->agent;
-    Gradb__V1__Capability can[24] = {
+    Gradb__V1__Capability can[25] = {
         GRADB__V1__CAPABILITY__CAPABILITY_NEXT,
         GRADB__V1__CAPABILITY__CAPABILITY_FINISH,
         GRADB__V1__CAPABILITY__CAPABILITY_STATS,
@@ -70,6 +70,7 @@ static int say_hello(struct agent_io *io)
                             : GRADB__V1__CAPABILITY__CAPABILITY_DIGEST,
         GRADB__V1__CAPABILITY__CAPABILITY_METRIC,
         GRADB__V1__CAPABILITY__CAPABILITY_METRIC_COUNTS,
+        GRADB__V1__CAPABILITY__CAPABILITY_OWN_BINS,
     };
     size_t count = 0;
     while (can[count] != GRADB__V1__CAPABILITY__CAPABILITY_NONE) {

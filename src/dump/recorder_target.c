@@ -107,7 +107,7 @@ static int make_graph(const struct gd_history *history, uint64_t max_bytes, stru
     rc = parts && groups ? gd_graph_create((size_t)max_bytes, &graph, err) : gd_fail_nomem(err);
     for (uint32_t i = 0; rc == GD_OK && gd_history_tensor(history, i, &parts[count].tensor); i++) {
         parts[count].at = i;
-        count += parts[count].tensor.is_scalar ? 0 : 1;
+        count += parts[count].tensor.is_scalar || parts[count].tensor.is_bins ? 0 : 1;
     }
     rc = rc != GD_OK ? rc : add_nodes(graph, parts, count, groups, err);
     free(parts);

@@ -79,6 +79,7 @@ enum gd_stat_need {
     GD_NEED_SERIES = 1 << 3,
     GD_NEED_UNITS = 1 << 4,
     GD_NEED_TOLERANCE = 1 << 5,
+    GD_NEED_BINS = 1 << 6, /* a histogram, for the history */
     /* any of these: more than the value */
     GD_NEED_MORE = GD_NEED_PREVIOUS | GD_NEED_RANGE | GD_NEED_SERIES | GD_NEED_UNITS,
 };

@@ -78,6 +78,7 @@ struct gd_remote_watch {
  * with gd_watch_on_values. Built by engine/watch/watch_plan.c, which puts each tensor into one plan
  * however many watchpoints cover it, so that it is read only once.
  */
+#define GD_WATCH_BINS 40
 struct gd_watch_trigger {
     struct gd_comparison_of test;
     uint32_t range; /* which of the item's ranges, for statistics over a range */
@@ -88,7 +89,8 @@ struct gd_watch_item {
     const char *scalar; /* instead of a node: a metric of the step; else NULL */
     const struct gd_stats_options *options;
     bool against_previous;
-    uint32_t dead_steps;                     /* 0: no dead units */
+    uint32_t dead_steps; /* 0: no dead units */
+    bool bins;           /* also GD_WATCH_BINS equal bins of its own range, for the history */
     const struct gd_watch_trigger *triggers; /* report when any holds */
     size_t trigger_count;                    /* 0: always report */
 };
@@ -146,6 +148,7 @@ enum gd_capability {
     GD_CAN_EVENTS = 1 << 21,      /* set_events */
     GD_CAN_EVENT_TERMS = 1 << 27, /* tests with terms */
     GD_CAN_LINES = 1 << 29,       /* set_lines */
+    GD_CAN_WATCH_BINS = 1 << 30,  /* items with bins */
     GD_CAN_GOTO = 1 << 16,        /* it is a record: BACK, GOTO; ranks do not wait for each other */
 };
 

@@ -108,6 +108,8 @@ const struct tui_key tui_keys[] = {
      "further"},
     {0, '3', "3", PICTURE, false, TUI_COMMAND, "picture -d 3", "draw three edges away", ""},
     {0, 'P', "P", LISTS, false, TUI_COMMAND, "picture %n", "draw what is around it", "picture"},
+    {0, 'H', "H", LISTS, false, TUI_COMMAND, "plot --histogram %t",
+     "draw how its elements were distributed, step by step", ""},
     {0, 'p', "p", LISTS, false, TUI_COMMAND, "print %t", "print its value", "print"},
     {0, 'i', "i", LISTS, false, TUI_COMMAND, "info node %n", "show everything known about it",
      "info"},

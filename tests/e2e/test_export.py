@@ -14,9 +14,13 @@ import venvs
 TENSORBOARD = """
 import json, sys
 from tensorboard.backend.event_processing import event_accumulator
-found = event_accumulator.EventAccumulator(sys.argv[1], size_guidance={"scalars": 0})
+found = event_accumulator.EventAccumulator(sys.argv[1], size_guidance={"scalars": 0, "histograms": 0})
 found.Reload()
-print(json.dumps({name: [[e.step, e.value] for e in found.Scalars(name)] for name in found.Tags()["scalars"]}))
+scalars = {name: [[e.step, e.value] for e in found.Scalars(name)] for name in found.Tags()["scalars"]}
+histograms = {name: [[e.step, e.histogram_value.min, e.histogram_value.max, e.histogram_value.num,
+                      list(e.histogram_value.bucket_limit), list(e.histogram_value.bucket)]
+                     for e in found.Histograms(name)] for name in found.Tags()["histograms"]}
+print(json.dumps(histograms if "histograms" in sys.argv else scalars))
 """
 # The same as MindInsight, with MindSpore's own messages.
 MINDINSIGHT = """
@@ -49,7 +53,7 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.text, self.links, self.curves, self.bad = [], "", [], 0, 0
+        self.open, self.text, self.links, self.curves, self.heats, self.bad = [], "", [], 0, 0, 0
         self.feed(text)
         self.close()
 
@@ -57,6 +61,7 @@ class Page(html.parser.HTMLParser):
         if tag not in ("meta", "path", "polyline"):
             self.open.append(tag)
         self.curves += ("class", "curve") in attrs
+        self.heats += ("class", "heat") in attrs
         self.bad += ("class", "bad") in attrs
         self.links += [value for name, value in attrs if name in ("href", "src")]
 
@@ -76,7 +81,10 @@ class Export(unittest.TestCase):
         cls.folder = harness.folder_of(cls)
         program = " ".join([str(harness.CHARLM), *harness.SMALL, "--batch", "2", "--threads", "1", "--steps", "9"])
         commands = ["set on-error continue", "run -- " + program, "trace -step 'max > 1e30' on head.bias",
-                    "trace -step 'max > -1' on head.bias", "step 6", "plot loss grad_norm > series.csv",
+                    "trace -step 'max > -1' on head.bias", "trace histogram on head.bias",
+                    "plot --histogram head.bias", "step 6", "plot --histogram head.bias > bins.csv",
+                    "plot --histogram head/bias --steps 3-4", "plot loss head.bias.histogram > mixed.csv",
+                    "plot --histogram", "plot --histogram head.weight", "print head.bias",  "plot loss grad_norm > series.csv",
                     "info history head.bias norm max > 'bias.csv'", "info history loss > loss.CSV",
                     "info history loss >> loss.CSV", "print loss > none.csv", "export tensorboard board",
                     "export html page.html", "export tensorboard /dev/null/no", "export html /dev/null/no",
@@ -84,6 +92,7 @@ class Export(unittest.TestCase):
         cls.done = harness.run_gradb("-nx", "--batch", "--json", "--listen", "127.0.0.1:0", *harness.typed(*commands),
                                      cwd=cls.folder)
         records = [json.loads(line) for line in cls.done.stdout.splitlines()]
+        cls.records = records
         cls.exported = [record for record in records if record["type"] == "exported"]
 
     def errors(self):
@@ -140,6 +149,58 @@ class Export(unittest.TestCase):
     def test_tensorboard(self):
         self.read_by("tools", TENSORBOARD, self.folder / "board")
 
+    def bins(self):
+        """step -> [(low, high, count)], of the CSV file."""
+        head, *rows = [line.split(",") for line in (self.folder / "bins.csv").read_text().splitlines()]
+        self.assertEqual(head, ["tensor", "step", "low", "high", "count"])
+        found = {}
+        for name, step, low, high, count in rows:
+            self.assertEqual(name, "Default/network/head.bias:0")
+            found.setdefault(int(step), []).append((float(low), float(high), int(count)))
+        return found
+
+    def test_histograms(self):
+        """Of each step; the last one as the tensor's values have it."""
+        found = self.bins()
+        self.assertEqual(list(found), [1, 2, 3, 4, 5, 6])
+        values = next(record["values"] for record in self.records if record["type"] == "tensor")
+        low, high = min(values), max(values)
+        wanted = [0] * 40
+        for value in values:
+            wanted[min(int((value - low) / (high - low) * 40), 39)] += 1
+        self.assertEqual([count for _, _, count in found[6]], wanted)
+        self.assertAlmostEqual(found[6][0][0], low, delta=1e-9)
+        self.assertAlmostEqual(found[6][-1][1], high, delta=1e-9)
+        plots = [record["series"] for record in self.records if record["type"] == "plot"]
+        self.assertEqual([series["name"] for series in plots[0]], ["Default/network/head.bias:0"])
+        histograms = plots[0][0]["histograms"]
+        self.assertEqual([histogram["step"] for histogram in histograms], [3, 4])
+        for histogram in histograms:
+            rows = found[histogram["step"]]
+            self.assertEqual(histogram["counts"], [count for _, _, count in rows])
+            self.assertEqual((histogram["low"], histogram["high"]), (rows[0][0], rows[-1][1]))
+            self.assertEqual((histogram["nan"], histogram["inf"]), (0, 0))
+            below = sum(count for _, high, count in rows if high < histogram["median"])
+            self.assertLessEqual(2 * below, len(values))
+
+    def test_histograms_in_tensorboard(self):
+        python = venvs.python("tools")
+        if not python:
+            self.skipTest("no tools-venv")
+        done = subprocess.run([python, "-c", TENSORBOARD, str(self.folder / "board"), "histograms"],
+                              capture_output=True, text=True, check=False, timeout=4 * harness.DEADLINE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout.splitlines()[-1])
+        self.assertEqual(list(found), ["Default/network/head.bias:0/histogram"])
+        wanted = self.bins()
+        for step, low, high, count, limits, buckets in found["Default/network/head.bias:0/histogram"]:
+            rows = wanted.pop(step)
+            self.assertEqual((low, high, count), (rows[0][0], rows[-1][1], sum(row[2] for row in rows)))
+            self.assertEqual(buckets, [row[2] for row in rows])
+            for limit, row in zip(limits, rows):
+                self.assertAlmostEqual(limit, row[1], delta=1e-12)
+        self.assertEqual(wanted, {})
+
     def test_mindinsight(self):
         self.read_by("mindspore", MINDINSIGHT, self.board())
 
@@ -149,7 +210,9 @@ class Export(unittest.TestCase):
         self.assertEqual(page.open, [])
         self.assertEqual(page.links, [])
         self.assertNotRegex(text, r"https?:|url\(|@import")
-        self.assertEqual(page.curves, self.exported[1]["series"])
+        self.assertEqual(page.curves, self.exported[1]["series"] - 1)  # and one heat map
+        self.assertGreater(page.heats, 1)
+        self.assertLess(page.text.index("head.bias:0/histogram"), page.text.index("Watchpoints"))
         for part in ("--batch 2", "max > -1", "Why Default/network/head.bias", "loss", "gradb",
                      "Default/network/head.bias:0/max"):
             self.assertIn(part, page.text)
@@ -161,6 +224,12 @@ class Export(unittest.TestCase):
     def test_errors(self):
         errors = self.errors()
         self.assertIn("export html: specify a file", errors)
+        self.assertIn("--histogram: name a tensor, such as fc1.weight", errors)
+        for name in ("bias", "weight"):  # before the first step; never asked for
+            self.assertIn("no histograms of Default/network/head.%s:0 are recorded: start with `trace histogram on "
+                          "Default/network/head.%s`, and let the training run" % (name, name), errors)
+        self.assertTrue(any("histograms and other series have different columns" in error for error in errors))
+        self.assertFalse((self.folder / "mixed.csv").exists())
         self.assertTrue(any("cannot make the folder /dev/null/no" in error for error in errors), errors)
         self.assertTrue(any("/dev/null/no" in error and "folder" not in error for error in errors), errors)
         self.assertFalse((self.folder / "100").exists())  # `>` of an expression is none of a redirection

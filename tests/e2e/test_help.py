@@ -114,7 +114,8 @@ class Typed:
         with harness.Gradb("-nx", "--json", command=program, cwd=self.folder, **more) as gradb:
             gradb.expect('"type":"run"')
             for lines in (["set keep-previous all"], ["step 2"], [f"break {softmax}"], ["continue"], ["delete 1"],
-                          ["trace -step TL abs_mean_gt=1e-9 on weights"], ["step 2"], *[[f"print {bias}[:2]"]] * 3):
+                          ["trace -step TL abs_mean_gt=1e-9 on weights"],
+                          ["trace histogram on weights"], ["step 2"], *[[f"print {bias}[:2]"]] * 3):
                 self.assertEqual(outcome(gradb, lines), ("", ""), lines)
             gradb.send(f"break {later}")
             for command in commands():

@@ -59,6 +59,11 @@ static void fill_history(struct gd_history *history)
             .stats = {.count = 6, .nan = i % 5 == 0, .max = (double)i, .has_prev = i % 3 == 0}};
 
         FUZZ_CHECK(gd_history_add(history, &tensor, &record, NULL) == GD_OK);
+        if (i % 8 == 1) {
+            struct gd_history_bins bins = {
+                .step = record.step, .lo = -1, .hi = 1, .bin = {1, 2, (uint64_t)i << 40}};
+            FUZZ_CHECK(gd_history_add_bins(history, &tensor, &bins, NULL) == GD_OK);
+        }
     }
 }
 
@@ -143,6 +148,20 @@ static int make_file(const uint8_t *data, size_t size, char *path, size_t path_s
     return fd;
 }
 
+/* What is in bins has a range. */
+static void check_bins(const struct gd_history *history, uint32_t index)
+{
+    static struct gd_history_bins bins[64];
+    size_t count = gd_history_read_bins(history, index, bins, 64);
+
+    for (size_t k = 0; k < count; k++) {
+        FUZZ_CHECK(bins[k].step >= 0);
+        for (int i = 0; i < GD_WATCH_BINS; i++) {
+            FUZZ_CHECK(bins[k].bin[i] == 0 || bins[k].lo <= bins[k].hi);
+        }
+    }
+}
+
 static void check_history(const struct gd_history *history)
 {
     struct gd_history_record records[64];
@@ -155,7 +174,9 @@ static void check_history(const struct gd_history *history)
         size_t count = gd_history_read(history, i, records, 64);
 
         FUZZ_CHECK(i < head.tensors && tensor.name[0] && count <= head.records);
-        FUZZ_CHECK(gd_history_find(history, tensor.name, tensor.slot, &index));
+        FUZZ_CHECK(tensor.is_bins ? gd_history_find_bins(history, tensor.name, tensor.slot, &index)
+                                  : gd_history_find(history, tensor.name, tensor.slot, &index));
+        check_bins(history, i);
         for (size_t k = 0; k < count; k++) {
             FUZZ_CHECK(records[k].step >= 0);
             FUZZ_CHECK(!records[k].has_stats || records[k].stats.nan <= records[k].stats.count);

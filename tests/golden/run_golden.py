@@ -42,6 +42,8 @@ def normalise(text):
         (r'("function":"[^"]*","code":)"(?:[^"\\]|\\.)*"', r'\1"CODE"'),
         (r"(?m)^      \S.*;$", "      CODE"),
         (r"\|[\u2581-\u2588 ]+\|", "|HISTOGRAM|"),
+        (r'("inf":\d+,"counts":)\[[\d,]+\]', r"\1[0]"),
+        (r"(?m)^( *-?[\d.]*[┤│]).*[░▒▓].*$", r"\1HEAT"),
         (r"[\u2581-\u2588]{2,}", "BARS"),
         (r"(?m)^( *[\d.]*[┤│]).*[\u2801-\u28ff].*$", r"\1CURVE"),
         (r"since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "since TIME"),

@@ -70,9 +70,16 @@ const char *gd_history_path(const struct gd_history *history)
 
 /* ---- tensors by name ------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const char *name, uint32_t slot, bool scalar)
+enum history_kind history_kind_of(const struct gd_history_tensor *tensor)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ slot ^ (uint64_t)scalar << 32;
+    return tensor->is_bins     ? HISTORY_OF_BINS
+           : tensor->is_scalar ? HISTORY_OF_SCALAR
+                               : HISTORY_OF_NODE;
+}
+
+static uint64_t hash_of(const char *name, uint32_t slot, enum history_kind kind)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ slot ^ (uint64_t)kind << 32;
 
     for (; *name; name++) {
         hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
@@ -81,15 +88,16 @@ static uint64_t hash_of(const char *name, uint32_t slot, bool scalar)
 }
 
 uint32_t history_find(const struct gd_history *history, const char *name, uint32_t slot,
-                      bool scalar)
+                      enum history_kind kind)
 {
-    uint64_t hash = hash_of(name, slot, scalar);
+    uint64_t hash = hash_of(name, slot, kind);
     uint32_t tensor;
 
     for (size_t at = 0; gd_hash_index_next(&history->index, hash, &at, &tensor);) {
         const struct gd_history_tensor *about = &history->tensors[tensor].about;
 
-        if (about->slot == slot && about->is_scalar == scalar && strcmp(about->name, name) == 0) {
+        if (about->slot == slot && history_kind_of(about) == kind &&
+            strcmp(about->name, name) == 0) {
             return tensor;
         }
     }
@@ -106,8 +114,8 @@ int history_add_tensor(struct gd_history *history, const struct gd_history_tenso
         return gd_fail_nomem(err);
     }
     history->tensors[number] = (struct history_tensor){.about = *about, .last = HISTORY_NONE};
-    int rc = gd_hash_index_add(&history->index, hash_of(about->name, about->slot, about->is_scalar),
-                               number, err);
+    int rc = gd_hash_index_add(
+        &history->index, hash_of(about->name, about->slot, history_kind_of(about)), number, err);
     if (rc == GD_OK) {
         history->tensor_count++;
         *ret = number;
@@ -131,7 +139,7 @@ static int refuse_file(struct gd_history *history, const struct gd_history_tenso
                        struct gd_err *err)
 {
     if (is_first_refusal(&history->refused,
-                         hash_of(tensor->name, tensor->slot, tensor->is_scalar))) {
+                         hash_of(tensor->name, tensor->slot, history_kind_of(tensor)))) {
         history->left_out++;
         history_put_state(history->map, ++history->state_serial, history->left_out);
     }
@@ -216,37 +224,54 @@ static bool same_step(const struct gd_history *history, const struct history_ten
            of->last_generation == history->generation && of->last_step == step;
 }
 
-int history_record(struct gd_history *history, uint32_t index,
-                   const struct gd_history_record *record, bool late, struct gd_err *err)
+/* Fills in what `out` lacks, and writes it. */
+static int put_record(struct gd_history *history, uint32_t index, int64_t step, bool late,
+                      struct history_record *out, struct gd_err *err)
 {
     struct history_tensor *of = &history->tensors[index];
-    struct history_record out = {.tensor = index, .value = *record};
     uint32_t place;
 
     if (!history->map) {
         return gd_fail(err, GD_ESTATE, "a history that was opened for reading cannot be written");
     }
-    if (record->step < history->last_step && !late) {
+    if (step < history->last_step && !late) {
         history->generation++; /* the training started again */
-        history->last_step = record->step;
-    } else if (record->step > history->last_step) {
-        history->last_step = record->step;
+        history->last_step = step;
+    } else if (step > history->last_step) {
+        history->last_step = step;
     }
-    out.generation = history->generation;
-    if (same_step(history, of, record->step)) {
-        out.sequence = of->last_sequence;
-        out.number = of->about.seen;
+    out->tensor = index;
+    out->generation = history->generation;
+    if (same_step(history, of, step)) {
+        out->sequence = of->last_sequence;
+        out->number = of->about.seen;
         place = of->last;
     } else {
-        out.sequence = history->next_sequence++;
-        out.number = ++of->about.seen;
-        place = (uint32_t)(out.sequence % history->places);
-        history_link(history, place, out.sequence, index);
-        of->last_step = record->step;
+        out->sequence = history->next_sequence++;
+        out->number = ++of->about.seen;
+        place = (uint32_t)(out->sequence % history->places);
+        history_link(history, place, out->sequence, index);
+        of->last_step = step;
         of->last_generation = history->generation;
     }
-    history_put_record(history->map + history->layout.ring + (size_t)place * HISTORY_RECORD, &out);
+    history_put_record(history->map + history->layout.ring + (size_t)place * HISTORY_RECORD, out);
     return GD_OK;
+}
+
+int history_record(struct gd_history *history, uint32_t index,
+                   const struct gd_history_record *record, bool late, struct gd_err *err)
+{
+    struct history_record out = {.value = *record};
+
+    return put_record(history, index, record->step, late, &out, err);
+}
+
+int history_record_bins(struct gd_history *history, uint32_t index,
+                        const struct gd_history_bins *bins, struct gd_err *err)
+{
+    struct history_record out = {.bins = *bins, .is_bins = true};
+
+    return put_record(history, index, bins->step, false, &out, err);
 }
 
 int history_enter(struct gd_history *history, const struct gd_history_tensor *tensor, uint32_t *ret,
@@ -255,7 +280,7 @@ int history_enter(struct gd_history *history, const struct gd_history_tensor *te
     uint32_t index = HISTORY_NONE;
 
     if (tensor->name) {
-        index = history_find(history, tensor->name, tensor->slot, tensor->is_scalar);
+        index = history_find(history, tensor->name, tensor->slot, history_kind_of(tensor));
     }
     if (!history->map) {
         return gd_fail(err, GD_ESTATE, "a history that was opened for reading cannot be written");
@@ -279,6 +304,20 @@ int gd_history_add(struct gd_history *history, const struct gd_history_tensor *t
     return rc != GD_OK ? rc : history_record(history, index, record, false, err);
 }
 
+int gd_history_add_bins(struct gd_history *history, const struct gd_history_tensor *tensor,
+                        const struct gd_history_bins *bins, struct gd_err *err)
+{
+    struct gd_history_tensor about = *tensor;
+    uint32_t index = 0;
+
+    if (bins->step < 0) {
+        return gd_fail(err, GD_EINVAL, "there is no step %lld", (long long)bins->step);
+    }
+    about.is_bins = true;
+    int rc = history_enter(history, &about, &index, err);
+    return rc != GD_OK ? rc : history_record_bins(history, index, bins, err);
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* The step of the oldest record of this generation; -1 none. Sequences rise from the oldest place
@@ -294,7 +333,7 @@ static int64_t first_step(const struct gd_history *history)
         if (history->sequence_of[place] &&
             history_get_record(history_at(history, place), &record) &&
             record.generation == history->generation) {
-            return record.value.step;
+            return record.is_bins ? record.bins.step : record.value.step;
         }
     }
     return -1;
@@ -302,7 +341,11 @@ static int64_t first_step(const struct gd_history *history)
 
 void gd_history_head(const struct gd_history *history, struct gd_history_head *ret)
 {
-    uint32_t tensors = history->tensor_count ? history->tensor_count : 1;
+    uint32_t tensors = history->tensor_count ? history->tensor_count : 1, histograms = 0;
+
+    for (uint32_t i = 0; i < history->tensor_count; i++) {
+        histograms += history->tensors[i].about.is_bins;
+    }
 
     *ret = (struct gd_history_head){
         .peer = history->peer,
@@ -310,6 +353,7 @@ void gd_history_head(const struct gd_history *history, struct gd_history_head *r
         .first_step = first_step(history),
         .last_step = history->last_step,
         .tensors = history->tensor_count,
+        .histograms = histograms,
         .capacity = history->layout.capacity,
         .steps = history->layout.records / tensors,
         .bytes = history->layout.bytes,
@@ -333,10 +377,10 @@ bool gd_history_tensor(const struct gd_history *history, uint32_t index,
 bool gd_history_find(const struct gd_history *history, const char *name, uint32_t slot,
                      uint32_t *ret)
 {
-    uint32_t index = history_find(history, name, slot, false);
+    uint32_t index = history_find(history, name, slot, HISTORY_OF_NODE);
 
     if (index == HISTORY_NONE) {
-        index = history_find(history, name, slot, true);
+        index = history_find(history, name, slot, HISTORY_OF_SCALAR);
     }
     if (index == HISTORY_NONE) {
         return false;
@@ -345,8 +389,22 @@ bool gd_history_find(const struct gd_history *history, const char *name, uint32_
     return true;
 }
 
-size_t gd_history_read(const struct gd_history *history, uint32_t index,
-                       struct gd_history_record *ret, size_t max)
+bool gd_history_find_bins(const struct gd_history *history, const char *name, uint32_t slot,
+                          uint32_t *ret)
+{
+    uint32_t index = history_find(history, name, slot, HISTORY_OF_BINS);
+
+    if (index == HISTORY_NONE) {
+        return false;
+    }
+    *ret = index;
+    return true;
+}
+
+/* The newest records of a tensor, newest first. Returns how many `take` was given. */
+static size_t each_record(const struct gd_history *history, uint32_t index, size_t max,
+                          void (*take)(void *ctx, size_t number, const struct history_record *),
+                          void *ctx)
 {
     struct history_record record;
     uint32_t place = HISTORY_NONE;
@@ -368,13 +426,49 @@ size_t gd_history_read(const struct gd_history *history, uint32_t index,
             if (record.generation != history->generation) {
                 break;
             }
-            ret[count++] = record.value;
+            take(ctx, count++, &record);
         }
         sequence = history->sequence_of[place];
         place = history->before[place];
     }
+    return count;
+}
+
+static void take_value(void *ctx, size_t number, const struct history_record *record)
+{
+    ((struct gd_history_record *)ctx)[number] = record->value;
+}
+
+static void take_bins(void *ctx, size_t number, const struct history_record *record)
+{
+    ((struct gd_history_bins *)ctx)[number] = record->bins;
+}
+
+size_t gd_history_read(const struct gd_history *history, uint32_t index,
+                       struct gd_history_record *ret, size_t max)
+{
+    if (index >= history->tensor_count || history->tensors[index].about.is_bins) {
+        return 0;
+    }
+    size_t count = each_record(history, index, max, take_value, ret);
     for (size_t i = 0; i < count / 2; i++) {
         struct gd_history_record other = ret[i];
+
+        ret[i] = ret[count - 1 - i];
+        ret[count - 1 - i] = other;
+    }
+    return count;
+}
+
+size_t gd_history_read_bins(const struct gd_history *history, uint32_t index,
+                            struct gd_history_bins *ret, size_t max)
+{
+    if (index >= history->tensor_count || !history->tensors[index].about.is_bins) {
+        return 0;
+    }
+    size_t count = each_record(history, index, max, take_bins, ret);
+    for (size_t i = 0; i < count / 2; i++) {
+        struct gd_history_bins other = ret[i];
 
         ret[i] = ret[count - 1 - i];
         ret[count - 1 - i] = other;

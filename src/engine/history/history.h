@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The flight recorder: statistics of the watched tensors over the last steps, in a ring of fixed
- * size in a memory-mapped file. Every record is complete before it becomes visible, so the file can
- * be read while it is written, and after a crash of the training process, of gradb or of both. The
- * file describes itself: its process and, for each tensor, the node's name, type, kind, execution
- * order, dtype, shape and source line. docs/history.md describes the format.
+ * The flight recorder: statistics of the watched tensors over the last steps, and histograms where
+ * they are wanted, in a ring of fixed size in a memory-mapped file. Every record is complete before
+ * it becomes visible, so the file can be read while it is written, and after a crash of the
+ * training process, of gradb or of both. The file describes itself: its process and, for each
+ * tensor, the node's name, type, kind, execution order, dtype, shape and source line.
+ * docs/history.md describes the format.
  */
 #ifndef GD_ENGINE_HISTORY_H
 #define GD_ENGINE_HISTORY_H
@@ -21,12 +22,18 @@ struct gd_history_record { /* one tensor at one step */
     unsigned error;        /* bits of enum gd_hit_error when it has none */
     struct gd_stats stats; /* ranges and dead units are not kept */
 };
+struct gd_history_bins { /* a histogram of one tensor at one step */
+    int64_t step;
+    double lo, hi; /* of the finite elements; lo > hi: there is none */
+    uint64_t bin[GD_WATCH_BINS];
+};
 struct gd_history_tensor {
     const char *name; /* of the node, or of the scalar */
     const char *type;
     enum gd_node_kind kind;
     uint32_t slot, order;
     bool is_scalar;
+    bool is_bins; /* its records are histograms: gd_history_read_bins */
     enum gd_dtype dtype;
     struct gd_shape shape;
     const char *file; /* "" unknown */
@@ -37,7 +44,8 @@ struct gd_history_head {
     struct gd_peer peer;
     double started;                /* seconds since the epoch */
     int64_t first_step, last_step; /* still in the ring */
-    uint32_t tensors, capacity;    /* known, and how many fit */
+    uint32_t tensors, capacity;    /* known, and how many fit; with those of histograms */
+    uint32_t histograms;           /* of them */
     uint32_t steps;                /* steps that fit if every tensor comes once per step */
     uint64_t bytes, left_out;      /* of the file; tensors that did not fit */
     uint32_t generation; /* how often the steps started again; earlier records are dropped */
@@ -78,8 +86,17 @@ bool gd_history_tensor(const struct gd_history *history, uint32_t index,
                        struct gd_history_tensor *ret);
 bool gd_history_find(const struct gd_history *history, const char *name, uint32_t slot,
                      uint32_t *ret);
+/* Of its histograms. False: none was recorded. */
+bool gd_history_find_bins(const struct gd_history *history, const char *name, uint32_t slot,
+                          uint32_t *ret);
 /* Up to max records of a tensor, oldest first, the newest ones when there are more. */
 size_t gd_history_read(const struct gd_history *history, uint32_t index,
                        struct gd_history_record *ret, size_t max);
+/* The same for histograms. */
+size_t gd_history_read_bins(const struct gd_history *history, uint32_t index,
+                            struct gd_history_bins *ret, size_t max);
+/* A histogram of one step; `tensor` is described as for gd_history_add. */
+int gd_history_add_bins(struct gd_history *history, const struct gd_history_tensor *tensor,
+                        const struct gd_history_bins *bins, struct gd_err *err);
 
 #endif

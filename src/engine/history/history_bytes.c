@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A history's header, table entries and records as bytes. */
 #include <endian.h>
+#include <math.h>
 #include <string.h>
 
 #include "engine/history/history_impl.h"
@@ -64,14 +65,59 @@ uint64_t history_checksum(const unsigned char *p, size_t len)
 /* ---- records --------------------------------------------------------------------------------- */
 
 enum { AT_COUNTS = 48, AT_VALUES = 120, AT_DELTAS = 168, AT_MISMATCH = 224 };
-enum { FLAG_STATS = 1, FLAG_PREVIOUS = 2 };
-#define COUNTS 9
-#define VALUES 6
-#define DELTAS 7
+enum { FLAG_STATS = 1, FLAG_PREVIOUS = 2, FLAG_BINS = 4 };
+enum { AT_BINS_FORM = 36, AT_LOW = 48, AT_HIGH = 56, AT_BINS = 64, AT_SHIFT = 68, AT_BIN = 72 };
+#define BINS_FORM 1 /* the form of a histogram's record */
+#define COUNTS    9
+#define VALUES    6
+#define DELTAS    7
 
 _Static_assert(AT_COUNTS + 8 * COUNTS == AT_VALUES && AT_VALUES + 8 * VALUES == AT_DELTAS &&
                    AT_DELTAS + 8 * DELTAS == AT_MISMATCH && AT_MISMATCH + 8 == HISTORY_RECORD,
                "the parts of a record follow each other");
+_Static_assert(AT_BIN + 4 * GD_WATCH_BINS == HISTORY_RECORD, "a histogram fills its record");
+
+/* Counts beyond 32 bits are divided, all by the same; what is not empty does not become so. */
+static void put_bins(unsigned char *p, const struct gd_history_bins *bins)
+{
+    uint64_t most = 0;
+    uint32_t shift = 0;
+
+    for (int i = 0; i < GD_WATCH_BINS; i++) {
+        most = bins->bin[i] > most ? bins->bin[i] : most;
+    }
+    while (most >> shift > UINT32_MAX) {
+        shift++;
+    }
+    put_u32(p + AT_BINS_FORM, BINS_FORM);
+    put_double(p + AT_LOW, bins->lo);
+    put_double(p + AT_HIGH, bins->hi);
+    put_u32(p + AT_BINS, GD_WATCH_BINS);
+    put_u32(p + AT_SHIFT, shift);
+    for (int i = 0; i < GD_WATCH_BINS; i++) {
+        uint64_t count = bins->bin[i] >> shift;
+        put_u32(p + AT_BIN + 4 * i, (uint32_t)(bins->bin[i] && !count ? 1 : count));
+    }
+}
+
+/* False: of a later form, or damaged. */
+static bool get_bins(const unsigned char *p, struct gd_history_bins *ret)
+{
+    uint32_t shift = get_u32(p + AT_SHIFT);
+    uint64_t total = 0;
+
+    ret->lo = get_double(p + AT_LOW);
+    ret->hi = get_double(p + AT_HIGH);
+    if (get_u32(p + AT_BINS_FORM) != BINS_FORM || get_u32(p + AT_BINS) != GD_WATCH_BINS ||
+        shift > 31) {
+        return false;
+    }
+    for (int i = 0; i < GD_WATCH_BINS; i++) {
+        ret->bin[i] = (uint64_t)get_u32(p + AT_BIN + 4 * i) << shift;
+        total |= ret->bin[i];
+    }
+    return total == 0 || (isfinite(ret->lo) && isfinite(ret->hi) && ret->lo <= ret->hi);
+}
 
 static void put_stats(unsigned char *p, const struct gd_stats *s)
 {
@@ -129,16 +175,22 @@ void history_put_record(unsigned char *p, const struct history_record *record)
     uint32_t flags = 0;
 
     put_u64(out + 8, record->sequence);
-    put_u64(out + 16, (uint64_t)value->step);
+    put_u64(out + 16, (uint64_t)(record->is_bins ? record->bins.step : value->step));
     put_u32(out + 24, record->tensor);
     put_u32(out + 32, record->generation);
-    put_u32(out + 36, value->has_stats ? value->stats.unknown : 0);
     put_u64(out + 40, record->number);
-    if (value->has_stats) {
-        put_stats(out, &value->stats);
-        flags = FLAG_STATS | (value->stats.has_prev ? FLAG_PREVIOUS : 0u);
+    if (record->is_bins) {
+        put_bins(out, &record->bins);
+        flags = FLAG_BINS;
+    } else {
+        put_u32(out + 36, value->has_stats ? value->stats.unknown : 0);
+        flags = value->error << 16;
     }
-    put_u32(out + 28, flags | value->error << 16);
+    if (!record->is_bins && value->has_stats) {
+        put_stats(out, &value->stats);
+        flags |= FLAG_STATS | (value->stats.has_prev ? FLAG_PREVIOUS : 0u);
+    }
+    put_u32(out + 28, flags);
     put_u64(out, history_checksum(out + 8, HISTORY_RECORD - 8));
     memcpy(p, out, HISTORY_RECORD);
 }
@@ -151,14 +203,21 @@ bool history_get_record(const unsigned char *p, struct history_record *ret)
     if (record.sequence == 0 || get_u64(p) != history_checksum(p + 8, HISTORY_RECORD - 8)) {
         return false;
     }
-    record.value.step = (int64_t)get_u64(p + 16);
+    int64_t step = (int64_t)get_u64(p + 16);
     record.tensor = get_u32(p + 24);
     record.generation = get_u32(p + 32);
     record.number = get_u64(p + 40);
+    record.is_bins = flags & FLAG_BINS;
+    if (step < 0 || record.is_bins) {
+        record.bins.step = step;
+        *ret = record;
+        return step >= 0 && get_bins(p, &ret->bins);
+    }
+    record.value.step = step;
     record.value.error = flags >> 16;
     record.value.has_stats = flags & FLAG_STATS;
     record.value.stats.has_prev = (flags & FLAG_STATS) && (flags & FLAG_PREVIOUS);
-    if (record.value.step < 0 || (record.value.has_stats && !get_stats(p, &record.value.stats))) {
+    if (record.value.has_stats && !get_stats(p, &record.value.stats)) {
         return false;
     }
     record.value.stats.unknown = get_u32(p + 36) & GD_UNKNOWN_ALL;
@@ -310,7 +369,7 @@ void history_get_state(const unsigned char *head, uint64_t *left_out)
 /* ---- entries of the table -------------------------------------------------------------------- */
 
 #define ENTRY_TEXTS 5
-enum { AT_LENGTHS = 36, FLAG_SCALAR = 1 };
+enum { AT_LENGTHS = 36, FLAG_SCALAR = 1, FLAG_OF_BINS = 2 };
 
 static enum gd_node_kind kind_named(const char *name)
 {
@@ -361,7 +420,8 @@ int history_put_entry(unsigned char *entry, unsigned char *text, uint64_t text_a
     put_u32(out + 20, tensor->slot);
     put_u32(out + 24, tensor->order);
     put_u32(out + 28, tensor->line);
-    put_u32(out + 32, (uint32_t)rank | (tensor->is_scalar ? FLAG_SCALAR << 16 : 0u));
+    put_u32(out + 32, (uint32_t)rank | (tensor->is_scalar ? FLAG_SCALAR << 16 : 0u) |
+                          (tensor->is_bins ? FLAG_OF_BINS << 16 : 0u));
     put_u64(out,
             history_checksum(out + 8, HISTORY_ENTRY - 8) ^ history_checksum(text + text_at, need));
     memcpy(entry, out, HISTORY_ENTRY);
@@ -398,6 +458,7 @@ bool history_get_entry(const unsigned char *entry, const unsigned char *text, ui
                                        .order = get_u32(entry + 24),
                                        .line = get_u32(entry + 28),
                                        .is_scalar = get_u32(entry + 32) >> 16 & FLAG_SCALAR,
+                                       .is_bins = get_u32(entry + 32) >> 16 & FLAG_OF_BINS,
                                        .shape.rank = (int)rank};
     const char *texts[ENTRY_TEXTS];
 

@@ -27,6 +27,8 @@
 #define HISTORY_MAX_SLOT    4095u
 #define HISTORY_NONE        UINT32_MAX
 
+enum history_kind { HISTORY_OF_NODE, HISTORY_OF_SCALAR, HISTORY_OF_BINS };
+
 struct history_layout {
     uint64_t bytes; /* of the file */
     uint64_t table, text, ring;
@@ -76,7 +78,11 @@ struct gd_history {
 struct history_record {        /* as it lies in the file */
     uint64_t sequence, number; /* number: how many of this tensor, with this one */
     uint32_t tensor, generation;
-    struct gd_history_record value;
+    union {
+        struct gd_history_record value;
+        struct gd_history_bins bins; /* is_bins */
+    };
+    bool is_bins;
 };
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -102,7 +108,7 @@ bool history_get_entry(const unsigned char *entry, const unsigned char *text, ui
 struct gd_history *history_new(void);
 int history_reserve(struct gd_history *history, uint32_t places, struct gd_err *err);
 uint32_t history_find(const struct gd_history *history, const char *name, uint32_t slot,
-                      bool scalar);
+                      enum history_kind kind);
 /* Adds a new tensor; its strings must live in the arena. */
 int history_add_tensor(struct gd_history *history, const struct gd_history_tensor *about,
                        uint32_t *ret, struct gd_err *err);
@@ -112,6 +118,9 @@ int history_enter(struct gd_history *history, const struct gd_history_tensor *te
 /* step >= 0. late: a record of an earlier step does not restart the history. */
 int history_record(struct gd_history *history, uint32_t index,
                    const struct gd_history_record *record, bool late, struct gd_err *err);
+int history_record_bins(struct gd_history *history, uint32_t index,
+                        const struct gd_history_bins *bins, struct gd_err *err);
+enum history_kind history_kind_of(const struct gd_history_tensor *tensor);
 /* A record is at its place now: links it to the tensor's previous record. */
 void history_link(struct gd_history *history, uint32_t place, uint64_t sequence, uint32_t tensor);
 

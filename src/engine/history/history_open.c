@@ -80,7 +80,9 @@ static int take_entries(struct gd_history *history, const unsigned char *table,
             continue;
         }
         if (!history_get_entry(entry, text, history->layout.text_bytes, &history->arena, &about) ||
-            history_find(history, about.name, about.slot, about.is_scalar) != HISTORY_NONE) {
+            (about.is_bins && about.is_scalar) ||
+            history_find(history, about.name, about.slot, history_kind_of(&about)) !=
+                HISTORY_NONE) {
             history->damaged++;
             continue;
         }
@@ -142,7 +144,8 @@ static bool take_record(struct gd_history *history, const uint32_t *numbers, uin
         return true;
     }
     if (!history_get_record(p, &record) || record.sequence % l->records != place ||
-        record.tensor >= l->capacity || numbers[record.tensor] == HISTORY_NONE) {
+        record.tensor >= l->capacity || numbers[record.tensor] == HISTORY_NONE ||
+        history->tensors[numbers[record.tensor]].about.is_bins != record.is_bins) {
         history->damaged++;
         return true;
     }
@@ -204,8 +207,9 @@ static int order_records(struct gd_history *history, const uint32_t *numbers, st
         if (history->tensors[numbers[record.tensor]].about.seen < record.number) {
             history->tensors[numbers[record.tensor]].about.seen = record.number;
         }
-        if (history->generation != record.generation || record.value.step > history->last_step) {
-            history->last_step = record.value.step;
+        int64_t step = record.is_bins ? record.bins.step : record.value.step;
+        if (history->generation != record.generation || step > history->last_step) {
+            history->last_step = step;
         }
         history->generation = record.generation; /* finally, of the newest */
     }

@@ -116,7 +116,7 @@ static void describe_tensor(struct gd_session *session, const struct gd_watch_va
 }
 
 /* The value's tensor in the history; false: none. Runs for every value. */
-static bool find_tensor(struct gd_session *session, const struct gd_watch_value *value,
+static bool find_tensor(struct gd_session *session, const struct gd_watch_value *value, bool bins,
                         uint32_t *ret)
 {
     struct gd_node_info info = {
@@ -127,12 +127,28 @@ static bool find_tensor(struct gd_session *session, const struct gd_watch_value 
     if (!value->scalar && !gd_graph_node(session->graph, value->node, &info)) {
         return false;
     }
-    *ret = history_find(session->history, info.name, value->slot, value->scalar != NULL);
+    *ret = history_find(session->history, info.name, value->slot,
+                        bins            ? HISTORY_OF_BINS
+                        : value->scalar ? HISTORY_OF_SCALAR
+                                        : HISTORY_OF_NODE);
     if (*ret != HISTORY_NONE) {
         return true;
     }
     describe_tensor(session, value, &info, &tensor);
+    tensor.is_bins = bins;
     return note_result(session, history_enter(session->history, &tensor, ret, &err), &err);
+}
+
+static void add_bins(struct gd_session *session, const struct gd_watch_value *value, int64_t step)
+{
+    struct gd_history_bins bins = {.step = step, .lo = value->stats->min, .hi = value->stats->max};
+    struct gd_err err;
+    uint32_t index;
+
+    memcpy(bins.bin, value->bins, sizeof(bins.bin));
+    if (find_tensor(session, value, true, &index)) {
+        note_result(session, history_record_bins(session->history, index, &bins, &err), &err);
+    }
 }
 
 void gd_session_history_add(struct gd_session *session, const struct gd_watch_value *value,
@@ -142,7 +158,7 @@ void gd_session_history_add(struct gd_session *session, const struct gd_watch_va
     struct gd_err err;
     uint32_t index;
 
-    if (step < 0 || !have_history(session) || !find_tensor(session, value, &index)) {
+    if (step < 0 || !have_history(session) || !find_tensor(session, value, false, &index)) {
         return;
     }
     if (value->stats) {
@@ -150,6 +166,9 @@ void gd_session_history_add(struct gd_session *session, const struct gd_watch_va
         record.stats = *value->stats;
     }
     note_result(session, history_record(session->history, index, &record, false, &err), &err);
+    if (value->bins && value->stats && !value->scalar) {
+        add_bins(session, value, step);
+    }
 }
 
 /* A process reports its metrics late: values of a later step may already be there. */
@@ -197,7 +216,7 @@ static bool take_step(void *ctx, int64_t step, enum gd_dtype dtype, const struct
 
     recalling->value.dtype = dtype;
     recalling->value.shape = shape;
-    if (step >= 0 && find_tensor(recalling->session, &recalling->value, &index)) {
+    if (step >= 0 && find_tensor(recalling->session, &recalling->value, false, &index)) {
         record.has_stats = stats != NULL;
         record.stats = stats ? *stats : record.stats;
         history_record(recalling->session->history, index, &record, true, NULL);
@@ -209,7 +228,7 @@ static bool take_step(void *ctx, int64_t step, enum gd_dtype dtype, const struct
 static bool is_recalled(const struct gd_session *session, const struct gd_tensor_ref *ref)
 {
     const char *name = gd_graph_name(session->graph, ref->node);
-    uint32_t index = history_find(session->history, name, ref->slot, false);
+    uint32_t index = history_find(session->history, name, ref->slot, HISTORY_OF_NODE);
     uint32_t place, steps = 0;
 
     if (index == HISTORY_NONE) {
@@ -228,7 +247,7 @@ static bool is_recalled(const struct gd_session *session, const struct gd_tensor
 static void forget_history(struct gd_session *session, const struct gd_tensor_ref *ref)
 {
     const char *name = gd_graph_name(session->graph, ref->node);
-    uint32_t index = history_find(session->history, name, ref->slot, false);
+    uint32_t index = history_find(session->history, name, ref->slot, HISTORY_OF_NODE);
 
     if (index != HISTORY_NONE) {
         session->history->tensors[index].last = HISTORY_NONE;

@@ -73,6 +73,7 @@ struct gd_condition {
     bool any_tests;                 /* several tests can be given: one that holds is enough */
     bool at_step_end;               /* only judged at the end of a step */
     bool fires_without_value;       /* also where there was none at all */
+    bool records_bins;              /* the history gets a histogram of each step */
     uint64_t least_count;           /* tensors with fewer elements never hit */
     struct gd_comparison_of always; /* a test in addition to the parameters; GD_STAT_NONE: none */
     const char *fires;              /* "a statistic of the weight is above the threshold" */

@@ -60,7 +60,8 @@ static struct gd_range range_of(const struct judged *judged)
 
 static unsigned needs_of(const struct judged *judged)
 {
-    unsigned needs = gd_statistic_needs(judged->condition->always.statistic);
+    unsigned needs = gd_statistic_needs(judged->condition->always.statistic) |
+                     (judged->condition->records_bins ? (unsigned)GD_NEED_BINS : 0u);
 
     for (int i = 0; i < judged->condition->param_count; i++) {
         if (is_test(judged, i)) {

@@ -335,6 +335,13 @@ const struct gd_condition gd_condition_table[] = {
                "lower the learning rate or stop; at the start, try a higher one, or look for a "
                "part of the network that is cut off.",
      PARAMS(plateau)},
+    {"histogram", "HI", GD_COND_WEIGHT, GD_WIRE_OWN, .at_step_end = true, .records_bins = true,
+     .always = {GD_STAT_COUNT, GD_CMP_LT, 0},
+     .fires = "never: the history records a histogram of each step",
+     .look = "\"plot --histogram\" and the history pane",
+     .advice =
+         "It records how the elements are distributed, step by step. \"plot --histogram NODE\" "
+         "draws it, and \"export\" writes it."},
 };
 
 const size_t gd_condition_total = sizeof(gd_condition_table) / sizeof(*gd_condition_table);

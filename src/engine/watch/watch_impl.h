@@ -87,6 +87,7 @@ struct watch_recipe { /* what is computed for a tensor; equal recipes are shared
     struct gd_stats_options options;
     bool against_previous;
     uint32_t dead_steps;
+    bool bins;
     size_t trigger_count;
     struct gd_watch_trigger trigger[];
 };

@@ -23,7 +23,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 struct draft { /* a part under construction */
     bool exact, hold, always, tolerance;
     uint32_t layer;
-    bool against_previous;
+    bool against_previous, bins;
     uint32_t dead_steps;
     struct gd_stats_options options;
     struct gd_watch_trigger *trigger;
@@ -48,9 +48,9 @@ static bool same_recipe(const struct watch_recipe *recipe, const struct draft *d
 {
     const struct gd_stats_options *a = &recipe->options, *b = &draft->options;
     if (recipe->against_previous != draft->against_previous ||
-        recipe->dead_steps != draft->dead_steps || recipe->trigger_count != count ||
-        a->rtol != b->rtol || a->atol != b->atol || a->equal_nan != b->equal_nan ||
-        a->range_count != b->range_count) {
+        recipe->dead_steps != draft->dead_steps || recipe->bins != draft->bins ||
+        recipe->trigger_count != count || a->rtol != b->rtol || a->atol != b->atol ||
+        a->equal_nan != b->equal_nan || a->range_count != b->range_count) {
         return false;
     }
     for (int i = 0; i < a->range_count; i++) {
@@ -83,6 +83,7 @@ static const struct watch_recipe *recipe_of(struct gd_watching *w, const struct 
     recipe->options = draft->options;
     recipe->against_previous = draft->against_previous;
     recipe->dead_steps = draft->dead_steps;
+    recipe->bins = draft->bins;
     recipe->trigger_count = count;
     if (count) {
         memcpy(recipe->trigger, draft->trigger, count * sizeof(*draft->trigger));
@@ -223,6 +224,7 @@ static bool join_draft(struct draft *draft, uint32_t which, const struct watch_c
     if (want->needs & GD_NEED_UNITS) {
         draft->dead_steps = want->dead_steps;
     }
+    draft->bins = draft->bins || want->needs & GD_NEED_BINS;
     if (cover->watch->action == GD_WATCH_STOP && stop_on_hit) {
         draft->hold = true;
     }

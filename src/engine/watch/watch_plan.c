@@ -612,6 +612,7 @@ static int push_plan(struct gd_watching *w, struct watch_plan *plan, struct gd_e
                                           .options = &from->recipe->options,
                                           .against_previous = from->recipe->against_previous,
                                           .dead_steps = from->recipe->dead_steps,
+                                          .bins = from->recipe->bins,
                                           .triggers = from->recipe->trigger,
                                           .trigger_count = from->recipe->trigger_count};
     }

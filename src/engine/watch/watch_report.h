@@ -23,6 +23,7 @@ struct gd_watch_value {
     unsigned error;               /* bits of enum gd_hit_error */
     int64_t value_step;           /* the step that computed it; -1 unknown */
     uint64_t cost_ns;
+    const uint64_t *bins; /* GD_WATCH_BINS over stats->min to max; NULL: none */
 };
 
 struct gd_watch_moment {

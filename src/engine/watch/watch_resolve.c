@@ -142,6 +142,15 @@ static int can_plan(const struct gd_watching *w, const struct watch_cover *cover
         return gd_fail(err, GD_EUNSUPPORTED,
                        "a %s target cannot watch values: stop it and look at them", kind);
     }
+    if (watch->condition && watch->condition->records_bins) {
+        if (!(capabilities & GD_CAN_WATCH_BINS)) {
+            return gd_fail(err, GD_EUNSUPPORTED, "a %s target records no histograms", kind);
+        }
+        if (w->session->debugger->settings.history_bytes == 0) {
+            return gd_fail(err, GD_ESTATE,
+                           "no history is recorded: set a size with `set history-bytes`");
+        }
+    }
     if (watch->condition && watch->condition->wire == GD_WIRE_OVERFLOW_FLAG) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "%s checks a flag of the device that only the process can see: gradb cannot "

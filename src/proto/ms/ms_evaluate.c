@@ -265,6 +265,7 @@ struct finding { /* what is known about a tensor for one item */
     const struct gd_stats *stats; /* NULL: error */
     unsigned error;
     uint64_t ns;
+    const uint64_t *bins; /* NULL: not wanted */
 };
 
 static void report_hit(struct ms_plans *plans, const struct ms_job *job, const struct ms_work *work,
@@ -292,6 +293,10 @@ static void report_hit(struct ms_plans *plans, const struct ms_job *job, const s
     if (found->stats) {
         batch->stats[batch->count] = *found->stats;
         value->stats = &batch->stats[batch->count];
+    }
+    if (found->stats && found->bins) {
+        memcpy(batch->bins[batch->count], found->bins, sizeof(batch->bins[0]));
+        value->bins = batch->bins[batch->count];
     }
     if (++batch->count == MS_BATCH) {
         flush_batch(plans, batch, !judge);
@@ -326,6 +331,15 @@ static unsigned error_of(int code)
     }
 }
 
+/* None where no element is finite. */
+static int count_bins(const struct gd_tensor *tensor, const struct gd_stats *stats, uint64_t *ret)
+{
+    memset(ret, 0, GD_WATCH_BINS * sizeof(*ret));
+    return stats->min <= stats->max
+               ? gd_stats_histogram(tensor, stats->min, stats->max, GD_WATCH_BINS, ret, NULL)
+               : GD_OK;
+}
+
 static void compute_value(struct ms_plans *plans, struct ms_job *job, const struct ms_work *work,
                           const struct gd_tensor *now, const struct gd_tensor *before)
 {
@@ -333,11 +347,16 @@ static void compute_value(struct ms_plans *plans, struct ms_job *job, const stru
     const struct ms_recipe *recipe = &work->plan->recipes[item->recipe];
     struct finding found = {.dtype = now->dtype, .shape = &now->shape};
     struct gd_stats stats;
+    uint64_t bins[GD_WATCH_BINS];
     uint64_t began = gd_clock_ns();
     int rc = gd_stats_compute(now, recipe->against_previous ? before : NULL, &recipe->options,
                               &stats, NULL);
     if (rc == GD_OK && recipe->dead_steps && job->units) {
         gd_units_count(job->units, recipe->dead_steps, &stats.units, &stats.dead_units);
+    }
+    if (rc == GD_OK && recipe->bins) {
+        rc = count_bins(now, &stats, bins);
+        found.bins = bins;
     }
     found.ns = gd_clock_ns() - began;
     item->ns += found.ns;

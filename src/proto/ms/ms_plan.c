@@ -43,7 +43,7 @@ static bool summary_tells(enum gd_statistic statistic)
 static bool is_summary_enough(const struct gd_watch_item *item)
 {
     bool enough = item->trigger_count > 0 && !item->against_previous && !item->dead_steps &&
-                  (!item->options || !item->options->range_count);
+                  !item->bins && (!item->options || !item->options->range_count);
     for (size_t i = 0; enough && i < item->trigger_count; i++) {
         enough = summary_tells(item->triggers[i].test.statistic);
     }
@@ -78,6 +78,7 @@ static int add_recipe(struct ms_plan *plan, const struct gd_watch_item *item)
     recipe->options.threads = 0;
     recipe->against_previous = item->against_previous;
     recipe->dead_steps = item->dead_steps;
+    recipe->bins = item->bins;
     recipe->summary_enough = is_summary_enough(item);
     if (item->trigger_count) {
         recipe->triggers = malloc(item->trigger_count * sizeof(*recipe->triggers));
@@ -96,7 +97,7 @@ static bool is_same(const struct gd_watch_item *a, const struct gd_watch_item *b
 {
     return a->options == b->options && a->triggers == b->triggers &&
            a->trigger_count == b->trigger_count && a->against_previous == b->against_previous &&
-           a->dead_steps == b->dead_steps;
+           a->dead_steps == b->dead_steps && a->bins == b->bins;
 }
 
 /* Finds the recipe of an item among those used last, or adds one. */

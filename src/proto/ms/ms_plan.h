@@ -19,6 +19,7 @@ struct ms_recipe { /* what is computed; shared by items that request the same */
     struct gd_stats_options options;
     bool against_previous;
     uint32_t dead_steps;
+    bool bins;
     bool summary_enough; /* the process's own statistics suffice */
     struct gd_watch_trigger *triggers;
     size_t trigger_count;
@@ -66,6 +67,7 @@ struct ms_batch { /* values to be reported to the session */
     struct gd_watch_value value[MS_BATCH];
     struct gd_stats stats[MS_BATCH];
     struct gd_shape shape[MS_BATCH];
+    uint64_t bins[MS_BATCH][GD_WATCH_BINS];
     size_t count;
 };
 

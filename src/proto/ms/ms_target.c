@@ -631,7 +631,7 @@ int gd_ms_target_create(struct gd_debugger *debugger, const struct gd_ms_io *io,
     target->base.ops = &ops;
     target->base.capabilities = GD_CAN_STEP | GD_CAN_INTERRUPT | GD_CAN_FETCH | GD_CAN_STATS |
                                 GD_CAN_PREVIOUS | GD_CAN_DETACH | GD_CAN_KILL |
-                                GD_CAN_WATCH_REMOTE | GD_CAN_WATCH;
+                                GD_CAN_WATCH_REMOTE | GD_CAN_WATCH | GD_CAN_WATCH_BINS;
     target->debugger = debugger;
     target->io = io;
     target->owner = owner;

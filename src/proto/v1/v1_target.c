@@ -304,6 +304,7 @@ static unsigned engine_capabilities(const struct v1_target *t)
     can |= v1_target_can(t, CAN(WATCH)) ? GD_CAN_WATCH : 0U;
     can |= v1_target_can(t, CAN(WATCH_EXACT)) ? GD_CAN_WATCH_EXACT : 0U;
     can |= v1_target_can(t, CAN(WATCH_SCALAR)) ? GD_CAN_WATCH_SCALAR : 0U;
+    can |= v1_target_can(t, CAN(OWN_BINS)) ? GD_CAN_WATCH_BINS : 0U;
     can |= v1_target_can(t, CAN(COMMAND)) ? GD_CAN_COMMAND : 0U;
     can |= v1_target_can(t, CAN(METRIC)) ? GD_CAN_METRIC : 0U;
     can |= v1_target_can(t, CAN(METRIC_COUNTS)) ? GD_CAN_METRIC_RANKS : 0U;

@@ -169,7 +169,7 @@ static int encode_options(const struct gd_watch_item *from, struct gd_arena *are
     static const struct gd_stats_options none;
     const struct gd_stats_options *o = from->options ? from->options : &none;
     size_t count = (size_t)o->range_count;
-    if (count == 0 && !from->against_previous && from->dead_steps == 0) {
+    if (count == 0 && !from->against_previous && from->dead_steps == 0 && !from->bins) {
         return GD_OK;
     }
     Gradb__V1__StatsOptions *options = gd_arena_alloc(arena, sizeof(*options));
@@ -192,6 +192,15 @@ static int encode_options(const struct gd_watch_item *from, struct gd_arena *are
     options->equal_nan = o->equal_nan;
     options->against_previous = from->against_previous;
     options->dead_steps = from->dead_steps;
+    if (from->bins) {
+        options->histogram = gd_arena_alloc(arena, sizeof(*options->histogram));
+        if (!options->histogram) {
+            return GD_ENOMEM;
+        }
+        gradb__v1__bins__init(options->histogram);
+        options->histogram->count = GD_WATCH_BINS;
+        options->histogram->own = true;
+    }
     m->options = options;
     return GD_OK;
 }
@@ -343,6 +352,7 @@ static int decode_value(const struct v1_target *t, const Gradb__V1__TensorStats 
     if (m->stats) {
         v1_value_decode(m->stats, &batch->stats[at]);
         value->stats = &batch->stats[at];
+        value->bins = m->stats->n_histogram == GD_WATCH_BINS ? m->stats->histogram : NULL;
     } else {
         value->error = error_bits(t, m->error_code);
     }

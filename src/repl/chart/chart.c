@@ -114,7 +114,10 @@ static void measure_trace(struct chart_trace *trace, bool log)
     for (size_t i = 0; i < trace->count; i++) {
         double value = trace->point[i].value;
 
-        if (!isfinite(value)) {
+        if (trace->bins) {
+            trace->low = fmin(trace->low, trace->bins[i].low);
+            trace->high = fmax(trace->high, trace->bins[i].high);
+        } else if (!isfinite(value)) {
             trace->first_bad = trace->bad++ == 0 ? trace->point[i].step : trace->first_bad;
         } else if (log && value <= 0) {
             trace->not_positive++;
@@ -140,7 +143,7 @@ static bool make_trace(const struct chart_curve *curve, const struct chart_optio
     if (curve->count > 0) {
         memcpy(point, curve->point, curve->count * sizeof(*point));
     }
-    if (options->smooth > 0) {
+    if (options->smooth > 0 && !curve->bins) {
         chart_smooth(point, curve->count, options->smooth);
     }
     if (options->from <= options->to) {
@@ -153,6 +156,7 @@ static bool make_trace(const struct chart_curve *curve, const struct chart_optio
     }
     ret->count = end - first;
     ret->raw = curve->point ? curve->point + first : NULL;
+    ret->bins = curve->bins ? curve->bins + first : NULL;
     memmove(point, point + first, ret->count * sizeof(*point));
     measure_trace(ret, options->log);
     return true;
@@ -174,7 +178,7 @@ static bool is_alike(const struct chart_trace *a, const struct chart_trace *b, b
     double least = fmin(a->high / 2 - a->low / 2, b->high / 2 - b->low / 2);
     double all = high / 2 - low / 2;
 
-    if (a->curve->unit != b->curve->unit) {
+    if (a->curve->unit != b->curve->unit || a->bins || b->bins) {
         return false;
     }
     if (a->low > a->high || b->low > b->high) {
@@ -199,7 +203,8 @@ static void choose_panels(struct layout *layout, const struct chart_options *opt
         int at = 0;
 
         trace->ink = (uint8_t)(CHART_CURVE0 + i % CHART_INKS);
-        while (at < layout->panel_count && !options->shared) {
+        while (at < layout->panel_count &&
+               (!options->shared || trace->bins || layout->panel[at].trace[0]->bins)) {
             bool alike = true;
             for (int k = 0; k < layout->panel[at].count; k++) {
                 alike = alike && is_alike(layout->panel[at].trace[k], trace, options->log);
@@ -234,14 +239,27 @@ static int choose_columns(const struct layout *layout, int rows, int cols)
     return across;
 }
 
+/* All lines in one panel; heat maps keep theirs. */
 static void overlay_panels(struct layout *layout)
 {
-    layout->panel[0].count = 0;
+    struct chart_panel lines = {.count = 0};
+    int kept = 0, before = layout->panel_count;
+
     for (int i = 0; i < layout->trace_count; i++) {
-        add_to_panel(&layout->panel[0], &layout->trace[i]);
+        if (!layout->trace[i].bins) {
+            add_to_panel(&lines, &layout->trace[i]);
+        }
     }
-    layout->panel[0].own_scales = layout->panel_count > 1;
-    layout->panel_count = 1;
+    for (int i = 0; i < before; i++) {
+        if (layout->panel[i].trace[0]->bins) {
+            layout->panel[kept++] = layout->panel[i];
+        }
+    }
+    if (lines.count > 0) {
+        lines.own_scales = before - kept > 1;
+        layout->panel[kept++] = lines;
+    }
+    layout->panel_count = kept;
 }
 
 static void place_panels(struct layout *layout, int rows, int cols)

@@ -5,8 +5,10 @@
  * Curves of similar range share a panel and its scale; others have panels of their own above or
  * beside each other, or, where there is no room for that, one panel in which each has its own
  * scale. The title of each curve says its value, its range, and what the picture cannot show. Where
- * several points share a column, it spans from the lowest to the highest. NaN and Inf are marked at
- * their step on the axis. One thread; nothing is kept between calls.
+ * several points share a column, it spans from the lowest to the highest. A curve with histograms
+ * is a heat map in a panel of its own: each row of a column is shaded by the share of the elements
+ * in it. NaN and Inf are marked at their step on the axis. One thread; nothing is kept between
+ * calls.
  */
 #ifndef GD_REPL_CHART_H
 #define GD_REPL_CHART_H
@@ -33,17 +35,24 @@ struct chart_point {
     int64_t step;
     double value;
 };
+#define CHART_BINS 40
+struct chart_bins {   /* the elements of a tensor at one step */
+    double low, high; /* of the finite ones; low > high: there is none */
+    uint64_t bin[CHART_BINS];
+    uint64_t nan, inf;
+};
 struct chart_curve {
     const char *name;
     enum chart_unit unit;
-    const struct chart_point *point; /* by step */
+    const struct chart_point *point; /* by step; with bins: the medians */
+    const struct chart_bins *bins;   /* of each point; NULL: a line */
     size_t count;
 };
 
 struct chart_options {
     int rows, cols; /* brought into the limits above */
     bool utf8;      /* braille dots; otherwise ASCII */
-    bool log;       /* logarithmic scale; values <= 0 are left out and counted */
+    bool log;       /* logarithmic scale; values <= 0 are left out and counted. Of bins: shades */
     bool shared;    /* all curves in one panel of one scale */
     /* Exponential moving average, 0 <= smooth < 1, with the correction for its start; 0: none. */
     double smooth;
@@ -60,10 +69,12 @@ enum chart_ink {
     CHART_BAD, /* NaN and Inf */
     CHART_MARKED,
     CHART_CURSOR,
-    CHART_COVERED, /* the second column of a wide character: nothing to print */
-    CHART_CURVE0,  /* ... CHART_CURVE0 + CHART_INKS - 1 */
+    CHART_COVERED,                  /* the second column of a wide character: nothing to print */
+    CHART_CURVE0,                   /* ... CHART_CURVE0 + CHART_INKS - 1 */
+    CHART_HEAT0 = CHART_CURVE0 + 6, /* ... CHART_HEAT0 + CHART_HEATS - 1: from few to many */
 };
-#define CHART_INKS 6
+#define CHART_INKS  6
+#define CHART_HEATS 16
 
 struct chart_cell {
     char glyph[5]; /* "": a blank */
@@ -85,6 +96,10 @@ void chart_release(struct chart_picture *picture);
 struct gd_buf;
 int chart_run(const struct chart_picture *picture, int row, int col, struct gd_buf *text,
               enum chart_ink *ink);
+
+/* Where a part of the finite elements is below, 0 to 1, interpolated inside a bin; NaN: none is
+ * finite. */
+double chart_bins_quantile(const struct chart_bins *bins, double part);
 
 /* The moving average that `smooth` shows: value[i] = (w * last + (1 - w) * x) / (1 - w^n). NaN and
  * Inf stay as they are and do not count. In place. */

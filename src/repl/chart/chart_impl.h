@@ -12,6 +12,7 @@ struct chart_trace { /* a curve as it is drawn */
     const struct chart_curve *curve;
     struct chart_point *point; /* in the range, smoothed; owned */
     const struct chart_point *raw;
+    const struct chart_bins *bins; /* of each point; NULL: a line */
     size_t count;
     double low, high; /* of what is drawn; low > high: nothing is */
     int64_t low_step, high_step;
@@ -68,5 +69,24 @@ void chart_panel_draw(struct chart_panel *panel, const struct chart_options *opt
                       int margin, struct chart_picture *picture);
 int chart_panel_titles(const struct chart_panel *panel); /* lines */
 int chart_plot_rows(const struct chart_panel *panel);
+
+struct chart_plot { /* where the dots go */
+    struct chart_picture *picture;
+    const struct chart_options *options;
+    int row, col, rows, cols;
+    int across, down; /* dots per cell */
+    uint8_t *dots;    /* of each cell */
+    int64_t from, to;
+};
+
+/* ---- heat maps ---- */
+
+/* Draws the shades, and a line through the medians. */
+void chart_heat_draw(const struct chart_plot *plot, const struct chart_trace *trace,
+                     const struct chart_scale *scale);
+/* " min -0.5, median ~0.01, max 0.6 at step 7, 3 NaN and 1 Inf" */
+struct gd_buf;
+void chart_heat_title(const struct chart_trace *trace, const struct chart_options *options,
+                      struct gd_buf *text);
 
 #endif

@@ -10,15 +10,6 @@
 
 #define LETTER_EVERY 24 /* columns: curves that share a panel are marked with their letters */
 
-struct plot { /* where the dots go */
-    struct chart_picture *picture;
-    const struct chart_options *options;
-    int row, col, rows, cols;
-    int across, down; /* dots per cell */
-    uint8_t *dots;    /* of each cell */
-    int64_t from, to;
-};
-
 int chart_panel_titles(const struct chart_panel *panel)
 {
     int room = panel->rows - 5;
@@ -35,16 +26,17 @@ static struct chart_scale scale_for(const struct chart_panel *panel, int first, 
                                     const struct chart_options *options)
 {
     double low = INFINITY, high = -INFINITY;
+    bool log = options->log && !panel->trace[first]->bins;
 
     for (int i = first; i <= last; i++) {
         low = fmin(low, panel->trace[i]->low);
         high = fmax(high, panel->trace[i]->high);
     }
     if (low > high) {
-        low = options->log ? 1 : 0;
-        high = options->log ? 10 : 1;
+        low = log ? 1 : 0;
+        high = log ? 10 : 1;
     }
-    return chart_scale_of(low, high, options->log, panel->trace[first]->curve->unit);
+    return chart_scale_of(low, high, log, panel->trace[first]->curve->unit);
 }
 
 int chart_panel_prepare(struct chart_panel *panel, const struct chart_options *options)
@@ -121,6 +113,10 @@ static void write_title(const struct chart_trace *trace, const struct chart_opti
 
     if (trace->count == 0) {
         gd_buf_puts(text, trace->curve->count > 0 ? ": no value in these steps" : ": no value yet");
+        return;
+    }
+    if (trace->bins) {
+        chart_heat_title(trace, options, text);
         return;
     }
     add_value(trace, options, true, text);
@@ -206,7 +202,7 @@ static void draw_titles(const struct chart_panel *panel, const struct chart_opti
 
 /* ---- dots ---- */
 
-static void set_dot(struct plot *plot, int x, int y, uint8_t ink)
+static void set_dot(struct chart_plot *plot, int x, int y, uint8_t ink)
 {
     /* Unicode's numbers of the dots, from the top. */
     static const uint8_t braille[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
@@ -221,7 +217,7 @@ static void set_dot(struct plot *plot, int x, int y, uint8_t ink)
     plot->picture->cell[(plot->row + row) * plot->picture->cols + plot->col + col].ink = ink;
 }
 
-static int x_of(const struct plot *plot, int64_t step)
+static int x_of(const struct chart_plot *plot, int64_t step)
 {
     int last = plot->cols * plot->across - 1;
 
@@ -231,12 +227,12 @@ static int x_of(const struct plot *plot, int64_t step)
     return (int)lround((double)(step - plot->from) / (double)(plot->to - plot->from) * last);
 }
 
-static int y_of(const struct plot *plot, const struct chart_scale *scale, double value)
+static int y_of(const struct chart_plot *plot, const struct chart_scale *scale, double value)
 {
     return (int)lround(chart_scale_at(scale, value) * (plot->rows * plot->down - 1));
 }
 
-static void draw_line(struct plot *plot, int x0, int y0, int x1, int y1, uint8_t ink)
+static void draw_line(struct chart_plot *plot, int x0, int y0, int x1, int y1, uint8_t ink)
 {
     int wide = abs(x1 - x0), high = abs(y1 - y0), count = wide > high ? wide : high;
 
@@ -247,13 +243,13 @@ static void draw_line(struct plot *plot, int x0, int y0, int x1, int y1, uint8_t
     }
 }
 
-static bool is_drawn(const struct plot *plot, double value)
+static bool is_drawn(const struct chart_plot *plot, double value)
 {
     return isfinite(value) && (!plot->options->log || value > 0);
 }
 
 /* A line from point to point: a column that several share spans all of them. */
-static void draw_curve(struct plot *plot, const struct chart_trace *trace,
+static void draw_curve(struct chart_plot *plot, const struct chart_trace *trace,
                        const struct chart_scale *scale)
 {
     bool joined = false;
@@ -273,7 +269,7 @@ static void draw_curve(struct plot *plot, const struct chart_trace *trace,
 }
 
 /* What the dots of a cell look like. letter: of its curve, in ASCII. */
-static void write_dots(const struct plot *plot, uint8_t dots, char letter, char *glyph)
+static void write_dots(const struct chart_plot *plot, uint8_t dots, char letter, char *glyph)
 {
     static const char ascii[8] = {' ', '.', '-', ':', '\'', ':', '"', '|'};
 
@@ -288,7 +284,7 @@ static void write_dots(const struct plot *plot, uint8_t dots, char letter, char 
     }
 }
 
-static void draw_dots(const struct plot *plot, const struct chart_panel *panel)
+static void draw_dots(const struct chart_plot *plot, const struct chart_panel *panel)
 {
     for (int i = 0; i < plot->rows * plot->cols; i++) {
         struct chart_cell *cell =
@@ -308,7 +304,7 @@ static void draw_dots(const struct plot *plot, const struct chart_panel *panel)
 /* ---- letters ---- */
 
 /* Letters on the curves, so that no colour is needed to tell them apart. */
-static void draw_letters(struct plot *plot, const struct chart_trace *trace,
+static void draw_letters(struct chart_plot *plot, const struct chart_trace *trace,
                          const struct chart_scale *scale, int number, int of)
 {
     char letter[2] = {trace->letter, '\0'};
@@ -326,7 +322,7 @@ static void draw_letters(struct plot *plot, const struct chart_trace *trace,
 }
 
 /* Each curve's letter at its last value, in the margin. */
-static void draw_end_letter(struct plot *plot, const struct chart_trace *trace,
+static void draw_end_letter(struct chart_plot *plot, const struct chart_trace *trace,
                             const struct chart_scale *scale, int margin)
 {
     char letter[2] = {trace->letter, '\0'};
@@ -350,7 +346,7 @@ static void draw_end_letter(struct plot *plot, const struct chart_trace *trace,
 
 /* ---- axes ---- */
 
-static void draw_y_axis(const struct plot *plot, const struct chart_panel *panel)
+static void draw_y_axis(const struct chart_plot *plot, const struct chart_panel *panel)
 {
     bool utf8 = plot->options->utf8;
     int axis = plot->col - 1;
@@ -380,7 +376,7 @@ static void draw_y_axis(const struct plot *plot, const struct chart_panel *panel
     }
 }
 
-static void draw_step_label(const struct plot *plot, int row, int64_t step, int *free_from)
+static void draw_step_label(const struct chart_plot *plot, int row, int64_t step, int *free_from)
 {
     char label[24];
     int len = snprintf(label, sizeof(label), "%lld", (long long)step);
@@ -395,7 +391,7 @@ static void draw_step_label(const struct plot *plot, int row, int64_t step, int 
     *free_from = at + len + 1;
 }
 
-static void draw_x_axis(const struct plot *plot, const struct chart_panel *panel)
+static void draw_x_axis(const struct chart_plot *plot, const struct chart_panel *panel)
 {
     bool utf8 = plot->options->utf8;
     int64_t tick[CHART_MAX_TICKS];
@@ -419,8 +415,18 @@ static void draw_x_axis(const struct plot *plot, const struct chart_panel *panel
     }
 }
 
+/* Not over the shades of a heat map, which say more. */
+static void put_cursor(const struct chart_plot *plot, int row, int col)
+{
+    const struct chart_cell *cell = &plot->picture->cell[row * plot->picture->cols + col];
+
+    if (!cell->glyph[0]) {
+        chart_put(plot->picture, row, col, plot->options->utf8 ? "┊" : ":", CHART_CURSOR);
+    }
+}
+
 /* NaN, Inf and marked steps on the axis; the cursor through the plot. */
-static void draw_marks(const struct plot *plot, const struct chart_panel *panel)
+static void draw_marks(const struct chart_plot *plot, const struct chart_panel *panel)
 {
     const struct chart_options *options = plot->options;
     int row = plot->row + plot->rows;
@@ -434,7 +440,8 @@ static void draw_marks(const struct plot *plot, const struct chart_panel *panel)
     for (int k = 0; k < panel->count; k++) {
         const struct chart_trace *trace = panel->trace[k];
         for (size_t i = 0; i < trace->count; i++) {
-            if (!isfinite(trace->raw[i].value)) {
+            if (trace->bins ? trace->bins[i].nan || trace->bins[i].inf
+                            : !isfinite(trace->raw[i].value)) {
                 int col = plot->col + x_of(plot, trace->raw[i].step) / plot->across;
                 chart_put(plot->picture, row, col, options->utf8 ? "×" : "!", CHART_BAD);
             }
@@ -444,8 +451,7 @@ static void draw_marks(const struct plot *plot, const struct chart_panel *panel)
         int col = plot->col + x_of(plot, options->cursor) / plot->across;
         for (int i = 0; i < plot->rows; i++) {
             if (!plot->dots[i * plot->cols + col - plot->col]) {
-                chart_put(plot->picture, plot->row + i, col, options->utf8 ? "┊" : ":",
-                          CHART_CURSOR);
+                put_cursor(plot, plot->row + i, col);
             }
         }
     }
@@ -455,16 +461,16 @@ void chart_panel_draw(struct chart_panel *panel, const struct chart_options *opt
                       int margin, struct chart_picture *picture)
 {
     int titles = chart_panel_titles(panel);
-    struct plot plot = {.picture = picture,
-                        .options = options,
-                        .row = panel->row + titles,
-                        .col = panel->col + gutter + 1,
-                        .rows = chart_plot_rows(panel),
-                        .cols = panel->cols - gutter - 1 - margin,
-                        .across = options->utf8 ? 2 : 1,
-                        .down = options->utf8 ? 4 : 3,
-                        .from = picture->from,
-                        .to = picture->to};
+    struct chart_plot plot = {.picture = picture,
+                              .options = options,
+                              .row = panel->row + titles,
+                              .col = panel->col + gutter + 1,
+                              .rows = chart_plot_rows(panel),
+                              .cols = panel->cols - gutter - 1 - margin,
+                              .across = options->utf8 ? 2 : 1,
+                              .down = options->utf8 ? 4 : 3,
+                              .from = picture->from,
+                              .to = picture->to};
 
     draw_titles(panel, options, picture);
     if (plot.rows < 1 || plot.cols < 1) {
@@ -479,7 +485,11 @@ void chart_panel_draw(struct chart_panel *panel, const struct chart_options *opt
             const struct chart_trace *trace = panel->trace[i];
             struct chart_scale scale =
                 panel->own_scales ? scale_for(panel, i, i, options) : panel->scale;
-            if (pass == 0) {
+            if (trace->bins) {
+                if (pass == 0) {
+                    chart_heat_draw(&plot, trace, &scale);
+                }
+            } else if (pass == 0) {
                 draw_curve(&plot, trace, &scale);
             } else if (pass == 1 && i == 0) {
                 draw_dots(&plot, panel);

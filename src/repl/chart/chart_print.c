@@ -23,7 +23,11 @@ int chart_screen_rows(struct command_call *call)
 static const char *sgr_of(enum chart_ink ink)
 {
     static const char *const curves[CHART_INKS] = {"36", "33", "32", "35", "34", "91"};
+    static const char *const heats[] = {"34", "36", "32", "33", "91"};
 
+    if (ink >= CHART_HEAT0) {
+        return heats[(ink - CHART_HEAT0) * 5 / CHART_HEATS];
+    }
     switch (ink) {
     case CHART_DIM:
     case CHART_CURSOR: return "2";

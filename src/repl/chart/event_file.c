@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "repl/chart/chart.h"
+
 #define VERSION   "brain.Event:2"
 #define MOST_NAME 1000
 #define MASK      0xa282ead8u
@@ -18,10 +20,18 @@ enum {
     TAG = 1 << 3 | 2,
     SIMPLE_VALUE = 2 << 3 | 5, /* TensorBoard */
     SCALAR_VALUE = 3 << 3 | 5, /* MindInsight */
+    HISTOGRAM = 5 << 3 | 2,
+    HISTOGRAM_MIN = 1 << 3 | 1,
+    HISTOGRAM_MAX = 2 << 3 | 1,
+    HISTOGRAM_COUNT = 3 << 3 | 1,
+    HISTOGRAM_SUM = 4 << 3 | 1,
+    HISTOGRAM_SQUARES = 5 << 3 | 1,
+    HISTOGRAM_LIMITS = 6 << 3 | 2, /* upper ends of the bins */
+    HISTOGRAM_COUNTS = 7 << 3 | 2,
 };
 
 struct message {
-    unsigned char bytes[MOST_NAME + 128];
+    unsigned char bytes[MOST_NAME + 256 + 16 * CHART_BINS];
     size_t len;
 };
 
@@ -67,13 +77,18 @@ static void add_varint(struct message *message, uint64_t value)
     message->bytes[message->len++] = (unsigned char)value;
 }
 
-static void add_double(struct message *message, int key, double value)
+static uint64_t bits_of(double value)
 {
     uint64_t bits;
 
     memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+static void add_double(struct message *message, int key, double value)
+{
     add_varint(message, (uint64_t)key);
-    put_little(message->bytes + message->len, bits, 8);
+    put_little(message->bytes + message->len, bits_of(value), 8);
     message->len += 8;
 }
 
@@ -105,21 +120,68 @@ void event_file_begin(FILE *file, double wall_time)
     write_record(file, &event);
 }
 
-void event_file_scalar(FILE *file, double wall_time, int64_t step, const char *name, double value)
+static void add_name(struct message *message, const char *name)
 {
-    struct message inner = {.len = 0}, summary = {.len = 0}, event = {.len = 0};
     size_t len = strnlen(name, MOST_NAME);
 
     while (len == MOST_NAME && len > 0 && ((unsigned char)name[len] & 0xc0) == 0x80) {
         len--; /* not inside a character */
     }
-    add_bytes(&inner, TAG, name, len);
-    add_float(&inner, SIMPLE_VALUE, value);
-    add_float(&inner, SCALAR_VALUE, value);
-    add_bytes(&summary, SUMMARY_VALUE, inner.bytes, inner.len);
+    add_bytes(message, TAG, name, len);
+}
+
+static void write_value(FILE *file, double wall_time, int64_t step, const struct message *value)
+{
+    struct message summary = {.len = 0}, event = {.len = 0};
+
+    add_bytes(&summary, SUMMARY_VALUE, value->bytes, value->len);
     add_double(&event, WALL_TIME, wall_time);
     add_varint(&event, STEP);
     add_varint(&event, (uint64_t)step);
     add_bytes(&event, SUMMARY, summary.bytes, summary.len);
     write_record(file, &event);
+}
+
+void event_file_scalar(FILE *file, double wall_time, int64_t step, const char *name, double value)
+{
+    struct message inner = {.len = 0};
+
+    add_name(&inner, name);
+    add_float(&inner, SIMPLE_VALUE, value);
+    add_float(&inner, SCALAR_VALUE, value);
+    write_value(file, wall_time, step, &inner);
+}
+
+static double end_of(const struct chart_bins *bins, double at)
+{
+    return bins->low * (1 - at / CHART_BINS) + bins->high * (at / CHART_BINS);
+}
+
+void event_file_histogram(FILE *file, double wall_time, int64_t step, const char *name,
+                          const struct chart_bins *bins)
+{
+    struct message inner = {.len = 0}, histogram = {.len = 0};
+    unsigned char limits[8 * CHART_BINS], counts[8 * CHART_BINS];
+    bool any = bins->low <= bins->high;
+    double count = 0, sum = 0, squares = 0;
+
+    for (int i = 0; i < CHART_BINS; i++) {
+        double here = (double)bins->bin[i];
+        double middle = any ? end_of(bins, i + 0.5) : 0, end = any ? end_of(bins, i + 1) : 0;
+        count += here;
+        sum += here * middle;
+        squares += here * middle * middle;
+        put_little(&limits[8 * i], bits_of(end), 8);
+        put_little(&counts[8 * i], bits_of(here), 8);
+    }
+    add_double(&histogram, HISTOGRAM_MIN, any ? bins->low : 0);
+    add_double(&histogram, HISTOGRAM_MAX, any ? bins->high : 0);
+    add_double(&histogram, HISTOGRAM_COUNT, count);
+    add_double(&histogram, HISTOGRAM_SUM, sum);
+    add_double(&histogram, HISTOGRAM_SQUARES, squares);
+    add_bytes(&histogram, HISTOGRAM_LIMITS, limits, sizeof(limits));
+    add_bytes(&histogram, HISTOGRAM_COUNTS, counts, sizeof(counts));
+    add_name(&inner, name);
+    add_bytes(&inner, HISTOGRAM, histogram.bytes, histogram.len);
+    write_value(file, wall_time, step, &inner);
 }

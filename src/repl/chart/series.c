@@ -11,17 +11,23 @@
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 
+_Static_assert(CHART_BINS == GD_WATCH_BINS, "a chart draws what the history has");
+
 void series_release(struct series *series)
 {
     free(series->name);
     free(series->point);
+    free(series->bins);
     *series = (struct series){.name = NULL};
 }
 
 struct chart_curve series_curve(const struct series *series)
 {
-    return (struct chart_curve){
-        .name = series->name, .unit = series->unit, .point = series->point, .count = series->count};
+    return (struct chart_curve){.name = series->name,
+                                .unit = series->unit,
+                                .point = series->point,
+                                .bins = series->bins,
+                                .count = series->count};
 }
 
 bool series_at(const struct series *series, int64_t step, double *ret)
@@ -149,6 +155,83 @@ int series_of_tensor(const struct gd_history *history, uint32_t index, enum gd_s
     return rc != GD_OK ? rc : end_series(ret, add_records(history, index, statistic, ret), err);
 }
 
+/* ---- histograms of the history ---- */
+
+static bool add_bins(struct series *series, const struct gd_history_bins *from)
+{
+    size_t count = series->count;
+    struct chart_bins *bins = &series->bins[count];
+
+    if (count > 0 && series->point[count - 1].step >= from->step) {
+        return true; /* a damaged file */
+    }
+    *bins = (struct chart_bins){.low = from->lo, .high = from->hi};
+    memcpy(bins->bin, from->bin, sizeof(bins->bin));
+    return add_point(series, from->step, chart_bins_quantile(bins, 0.5));
+}
+
+/* The elements that are in no bin, from the statistics of the same steps. */
+static bool count_nonfinite(const struct gd_history *history, uint32_t index, size_t room,
+                            struct series *series)
+{
+    GD_CLEANUP(gd_cleanup_free)
+    struct gd_history_record *record = calloc(room + 1, sizeof(*record));
+
+    if (!record) {
+        return false;
+    }
+    size_t count = gd_history_read(history, index, record, room);
+    for (size_t i = 0, at = 0; i < count && at < series->count; i++) {
+        while (at < series->count && series->point[at].step < record[i].step) {
+            at++;
+        }
+        if (at < series->count && series->point[at].step == record[i].step) {
+            series->bins[at].nan = record[i].stats.nan;
+            series->bins[at].inf = record[i].stats.pos_inf + record[i].stats.neg_inf;
+        }
+    }
+    return true;
+}
+
+static bool add_histograms(const struct gd_history *history, const char *name, uint32_t slot,
+                           struct series *ret)
+{
+    struct gd_history_head head;
+    struct gd_history_tensor tensor;
+    uint32_t index, stats;
+
+    gd_history_head(history, &head);
+    if (!gd_history_find_bins(history, name, slot, &index) ||
+        !gd_history_tensor(history, index, &tensor)) {
+        return true;
+    }
+    size_t room = tensor.seen < head.records ? (size_t)tensor.seen : head.records;
+    GD_CLEANUP(gd_cleanup_free)
+    struct gd_history_bins *records = calloc(room + 1, sizeof(*records));
+    ret->bins = calloc(room + 1, sizeof(*ret->bins));
+    bool added = records && ret->bins;
+    size_t count = added ? gd_history_read_bins(history, index, records, room) : 0;
+    for (size_t i = 0; i < count && added; i++) {
+        added = add_bins(ret, &records[i]);
+    }
+    if (added && gd_history_find(history, name, slot, &stats)) {
+        added = count_nonfinite(history, stats, head.records, ret);
+    }
+    return added;
+}
+
+static int series_of_bins(const struct gd_session *session, const struct series_key *key,
+                          struct series *ret, struct gd_err *err)
+{
+    int rc = begin_series(ret, key->label, false, err);
+    bool added = true;
+
+    if (rc == GD_OK && session->history) {
+        added = add_histograms(session->history, key->node, key->slot, ret);
+    }
+    return rc != GD_OK ? rc : end_series(ret, added, err);
+}
+
 /* ---- metrics ---- */
 
 static bool find_recorded(const struct gd_session *session, const char *name, uint32_t *ret)
@@ -258,6 +341,9 @@ int series_of(const struct gd_session *session, const struct series_key *key, st
     if (key->is_metric) {
         return series_of_metric(session, key->node, ret, err);
     }
+    if (key->is_bins) {
+        return series_of_bins(session, key, ret, err);
+    }
     if (!session->history || !gd_history_find(session->history, key->node, key->slot, &index)) {
         return begin_series(ret, key->label, false, err);
     }
@@ -309,6 +395,21 @@ static void each_statistic(struct each *each, const struct gd_history_tensor *te
     }
 }
 
+static void each_histogram(struct each *each, const struct gd_history_tensor *tensor)
+{
+    char label[640];
+
+    snprintf(label, sizeof(label), "%.560s:%u/histogram", tensor->name, tensor->slot);
+    struct series_key key = {.node = strdup(tensor->name),
+                             .label = strdup(label),
+                             .slot = tensor->slot,
+                             .is_bins = true};
+    if (key.node && key.label) {
+        each->goes_on = each->fn(each->ctx, &key);
+    }
+    series_key_release(&key);
+}
+
 void series_each(const struct gd_session *session, series_fn fn, void *ctx)
 {
     struct each each = {fn, ctx, true};
@@ -322,7 +423,7 @@ void series_each(const struct gd_session *session, series_fn fn, void *ctx)
     for (uint32_t i = 0; i < head.tensors && each.goes_on; i++) {
         if (gd_history_tensor(session->history, i, &tensor) && !tensor.is_scalar &&
             tensor.seen > 0) {
-            each_statistic(&each, &tensor);
+            (tensor.is_bins ? each_histogram : each_statistic)(&each, &tensor);
         }
     }
 }

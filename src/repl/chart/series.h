@@ -19,6 +19,7 @@ struct series {
     struct chart_point *point; /* by step; NaN and Inf included */
     size_t count, cap;
     bool is_metric;
+    struct chart_bins *bins; /* of each point, which is the median; NULL: not histograms */
 };
 void series_release(struct series *series);
 /* The curve of a chart; valid as long as the series. */
@@ -40,6 +41,7 @@ bool series_at(const struct series *series, int64_t step, double *ret);
 struct series_key {
     char *node; /* a node's name, or a metric's */
     bool is_metric;
+    bool is_bins; /* the histograms of a tensor */
     uint32_t slot;
     enum gd_statistic statistic;
     char *label; /* "fc1.weight.norm" */
@@ -50,17 +52,20 @@ int series_of(const struct gd_session *session, const struct series_key *key, st
               struct gd_err *err);
 
 /* All that is recorded: the metrics, then for each tensor its usual statistics, labelled
- * "NODE:0/max". Ends when fn returns false. The key is lent. */
+ * "NODE:0/max", and its histograms. Ends when fn returns false. The key is lent. */
 typedef bool (*series_fn)(void *ctx, const struct series_key *key);
 void series_each(const struct gd_session *session, series_fn fn, void *ctx);
 
 /* ---- by what is typed ---- */
 
 /* A metric, or NODE[:SLOT] and a statistic: "loss", "fc1.weight.norm", "fc1/weight:0.max",
- * "fc1/weight" (its abs_mean). Of a dump, reads the tensor's values. Errors say what can be
- * plotted. */
+ * "fc1/weight" (its abs_mean), "fc1.weight.histogram". Of a dump, reads the tensor's values. Errors
+ * say what can be plotted. */
 int series_find(struct command_call *call, const char *text, struct series_key *ret,
                 struct gd_err *err);
+/* The histograms of NODE[:SLOT]. */
+int series_find_bins(struct command_call *call, const char *text, struct series_key *ret,
+                     struct gd_err *err);
 /* A tensor of the history, as print takes it, or a metric of the history. A dump's tensor is read
  * first, so *history may change. */
 int series_find_tensor(struct command_call *call, const struct gd_history **history,

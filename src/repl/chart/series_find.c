@@ -137,6 +137,41 @@ static int find_metric(struct command_call *call, const char *text, struct serie
     return rc;
 }
 
+int series_find_bins(struct command_call *call, const char *text, struct series_key *ret,
+                     struct gd_err *err)
+{
+    const struct gd_history *history = call->session->history;
+    struct series metric;
+    struct tensor_arg arg;
+    uint32_t index;
+
+    if (series_of_metric(call->session, text, &metric, NULL) == GD_OK) {
+        series_release(&metric);
+        return gd_fail(err, GD_EINVAL, "\"%.80s\" is a metric, one number for each step", text);
+    }
+    int rc = arg_tensor(call, text, &arg, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (arg.value || arg.slice.count > 0) {
+        return gd_fail(err, GD_EINVAL,
+                       "histograms are of whole tensors: slices and $N are not supported");
+    }
+    const char *name = gd_graph_name(call->session->graph, arg.ref.node);
+    if (!history || !gd_history_find_bins(history, name, arg.ref.slot, &index)) {
+        return gd_fail(err, GD_ENODATA,
+                       "no histograms of %.300s:%u are recorded: start with `trace histogram on "
+                       "%.300s`, and let the training run",
+                       name, arg.ref.slot, name);
+    }
+    rc = fill_key(name, inspect_printf(call, "%s:%u", name, arg.ref.slot), false, ret, err);
+    ret->slot = arg.ref.slot;
+    ret->is_bins = true;
+    return rc;
+}
+
+static const char *const histogram = ".histogram";
+
 int series_find(struct command_call *call, const char *text, struct series_key *ret,
                 struct gd_err *err)
 {
@@ -148,6 +183,11 @@ int series_find(struct command_call *call, const char *text, struct series_key *
 
     if (rc != GD_ENOTFOUND) {
         return rc;
+    }
+    size_t len = strlen(text), end = strlen(histogram);
+    if (len > end && strcmp(text + len - end, histogram) == 0) {
+        return series_find_bins(call, inspect_printf(call, "%.*s", (int)(len - end), text), ret,
+                                err);
     }
     rc = series_find_tensor(call, &history, text, &index, err);
     const char *dot = rc == GD_ENOTFOUND ? split_statistic(text, &statistic) : NULL;

@@ -140,6 +140,16 @@ static void add_tensor(struct history_pane *pane, const struct gd_session *sessi
                                        .label = strdup(label)},
                    figures[i] == GD_STAT_ZERO_PERCENTAGE ? "zero %" : name);
     }
+    uint32_t bins;
+    if (gd_history_find_bins(session->history, tensor.name, tensor.slot, &bins)) {
+        snprintf(label, sizeof(label), "%.500s:%u", tensor.name, tensor.slot);
+        add_series(pane, session,
+                   (struct series_key){.node = strdup(tensor.name),
+                                       .slot = tensor.slot,
+                                       .is_bins = true,
+                                       .label = strdup(label)},
+                   "histogram");
+    }
     write_headline(pane, session->graph, &tensor, at);
 }
 

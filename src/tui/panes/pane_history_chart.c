@@ -75,6 +75,9 @@ static enum draw_style style_of(enum chart_ink ink)
     case CHART_BAD: return DRAW_ERROR;
     case CHART_MARKED: return DRAW_HIT;
     default:
+        if (ink >= CHART_HEAT0) {
+            return (enum draw_style)(DRAW_HEAT0 + (int)(ink - CHART_HEAT0) % DRAW_HEATS);
+        }
         return ink >= CHART_CURVE0
                    ? (enum draw_style)(DRAW_CURVE0 + (int)(ink - CHART_CURVE0) % DRAW_CURVES)
                    : DRAW_PLAIN;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <endian.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../unit.h"
+#include "engine/history/history_impl.h"
 #include "engine/watch/watch_report.h"
 #include "fake_target.h"
 #include "history_bench.h"
@@ -196,6 +200,94 @@ static void test_scalar_and_node_of_one_name(void **state)
     hist_expect_steps(history, "loss", 1, 1);
     gd_history_close(history);
 }
+
+/* Histograms lie beside the statistics of their tensor, and a reader gets the same counts; those
+ * beyond 32 bits are divided. */
+static void test_histograms(void **state)
+{
+    struct gd_history *history = hist_create(64 * KIB);
+    struct gd_history_tensor tensor = hist_tensor("net/a");
+    struct gd_history_bins bins = {.lo = -1, .hi = 3}, read[8];
+    struct gd_history_tensor about;
+    struct gd_history_head head;
+    uint32_t stats, index;
+
+    for (int64_t step = 1; step <= 3; step++) {
+        hist_add(history, "net/a", step, (double)step * 10);
+        bins.step = step;
+        bins.bin[step] = (uint64_t)step << 40;
+        bins.bin[GD_WATCH_BINS - 1] = 7;
+        bins.lo = step == 3 ? INFINITY : -1;
+        bins.hi = step == 3 ? -INFINITY : 3;
+        if (step == 3) {
+            memset(bins.bin, 0, sizeof(bins.bin)); /* nothing finite */
+        }
+        assert_ok(gd_history_add_bins(history, &tensor, &bins, NULL));
+    }
+    for (int again = 0; again < 2; again++) {
+        gd_history_head(history, &head);
+        assert_int_equal(head.tensors, 2);
+        assert_int_equal(head.histograms, 1);
+        assert_int_equal(head.damaged, 0);
+        assert_true(gd_history_find(history, "net/a", 0, &stats));
+        assert_true(gd_history_find_bins(history, "net/a", 0, &index) && index != stats);
+        assert_false(gd_history_find_bins(history, "net/a", 1, &index));
+        assert_true(gd_history_find_bins(history, "net/a", 0, &index));
+        assert_true(gd_history_tensor(history, index, &about) && about.is_bins);
+        assert_int_equal(gd_history_read(history, index, hist_records, 8), 0);
+        assert_int_equal(gd_history_read_bins(history, stats, read, 8), 0);
+        hist_expect_steps(history, "net/a", 1, 3);
+        assert_int_equal(gd_history_read_bins(history, index, read, 8), 3);
+        assert_int_equal(read[1].step, 2);
+        assert_true(read[1].bin[2] == UINT64_C(2) << 40 && read[1].bin[1] == UINT64_C(1) << 40);
+        assert_true(read[1].bin[0] == 0 && read[1].bin[GD_WATCH_BINS - 1] > 0);
+        assert_true(read[0].lo == -1 && read[0].hi == 3 && read[2].lo > read[2].hi);
+        assert_int_equal(gd_history_read_bins(history, index, read, 1), 1);
+        assert_int_equal(read[0].step, 3);
+        gd_history_close(history);
+        history = again == 0 ? hist_open_again() : NULL;
+    }
+}
+
+/* A histogram that no program wrote is left out, and the rest is read. */
+static void test_damaged_histograms(void **state)
+{
+    static const struct {
+        size_t at;
+        unsigned char byte;
+    } damage[] = {{28, 1}, {36, 2}, {55, 0x7f}, {64, 41}, {68, 32}};
+    struct gd_history *history = hist_create(64 * KIB);
+    struct gd_history_tensor tensor = hist_tensor("net/a");
+    struct gd_history_bins bins = {.step = 1, .lo = 0, .hi = 1, .bin = {5}};
+    struct gd_history_head head;
+    uint32_t index;
+    size_t size;
+
+    hist_add(history, "net/a", 1, 10);
+    assert_ok(gd_history_add_bins(history, &tensor, &bins, NULL));
+    gd_history_close(history);
+    for (size_t i = 0; i < sizeof(damage) / sizeof(*damage); i++) {
+        unsigned char *bytes = hist_read_bytes(&size);
+        unsigned char *p = bytes + hist_ring_offset(bytes) + (size_t)2 * HISTORY_RECORD;
+        unsigned char was = p[damage[i].at];
+        p[damage[i].at] = damage[i].byte;
+        for (int pass = 0; pass < 2; pass++) { /* then as it was */
+            uint64_t sum = htole64(history_checksum(p + 8, HISTORY_RECORD - 8));
+            memcpy(p, &sum, 8);
+            hist_write_bytes(bytes, size);
+            history = hist_open_again();
+            gd_history_head(history, &head);
+            assert_int_equal(head.damaged, pass == 0);
+            hist_expect_steps(history, "net/a", 1, 1);
+            assert_true(gd_history_find_bins(history, "net/a", 0, &index));
+            assert_int_equal(gd_history_read_bins(history, index, &bins, 1), pass);
+            gd_history_close(history);
+            p[damage[i].at] = was;
+        }
+        free(bytes);
+    }
+}
+
 /* ---- limits ---------------------------------------------------------------------------------- */
 
 static void test_sizes(void **state)
@@ -463,6 +555,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_same_step_replaces),
     cmocka_unit_test(test_steps_go_back),
     cmocka_unit_test(test_scalar_and_node_of_one_name),
+    cmocka_unit_test(test_histograms),
+    cmocka_unit_test(test_damaged_histograms),
     cmocka_unit_test(test_sizes),
     cmocka_unit_test(test_more_tensors_than_fit),
     cmocka_unit_test(test_long_names),

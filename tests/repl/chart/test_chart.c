@@ -330,6 +330,133 @@ static void any_size_and_any_numbers_make_a_picture(void **state)
     }
 }
 
+/* ---- histograms ---- */
+
+#define STEPS 8
+
+static struct chart_bins spread[STEPS];
+static struct chart_point medians[STEPS];
+
+/* All elements in the lowest bin at first, and in all bins evenly at the end; two steps are missing
+ * between the fourth and the fifth. */
+static struct chart_curve make_spread(void)
+{
+    for (int i = 0; i < STEPS; i++) {
+        spread[i] = (struct chart_bins){.low = 0, .high = 1, .nan = i == 6 ? 3 : 0};
+        for (int k = 0; k < CHART_BINS; k++) {
+            spread[i].bin[k] = k * STEPS < CHART_BINS * (i + 1) ? 10 : 0;
+        }
+        medians[i].step = i < 4 ? i + 1 : i + 3;
+        medians[i].value = chart_bins_quantile(&spread[i], 0.5);
+    }
+    return (struct chart_curve){.name = "w", .point = medians, .bins = spread, .count = STEPS};
+}
+
+static void a_histogram_is_a_heat_map(void **state)
+{
+    struct chart_curve curve = make_spread();
+
+    expect_picture(&curve, 1, size_of(8, 46),
+                   "w 0 to 1, median ~0.5 at step 10, NaN/Inf in 1\n"
+                   " 1.0┤                                  ░░░░░░░\n"
+                   "    │                         ░░░░░░░░░░░░░░░░\n"
+                   " 0.5┤           ░░░░░░        ▒▒▒▒▒▒▒▒▒░░░░░░░\n"
+                   "    │  ░░░░░▒▒▒▒▒▒▒▒▒▒        ▒▒▒▒▒▒▒▒▒░░░░░░░\n"
+                   "   0┤███████▓▓▓▓▒▒▒▒▒▒        ▒▒▒▒▒▒▒▒▒░░░░░░░\n"
+                   "    └──────────────────┬─────────────────×───┬\n"
+                   "step                   5                    10\n");
+}
+
+static void shades_are_ascii_or_logarithmic(void **state)
+{
+    struct chart_curve curve = make_spread();
+    struct chart_options options = size_of(8, 46);
+
+    options.utf8 = false;
+    options.log = true;
+    options.has_cursor = true;
+    options.cursor = 6; /* of step 4, the last before it */
+    expect_picture(&curve, 1, options,
+                   "w 0 to 1, median ~0.25 at step 4, log shades,\n"
+                   " 1.0+                      :          *****###\n"
+                   "    |                      : *****############\n"
+                   " 0.5+           ######     : @@@@@############\n"
+                   "    |  #####@@@@@@@@@@     : @@@@@############\n"
+                   "   0+@@@@@@@@@@@@@@@@@     : @@@@@############\n"
+                   "    +------------------+-----------------!---+\n"
+                   "step                   5                    10\n");
+}
+
+static void quantiles_are_inside_a_bin(void **state)
+{
+    struct chart_bins bins = {.low = -4, .high = 4};
+
+    assert_true(isnan(chart_bins_quantile(&bins, 0.5)));
+    bins.bin[10] = 4; /* from -2 to -1.8 */
+    assert_float_equal(chart_bins_quantile(&bins, 0), -2, 1e-12);
+    assert_float_equal(chart_bins_quantile(&bins, 0.5), -1.9, 1e-12);
+    assert_float_equal(chart_bins_quantile(&bins, 1), -1.8, 1e-12);
+    bins = (struct chart_bins){.low = -1.7e308, .high = 1.7e308};
+    bins.bin[0] = bins.bin[CHART_BINS - 1] = UINT64_MAX / 2;
+    assert_true(isfinite(chart_bins_quantile(&bins, 0.5)));
+}
+
+static void a_map_has_a_panel_of_its_own(void **state)
+{
+    struct chart_curve curves[] = {make_spread(), curve_of("loss", falling)};
+    struct chart_options options = size_of(16, 60);
+    struct chart_picture picture;
+
+    options.shared = true;
+    for (int rows = CHART_MIN_ROWS; rows < 30; rows++) {
+        int heat = 0, dots = 0;
+        options.rows = rows;
+        assert_true(chart_draw(curves, 2, &options, &picture));
+        for (int i = 0; i < picture.rows * picture.cols; i++) {
+            heat += picture.cell[i].ink >= CHART_HEAT0;
+            dots +=
+                picture.cell[i].glyph[0] == (char)0xe2 && picture.cell[i].glyph[1] == (char)0xa0;
+        }
+        assert_true(rows < 12 || (heat > 0 && dots > 0));
+        chart_release(&picture);
+    }
+}
+
+static void any_histogram_is_drawn(void **state)
+{
+    static const double ends[] = {-1.7e308, -1, -1e-310, 0, 1e-310, 2, 1.7e308, INFINITY};
+    struct chart_bins bins[6];
+    struct chart_point point[6];
+    struct chart_picture picture;
+
+    for (unsigned round = 0; round < 3000; round++) {
+        unsigned seed = round * 2654435761u;
+        struct chart_options options = size_of((int)(seed % 23), (int)(seed / 64 % 120));
+        for (int i = 0; i < 6; i++) {
+            unsigned low = (seed >> i) % 8, high = (seed >> 2 * i) % 8;
+            bins[i] = (struct chart_bins){.low = ends[low], .high = ends[high], .inf = seed & 1};
+            if (low <= high && high < 7) {
+                bins[i].bin[seed % CHART_BINS] = UINT64_MAX >> 32;
+                bins[i].bin[(seed >> 3) % CHART_BINS] = 1;
+            } else {
+                bins[i].low = INFINITY;
+                bins[i].high = -INFINITY;
+            }
+            point[i] = (struct chart_point){.step = (int64_t)i << (seed % 60),
+                                            .value = chart_bins_quantile(&bins[i], 0.5)};
+        }
+        struct chart_curve curve = {.name = "x", .point = point, .bins = bins, .count = seed % 7};
+        options.log = round & 1;
+        options.utf8 = round & 2;
+        options.has_cursor = round & 4;
+        options.cursor = point[seed % 6].step;
+        options.from = round & 8 ? point[seed % 6].step : 1;
+        options.to = round & 8 ? point[seed % 6].step : 0;
+        assert_true(chart_draw(&curve, 1, &options, &picture));
+        chart_release(&picture);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +470,11 @@ int main(void)
         cmocka_unit_test(a_logarithmic_scale_counts_what_it_cannot_show),
         cmocka_unit_test(a_part_of_the_steps_and_a_cursor),
         cmocka_unit_test(units_and_names_are_shown),
+        cmocka_unit_test(a_histogram_is_a_heat_map),
+        cmocka_unit_test(shades_are_ascii_or_logarithmic),
+        cmocka_unit_test(quantiles_are_inside_a_bin),
+        cmocka_unit_test(a_map_has_a_panel_of_its_own),
+        cmocka_unit_test(any_histogram_is_drawn),
         cmocka_unit_test(smoothing_is_corrected_at_the_start),
         cmocka_unit_test(any_size_and_any_numbers_make_a_picture),
     };

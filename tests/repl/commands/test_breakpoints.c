@@ -335,7 +335,7 @@ static void the_table_adds_up(void **state)
                "       TO on net/fc1.weight, net/big\n"
                "2    trace   y    step          1       4          4      2 us  25.0%     171 B\n"
                "       TL max_gt=5 on net/big\n"
-               "total                                8         12      8 us 100.0%     512 B\n"
+               "total                                   8         12      8 us 100.0%     512 B\n"
                "2 tensors watched now\n"
                "Watching takes 2 us per step, 0.0024% of the time; waited 4 us for 4 reports\n");
     net_expect_part(n, "info watchpoints 1", "       net/fc1.weight\n       net/big\n");

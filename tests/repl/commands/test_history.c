@@ -164,7 +164,8 @@ static void history_as_json(void **state)
                     "\"max\":1.1");
     net_expect_part(net, "info history fc1.weight max", "{\"step\":2,\"max\":\"nan\"}]");
     net_expect_part(net, "info history fc1.weight update_ratio", "\"update_ratio\":null");
-    net_expect_part(net, "info history", "\"tensors\":1,\"capacity\":15,\"left_out\":0");
+    net_expect_part(net, "info history",
+                    "\"tensors\":1,\"histograms\":0,\"capacity\":15,\"left_out\":0");
 }
 
 #define TEXT(name) cmocka_unit_test_setup_teardown(name, setup_text, net_teardown)

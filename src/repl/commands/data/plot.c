@@ -19,6 +19,7 @@ struct plot_request {
     size_t count;
     struct chart_options options;
     bool sliced; /* a name had "[FROM:TO]" */
+    bool bins;   /* --histogram */
     int64_t marked[MOST_MARKS];
 };
 
@@ -87,7 +88,9 @@ static int add_series(struct command_call *call, struct plot_request *request, c
         return gd_fail(err, GD_EUSAGE, "at most %d curves can be plotted", CHART_MAX_CURVES);
     }
     int rc = take_slice(call, &text, &from, &to, &sliced, err);
-    rc = rc != GD_OK ? rc : series_find(call, text, &request->key[request->count], err);
+    rc = rc != GD_OK ? rc
+                     : (request->bins ? series_find_bins : series_find)(
+                           call, text, &request->key[request->count], err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -129,6 +132,7 @@ static int take_options(struct command_call *call, struct plot_request *request,
 
     options->log = inspect_take_flag(call, "--log");
     options->shared = inspect_take_flag(call, "--shared");
+    request->bins = inspect_take_flag(call, "--histogram");
     rc = rc != GD_OK ? rc : inspect_take_option(call, "--steps", &steps, err);
     rc = rc != GD_OK ? rc : inspect_take_count(call, "--from", 0, INT64_MAX, &from, err);
     rc = rc != GD_OK ? rc : inspect_take_count(call, "--to", 0, INT64_MAX, &to, err);
@@ -165,11 +169,39 @@ static void take_marks(struct command_call *call, struct plot_request *request)
     request->options.marked = request->marked;
 }
 
+static bool is_wanted(const struct chart_options *options, int64_t step)
+{
+    return options->from > options->to || (step >= options->from && step <= options->to);
+}
+
+static struct out_field finite_field(const char *name, double value)
+{
+    return isfinite(value) ? OUT_REAL(name, value) : OUT_TEXT(name, NULL);
+}
+
+static void record_histograms(const struct series *series, const struct chart_options *options,
+                              cJSON *list)
+{
+    for (size_t i = 0; i < series->count; i++) {
+        const struct chart_bins *bins = &series->bins[i];
+        if (!is_wanted(options, series->point[i].step)) {
+            continue;
+        }
+        cJSON *object = out_push(list), *counts;
+        out_set(object, OUT_INT("step", series->point[i].step), finite_field("low", bins->low),
+                finite_field("high", bins->high), finite_field("median", series->point[i].value),
+                OUT_INT("nan", bins->nan), OUT_INT("inf", bins->inf));
+        counts = out_list(object, "counts");
+        for (int k = 0; k < CHART_BINS && bins->low <= bins->high; k++) {
+            out_push_int(counts, (int64_t)bins->bin[k]);
+        }
+    }
+}
+
 static void record_series(struct command_call *call, const struct plot_request *request)
 {
     const struct chart_options *options = &request->options;
     cJSON *record = out_record(call->out, "plot");
-    bool ranged = options->from <= options->to;
 
     out_set(record, OUT_REAL("smooth", options->smooth), OUT_BOOL("log", options->log));
     cJSON *list = out_list(record, "series");
@@ -180,14 +212,19 @@ static void record_series(struct command_call *call, const struct plot_request *
         cJSON *object = out_push(list), *points;
 
         out_set(object, OUT_TEXT("name", series->name), OUT_TEXT("unit", units[series->unit]));
-        points = out_list(object, "points");
+        points = out_list(object, series->bins ? "histograms" : "points");
+        if (series->bins) {
+            record_histograms(series, options, points);
+            free(smooth);
+            continue;
+        }
         if (smooth && series->count > 0) {
             memcpy(smooth, series->point, series->count * sizeof(*smooth));
             chart_smooth(smooth, series->count, options->smooth);
         }
         for (size_t k = 0; smooth && k < series->count; k++) {
             const struct chart_point *point = &series->point[k];
-            if (!ranged || (point->step >= options->from && point->step <= options->to)) {
+            if (is_wanted(options, point->step)) {
                 out_set(out_push(points), OUT_INT("step", point->step),
                         OUT_REAL("value", point->value),
                         OUT_IF(options->smooth > 0, OUT_REAL("smoothed", smooth[k].value)));
@@ -246,8 +283,7 @@ static void write_table(struct command_call *call, const struct plot_request *re
         if (step == INT64_MAX) {
             break;
         }
-        bool wanted = options->from > options->to || (step >= options->from && step <= options->to);
-        cJSON *row = wanted ? out_row(table) : NULL;
+        cJSON *row = is_wanted(options, step) ? out_row(table) : NULL;
         out_set(row, OUT_INT("step", step));
         for (size_t i = 0; i < request->count; i++) {
             const struct series *series = &request->series[i];
@@ -257,6 +293,50 @@ static void write_table(struct command_call *call, const struct plot_request *re
         }
     }
     out_table_end(table);
+}
+
+/* A row for each bin of each step. */
+static void write_bins(struct command_call *call, const struct plot_request *request)
+{
+    static const struct out_column columns[] = {{"name", "tensor", false},
+                                                {"step", "step", true},
+                                                {"low", "low", true},
+                                                {"high", "high", true},
+                                                {"count", "count", true}};
+    struct out_table *table = out_table_begin(call->out, "bins", columns, 5);
+
+    for (size_t i = 0; i < request->count; i++) {
+        const struct series *series = &request->series[i];
+        for (size_t k = 0; k < series->count * CHART_BINS; k++) {
+            const struct chart_bins *bins = &series->bins[k / CHART_BINS];
+            int64_t step = series->point[k / CHART_BINS].step;
+            double from = (double)(k % CHART_BINS) / CHART_BINS, to = from + 1.0 / CHART_BINS;
+            if (bins->low <= bins->high && is_wanted(&request->options, step)) {
+                out_put(table, OUT_TEXT("name", series->name), OUT_INT("step", step),
+                        OUT_REAL("low", bins->low * (1 - from) + bins->high * from),
+                        OUT_REAL("high", bins->low * (1 - to) + bins->high * to),
+                        OUT_INT("count", bins->bin[k % CHART_BINS]));
+            }
+        }
+    }
+    out_table_end(table);
+}
+
+static int write_csv(struct command_call *call, const struct plot_request *request,
+                     struct gd_err *err)
+{
+    size_t bins = 0;
+
+    for (size_t i = 0; i < request->count; i++) {
+        bins += request->key[i].is_bins;
+    }
+    if (bins > 0 && bins < request->count) {
+        return gd_fail(err, GD_EUSAGE,
+                       "histograms and other series have different columns: write them to separate "
+                       "files");
+    }
+    (bins > 0 ? write_bins : write_table)(call, request);
+    return GD_OK;
 }
 
 /* The history pane shows it, and follows the training. */
@@ -282,7 +362,9 @@ static int run_plot(struct command_call *call, struct gd_err *err)
     const char *first = NULL;
     int rc = request ? take_options(call, request, err) : gd_fail_nomem(err);
 
-    if (rc == GD_OK && call->argc == 0) {
+    if (rc == GD_OK && call->argc == 0 && request->bins) {
+        rc = gd_fail(err, GD_EUSAGE, "--histogram: name a tensor, such as fc1.weight");
+    } else if (rc == GD_OK && call->argc == 0) {
         series_each_metric(call->session, take_first, &first);
         rc = add_series(call, request, first ? inspect_printf(call, "%s", first) : "loss", err);
     }
@@ -290,7 +372,7 @@ static int run_plot(struct command_call *call, struct gd_err *err)
         rc = add_series(call, request, call->argv[i], err);
     }
     if (rc == GD_OK && out_is_csv(call->out)) {
-        write_table(call, request);
+        rc = write_csv(call, request, err);
     } else if (rc == GD_OK && out_is_json(call->out)) {
         record_series(call, request);
     } else if (rc == GD_OK && in_panes(call)) {
@@ -312,20 +394,25 @@ const struct command cmd_plot = {
     .name = "plot",
     .group = "data",
     .usage = "plot [NAME|NODE[:SLOT].STATISTIC]... [--steps FROM-TO|--from N|--to N] [--smooth W] "
-             "[--log] [--shared] [--at STEP] [--rows N]",
+             "[--log] [--shared] [--histogram] [--at STEP] [--rows N]",
     .summary = "Draw metrics and statistics of tensors over the steps",
-    .help = "Metrics (info scalars) are known from the first one that the training reported on;\n"
-            "statistics of a tensor (info statistics) while a watchpoint or `trace` covers it.\n"
-            "Without a name the loss is drawn. NAME[100:300] and --steps 100-299 show a part;\n"
-            "NAME[-100:] the last 100 steps. Where many steps share a column, all of their values\n"
-            "are in it. NaN and Inf are marked on the axis, and so are steps with hits.\n"
-            "Curves of similar range share a scale (--shared: all do). --smooth W draws a moving\n"
-            "average: W of its last value, 1 - W of the new one, corrected at the start as in\n"
-            "TensorBoard. --log draws on a logarithmic scale. --at says the values at a step.\n"
-            "In the panes the chart is in the history pane and follows the training.",
+    .help =
+        "Metrics (info scalars) are known from the first one that the training reported on;\n"
+        "statistics of a tensor (info statistics) while a watchpoint or `trace` covers it.\n"
+        "Without a name the loss is drawn. NAME[100:300] and --steps 100-299 show a part;\n"
+        "NAME[-100:] the last 100 steps. Where many steps share a column, all of their values\n"
+        "are in it. NaN and Inf are marked on the axis, and so are steps with hits.\n"
+        "Curves of similar range share a scale (--shared: all do). --smooth W draws a moving\n"
+        "average: W of its last value, 1 - W of the new one, corrected at the start as in\n"
+        "TensorBoard. --log draws on a logarithmic scale. --at says the values at a step.\n"
+        "--histogram draws how the elements of a tensor are distributed, as a heat map: shades\n"
+        "say which share of them is in a row, --log on a logarithmic scale. `trace histogram on\n"
+        "NODE` records that; NODE.histogram is this map among curves.\n"
+        "In the panes the chart is in the history pane and follows the training.",
     .examples = "plot loss lr\n"
                 "plot loss[100:300] --smooth 0.9\n"
-                "plot model/head/weight.norm model/head/weight.max --log",
+                "plot model/head/weight.norm model/head/weight.max --log\n"
+                "plot --histogram model/head/weight",
     .args = {ARG_TENSOR},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS | CMD_METRICS | CMD_SHOWS,
     .run = run_plot,

@@ -14,14 +14,18 @@
 #include "repl/out/newfile.h"
 #include "repl/values/inspect.h"
 
-#define WIDTH      640 /* of a curve, without its margins */
-#define HEIGHT     150
-#define LEFT       70
-#define FOOT       24
-#define PAGE_WIDTH 110 /* columns of what commands print */
-#define MOST_WHY   5
-#define MOST_MARKS 200
-#define MOST_TEXT  ((size_t)16 << 20)
+#define WIDTH       640 /* of a curve, without its margins */
+#define HEIGHT      150
+#define LEFT        70
+#define HEAT_COLS   160 /* of a heat map */
+#define HEAT_ROW    3   /* pixels */
+#define HEAT_ROWS   (HEIGHT / HEAT_ROW)
+#define HEAT_SHADES 8
+#define FOOT        24
+#define PAGE_WIDTH  110 /* columns of what commands print */
+#define MOST_WHY    5
+#define MOST_MARKS  200
+#define MOST_TEXT   ((size_t)16 << 20)
 
 static const char style[] =
     ":root{color-scheme:light dark;--line:#0b6;--soft:#8888;--bad:#d22;--hit:#c0c}"
@@ -32,6 +36,7 @@ static const char style[] =
     ".chart p{margin:0;font-family:monospace;overflow-wrap:anywhere}svg{width:100%;height:auto}"
     "svg text{font:11px sans-serif;fill:currentColor}"
     ".axis{stroke:var(--soft);fill:none}.curve{stroke:var(--line);fill:none;stroke-width:1.3}"
+    ".heat{fill:var(--line)}.median{stroke:currentColor;fill:none}"
     ".bad{stroke:var(--bad);stroke-width:1.5}.hit{stroke:var(--hit);stroke-dasharray:2 3}";
 
 static const char script[] =
@@ -159,7 +164,7 @@ struct page {
     struct command_call *call;
     FILE *file;
     size_t curves;
-    bool metrics; /* of this pass; otherwise tensors */
+    enum { PASS_METRICS, PASS_HISTOGRAMS, PASS_STATISTICS } pass;
 };
 
 struct span {
@@ -191,7 +196,10 @@ static struct span span_of(const struct series *series)
 
     for (size_t i = 0; i < series->count; i++) {
         double value = series->point[i].value;
-        if (isfinite(value)) {
+        if (series->bins && series->bins[i].low <= series->bins[i].high) {
+            span.low = fmin(span.low, series->bins[i].low);
+            span.high = fmax(span.high, series->bins[i].high);
+        } else if (isfinite(value)) {
             span.low = fmin(span.low, value);
             span.high = fmax(span.high, value);
         }
@@ -233,6 +241,108 @@ static void put_curve(FILE *file, const struct series *series, const struct span
     fputs(open ? "\"/>" : "", file);
 }
 
+/* ---- heat maps ---- */
+
+/* The share of the elements of some steps in each row of a column. */
+static void add_shares(const struct chart_bins *bins, const struct span *span, double *share)
+{
+    double count = 0;
+
+    for (int i = 0; i < CHART_BINS; i++) {
+        count += (double)bins->bin[i];
+    }
+    for (int i = 0; i < CHART_BINS; i++) {
+        double from = (double)i / CHART_BINS, to = (i + 1.0) / CHART_BINS;
+        double top = y_of(span, bins->low * (1 - to) + bins->high * to) / HEAT_ROW;
+        double end = y_of(span, bins->low * (1 - from) + bins->high * from) / HEAT_ROW;
+        double part = bins->bin[i] ? (double)bins->bin[i] / count : 0;
+        for (int row = (int)top; row < HEAT_ROWS && part > 0 && (row < end || row == (int)top);
+             row++) {
+            double inside = end > top ? fmin(end, row + 1) - fmax(top, row) : 1;
+            share[row] += inside > 0 ? part * inside / (end > top ? end - top : 1) : 0;
+        }
+    }
+}
+
+/* Of each column the shares of its rows; returns the highest. Columns without a step keep 0, except
+ * where there are fewer steps than columns: then a step is as wide as it has to be. */
+static double fill_heat(const struct series *series, const struct span *span,
+                        double share[HEAT_COLS][HEAT_ROWS])
+{
+    double peak = 0, wide = (double)HEAT_COLS / (double)(span->to - span->from + 1);
+    int steps[HEAT_COLS] = {0};
+
+    for (size_t i = 0; i < series->count; i++) {
+        const struct chart_bins *bins = &series->bins[i];
+        int first = (int)((double)(series->point[i].step - span->from) * wide);
+        int end = (int)((double)(series->point[i].step - span->from + 1) * wide);
+        end = end > first ? end : first + 1;
+        for (int col = first; col < end && col < HEAT_COLS && bins->low <= bins->high; col++) {
+            add_shares(bins, span, share[col]);
+            steps[col]++;
+        }
+    }
+    for (int col = 0; col < HEAT_COLS; col++) {
+        for (int row = 0; row < HEAT_ROWS && steps[col] > 0; row++) {
+            share[col][row] /= steps[col];
+            peak = fmax(peak, share[col][row]);
+        }
+    }
+    return peak;
+}
+
+/* One path for each shade. */
+static void put_shades(FILE *file, double share[HEAT_COLS][HEAT_ROWS], double peak)
+{
+    double width = (double)WIDTH / HEAT_COLS;
+
+    for (int level = 1; level <= HEAT_SHADES; level++) {
+        fprintf(file, "<path class=\"heat\" opacity=\"%.2f\" d=\"", (double)level / HEAT_SHADES);
+        for (int col = 0; col < HEAT_COLS; col++) {
+            for (int row = 0; row < HEAT_ROWS; row++) {
+                double part = share[col][row] / peak;
+                int of = (int)ceil(sqrt(part) * HEAT_SHADES);
+                if (part > 0 && (of < HEAT_SHADES ? of : HEAT_SHADES) == level) {
+                    fprintf(file, "M%.1f %dh%.1fv%dh-%.1fz", LEFT + col * width, row * HEAT_ROW,
+                            width + 0.2, HEAT_ROW, width + 0.2);
+                }
+            }
+        }
+        fputs("\"/>", file);
+    }
+}
+
+static void put_heat(FILE *file, const struct series *series, const struct span *span)
+{
+    double(*share)[HEAT_ROWS] = calloc(HEAT_COLS, sizeof(*share));
+
+    if (share) {
+        put_shades(file, share, fill_heat(series, span, share));
+    }
+    free(share);
+    for (size_t i = 0; i < series->count; i++) {
+        if (series->bins[i].nan || series->bins[i].inf) {
+            fprintf(file, "<path class=\"bad\" d=\"M%.1f %d l8 8 m0 -8 l-8 8\"/>",
+                    x_of(span, series->point[i].step) - 4, HEIGHT - 4);
+        }
+    }
+}
+
+/* With so few digits that it fits beside the axis. */
+static void write_end(double value, enum chart_unit unit, char *out, size_t size)
+{
+    if (unit == CHART_NUMBER) {
+        snprintf(out, size, "%.4g", value);
+    } else {
+        chart_value_text(value, unit, out, size);
+    }
+}
+
+static void put_label(FILE *file, int y, const char *text)
+{
+    fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>", LEFT - 6, y, text);
+}
+
 static void put_axes(const struct page *page, const struct series *series, const struct span *span)
 {
     char low[48], high[48];
@@ -243,11 +353,12 @@ static void put_axes(const struct page *page, const struct series *series, const
 
     fprintf(file, "<path class=\"axis\" d=\"M%d 0V%dH%d\"/>", LEFT, HEIGHT, LEFT + WIDTH);
     if (span->low <= span->high) {
-        chart_value_text(span->low, series->unit, low, sizeof(low));
-        chart_value_text(span->high, series->unit, high, sizeof(high));
-        fprintf(file, "<text x=\"%d\" y=\"12\" text-anchor=\"end\">%s</text>", LEFT - 6, high);
-        fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>", LEFT - 6, HEIGHT - 2,
-                low);
+        write_end(span->low, series->unit, low, sizeof(low));
+        write_end(span->high, series->unit, high, sizeof(high));
+        put_label(file, span->low < span->high ? 12 : HEIGHT / 2 + 4, high);
+        if (span->low < span->high) {
+            put_label(file, HEIGHT - 2, low);
+        }
     }
     fprintf(file, "<text x=\"%d\" y=\"%d\">step %lld</text>", LEFT, HEIGHT + 16,
             (long long)span->from);
@@ -263,35 +374,61 @@ static void put_axes(const struct page *page, const struct series *series, const
     }
 }
 
+static void write_point(const struct series *series, size_t i, char *out, size_t size)
+{
+    const struct chart_bins *bins = series->bins ? &series->bins[i] : NULL;
+    char bad[64] = "";
+
+    if (!bins) {
+        chart_value_text(series->point[i].value, series->unit, out, size);
+        return;
+    }
+    if (bins->nan || bins->inf) {
+        snprintf(bad, sizeof(bad), ", %llu NaN, %llu Inf", (unsigned long long)bins->nan,
+                 (unsigned long long)bins->inf);
+    }
+    if (bins->low <= bins->high) {
+        snprintf(out, size, "%.4g to %.4g, median ~%.3g%s", bins->low, bins->high,
+                 series->point[i].value, bad);
+    } else {
+        snprintf(out, size, "no finite element%s", bad);
+    }
+}
+
 /* [x, step, "value"] of each point, or of one in many. */
 static void put_points(FILE *file, const struct series *series, const struct span *span)
 {
     size_t every = series->count / 2000 + 1;
-    char value[48];
+    char value[160];
 
     fputs(" data-points=\"[", file);
     for (size_t i = 0; i < series->count; i += every) {
-        chart_value_text(series->point[i].value, series->unit, value, sizeof(value));
+        write_point(series, i, value, sizeof(value));
         fprintf(file, "%s[%.1f,%lld,&quot;%s&quot;]", i > 0 ? "," : "",
                 x_of(span, series->point[i].step), (long long)series->point[i].step, value);
     }
     fputs("]\"", file);
 }
 
+static int pass_of(const struct series_key *key)
+{
+    return key->is_metric ? PASS_METRICS : key->is_bins ? PASS_HISTOGRAMS : PASS_STATISTICS;
+}
+
 static bool put_series(void *ctx, const struct series_key *key)
 {
     struct page *page = ctx;
     struct series series;
-    char value[48];
+    char value[160];
 
-    if (key->is_metric != page->metrics ||
+    if (pass_of(key) != (int)page->pass ||
         series_of(page->call->session, key, &series, NULL) != GD_OK) {
         return true;
     }
     if (series.count > 0) {
         struct span span = span_of(&series);
         const struct chart_point *last = &series.point[series.count - 1];
-        chart_value_text(last->value, series.unit, value, sizeof(value));
+        write_point(&series, series.count - 1, value, sizeof(value));
         fputs("<div class=\"chart\"><p><b>", page->file);
         put_text(page->file, key->label);
         fprintf(page->file, "</b> %s at step %lld<output></output></p>\n", value,
@@ -301,7 +438,7 @@ static bool put_series(void *ctx, const struct series_key *key)
         put_points(page->file, &series, &span);
         fputs(">", page->file);
         put_axes(page, &series, &span);
-        put_curve(page->file, &series, &span);
+        (series.bins ? put_heat : put_curve)(page->file, &series, &span);
         fputs("</svg></div>\n", page->file);
         page->curves++;
     }
@@ -338,6 +475,22 @@ static void put_facts(struct page *page)
     fputs("</table>\n", page->file);
 }
 
+/* Few: they are recorded where they are asked for. */
+static void put_histograms(struct page *page)
+{
+    struct gd_history_head head = {.histograms = 0};
+
+    if (page->call->session->history) {
+        gd_history_head(page->call->session->history, &head);
+    }
+    if (head.histograms > 0) {
+        fputs("<h2>Histograms</h2>\n<p>The darker, the larger the share of the elements.</p>\n",
+              page->file);
+        page->pass = PASS_HISTOGRAMS;
+        series_each(page->call->session, put_series, page);
+    }
+}
+
 static void put_page(struct page *page)
 {
     FILE *file = page->file;
@@ -351,18 +504,19 @@ static void put_page(struct page *page)
     fputs("</h1>\n", file);
     put_facts(page);
     fputs("<h2>Metrics</h2>\n", file);
-    page->metrics = true;
+    page->pass = PASS_METRICS;
     series_each(page->call->session, put_series, page);
     if (page->curves == 0) {
         fputs("<p>The training has reported none.</p>\n", file);
     }
+    put_histograms(page);
     put_command(page->call, file, "Watchpoints", "info watchpoints");
     put_command(page->call, file, "Hits", "info hits");
     put_causes(page->call, file);
     put_command(page->call, file, "Events", "info events");
     fputs("<h2>Tensors</h2>\n<details><summary>Statistics of the watched tensors</summary>\n",
           file);
-    page->metrics = false;
+    page->pass = PASS_STATISTICS;
     series_each(page->call->session, put_series, page);
     fprintf(file, "</details>\n<script>%s</script>\n</body></html>\n", script);
 }

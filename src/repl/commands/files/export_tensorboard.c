@@ -36,8 +36,13 @@ static bool write_series(void *ctx, const struct series_key *key)
     }
     out_add_safe(&name, key->label, true);
     for (size_t i = 0; i < series.count; i++) {
-        event_file_scalar(writing->file, writing->session->began, series.point[i].step,
-                          gd_buf_text(&name), series.point[i].value);
+        if (series.bins) {
+            event_file_histogram(writing->file, writing->session->began, series.point[i].step,
+                                 gd_buf_text(&name), &series.bins[i]);
+        } else {
+            event_file_scalar(writing->file, writing->session->began, series.point[i].step,
+                              gd_buf_text(&name), series.point[i].value);
+        }
     }
     writing->series += series.count > 0;
     writing->values += series.count;

@@ -387,13 +387,15 @@ static void show_head(struct command_call *call, const struct gd_history *histor
     cJSON *record = out_record(call->out, "history");
 
     out_set(record, OUT_TEXT("file", gd_history_path(history)), OUT_REAL("started", head->started),
-            OUT_INT("bytes", head->bytes), OUT_INT("tensors", head->tensors),
-            OUT_INT("capacity", head->capacity), OUT_INT("left_out", head->left_out),
-            OUT_INT("records", head->records), OUT_INT("steps", head->steps),
-            OUT_INT("first_step", head->first_step), OUT_INT("last_step", head->last_step),
-            OUT_INT("generation", head->generation), OUT_INT("damaged", head->damaged));
+            OUT_INT("bytes", head->bytes), OUT_INT("tensors", head->tensors - head->histograms),
+            OUT_INT("histograms", head->histograms), OUT_INT("capacity", head->capacity),
+            OUT_INT("left_out", head->left_out), OUT_INT("records", head->records),
+            OUT_INT("steps", head->steps), OUT_INT("first_step", head->first_step),
+            OUT_INT("last_step", head->last_step), OUT_INT("generation", head->generation),
+            OUT_INT("damaged", head->damaged));
     out_say(call->out, record,
-            "{file}, {bytes:bytes}, since {started:date}\n{tensors|tensor} of {capacity:n}");
+            "{file}, {bytes:bytes}, since {started:date}\n{tensors|tensor}[ and "
+            "{histograms|histogram}] of {capacity:n}");
     if (head->last_step >= 0) {
         out_say(call->out, record, ", steps {first_step} to {last_step}");
     }
@@ -426,8 +428,8 @@ static void list_row(struct command_call *call, struct out_table *table, const s
             OUT_TEXT("name", track_label(call, track)));
 }
 
-static int list_tensors(struct command_call *call, const struct gd_history *history, uint32_t count,
-                        bool all, struct gd_err *err)
+static int list_tensors(struct command_call *call, const struct gd_history *history,
+                        const struct gd_history_head *head, bool all, struct gd_err *err)
 {
     static const struct out_column columns[] = {
         {"kept", "Kept", true, ":n"},
@@ -437,6 +439,7 @@ static int list_tensors(struct command_call *call, const struct gd_history *hist
         {"first_nonfinite_step", "NaN/Inf since", true},
         {"name", "Tensor", false},
     };
+    uint32_t count = head->tensors - head->histograms;
     uint32_t shown = all || count <= LIST_ROWS ? count : LIST_ROWS, left = shown;
     struct out_table *table;
     int rc = GD_OK;
@@ -446,10 +449,10 @@ static int list_tensors(struct command_call *call, const struct gd_history *hist
     }
     table = out_table_begin(call->out, "history", columns, 6);
     for (int scalars = 1; scalars >= 0; scalars--) { /* metrics first, there are few */
-        for (uint32_t i = 0; rc == GD_OK && i < count && left > 0; i++) {
+        for (uint32_t i = 0; rc == GD_OK && i < head->tensors && left > 0; i++) {
             struct track track = {.count = 0};
 
-            if (!gd_history_tensor(history, i, &track.tensor) ||
+            if (!gd_history_tensor(history, i, &track.tensor) || track.tensor.is_bins ||
                 track.tensor.is_scalar != (scalars == 1)) {
                 continue;
             }
@@ -486,5 +489,5 @@ int info_history(struct command_call *call, struct gd_err *err)
     }
     gd_history_head(history, &head);
     show_head(call, history, &head);
-    return list_tensors(call, history, head.tensors, all, err);
+    return list_tensors(call, history, &head, all, err);
 }

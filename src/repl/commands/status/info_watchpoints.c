@@ -168,11 +168,11 @@ static void total_rows(struct command_call *call, const struct overview *view)
     uint64_t bytes =
         total->report_bytes > sums->cost_bytes ? total->report_bytes - sums->cost_bytes : 0;
     if (view->has_costs && (ns || bytes)) {
-        out_printf(call->out, "%-22s %7s %7s %10s %9s %6s %9s\n", "others", "", "", "",
+        out_printf(call->out, "%-25s %7s %7s %10s %9s %6s %9s\n", "others", "", "", "",
                    ns_text(call, ns), share_text(call, ns, total->compute_ns),
                    inspect_bytes(call, bytes));
     }
-    out_printf(call->out, "%-22s %7s %7s %10s %9s %6s %9s\n", "total", "",
+    out_printf(call->out, "%-25s %7s %7s %10s %9s %6s %9s\n", "total", "",
                inspect_number(call, sums->hits), inspect_number(call, sums->checks),
                view->has_costs ? ns_text(call, total->compute_ns) : "-",
                view->has_costs ? share_text(call, total->compute_ns, total->compute_ns) : "",
