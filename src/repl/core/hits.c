@@ -172,6 +172,13 @@ const struct gd_condition *hits_condition(struct gd_debugger *debugger, const st
     return watch ? watch->condition : NULL;
 }
 
+const char *hits_abbr(struct gd_debugger *debugger, const struct gd_hit *hit)
+{
+    const struct gd_condition *condition = hits_condition(debugger, hit);
+
+    return condition ? condition->abbr : hit->expression[0] != '\0' ? "expr" : "?";
+}
+
 const char *hits_noun(const struct gd_hit *hit)
 {
     return hit->traced ? "trace" : hit->event[0] != '\0' ? "catchpoint" : "watchpoint";

@@ -46,6 +46,8 @@ void hits_order_free(struct hits_order *order);
 /* The condition that fired, from the hit or from its watchpoint. NULL for an expression, and when
  * the watchpoint is gone. */
 const struct gd_condition *hits_condition(struct gd_debugger *debugger, const struct gd_hit *hit);
+/* "TO"; "expr" for an expression; "?" for a condition that nobody knows. A constant. */
+const char *hits_abbr(struct gd_debugger *debugger, const struct gd_hit *hit);
 /* "watchpoint", "trace", "catchpoint" */
 const char *hits_noun(const struct gd_hit *hit);
 /* "tensor_overflow (TO)", "max > 3", "watchpoint 2", or "lr" for a catchpoint. In the arena. */

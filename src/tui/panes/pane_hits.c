@@ -291,12 +291,6 @@ static const struct gd_session *session_of_row(struct tui *tui, size_t index)
 
 /* ---- words --------------------------------------------------------------------------------- */
 
-static const char *short_name(struct tui *tui, const struct gd_hit *hit)
-{
-    const struct gd_condition *condition = hits_condition(tui->debugger, hit);
-    return condition ? condition->abbr : hit->expression[0] != '\0' ? "expr" : "?";
-}
-
 /* "max 2e+05 > 1000"; without `named` "2e+05 > 1000". */
 static void add_test(const struct gd_condition *condition, const struct gd_hit_param *param,
                      bool named, struct gd_buf *out)
@@ -429,7 +423,7 @@ static void draw_row(struct tui *tui, size_t index, int row, int col, int cols, 
     bool chosen = session == tui->debugger->current && pane->selected != 0 &&
                   hits_number(session, hit) == pane->selected;
     enum draw_style style = selected ? DRAW_REVERSE : hit->error != 0 ? DRAW_DIM : DRAW_PLAIN;
-    snprintf(watch, sizeof(watch), "%d %s", hit->watchpoint, short_name(tui, hit));
+    snprintf(watch, sizeof(watch), "%d %s", hit->watchpoint, hits_abbr(tui->debugger, hit));
     if (pane->hits.ranks) {
         snprintf(rank, sizeof(rank), "r%-*d ", count_digits(pane->hits.rank_count - 1),
                  session->peer.rank);
@@ -456,7 +450,7 @@ static void row_text(struct tui *tui, size_t index, struct gd_buf *out)
         if (pane->hits.ranks) {
             gd_buf_printf(out, "rank %d ", session_of_row(tui, index)->peer.rank);
         }
-        gd_buf_printf(out, "%d %s ", hit->watchpoint, short_name(tui, hit));
+        gd_buf_printf(out, "%d %s ", hit->watchpoint, hits_abbr(tui->debugger, hit));
         hits_add_where(session_of_row(tui, index), hit, out);
         gd_buf_putc(out, ' ');
         add_values(tui, hit, true, out);

@@ -245,7 +245,10 @@ static void add_hit(struct tui *tui, struct node_view *view, const struct gd_hit
     struct gd_buf *out = &view->text;
     size_t at = out->len;
 
-    gd_buf_printf(out, "  [%s] :%s", hit->kind ? hit->kind->abbr : hit->expression, hit->slot_name);
+    const char *expression = hit->kind ? "" : hit->expression;
+    gd_buf_printf(out, "  [%s] :%s",
+                  expression[0] != '\0' ? expression : hits_abbr(tui->debugger, hit),
+                  hit->slot_name);
     if (hit->error != 0) {
         gd_buf_puts(out, " could not be checked");
     }

@@ -57,11 +57,9 @@ static struct tree_hit *table_at(struct tree_hit_table *table, uint32_t number)
     return hit;
 }
 
-/* A process may report a hit without its condition: then its watchpoint's counts. */
 static void add_word(struct tree_hit *at, struct gd_debugger *debugger, const struct gd_hit *hit)
 {
-    const struct gd_condition *condition = hits_condition(debugger, hit);
-    const char *word = condition ? condition->abbr : "expr";
+    const char *word = hits_abbr(debugger, hit);
     bool unclear = hit->error != 0;
 
     for (int i = 0; i < TREE_HIT_WORDS; i++) {

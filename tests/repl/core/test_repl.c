@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "repl/core/hits.h"
 #include "repl/net.h"
 #include "scratch.h"
 #include "unit.h"
@@ -590,11 +591,30 @@ static void a_hit_is_the_same_wherever_it_is_told(void **state)
         "\"params\":[{\"name\":\"max_gt\",\"hit\":true,\"value\":0.5,\"actual\":\"nan\"}]");
 }
 
+/* A process may report only the watchpoint: the list and the tree name its condition. */
+static void a_hit_without_a_condition_has_its_watchpoints(void **state)
+{
+    struct net *n = *state;
+    struct gd_hit hit = {
+        .watchpoint = 1, .step = 3, .node = n->matmul, .node_name = "fc1/MatMul-op1"};
+
+    net_expect_part(n, "watch TO on all", "Watchpoint 1: TO on all");
+    gd_session_on_hit(n->fake.session, &hit);
+    net_expect_part(n, "info hits", "watchpoint 1 (TO)");
+    const struct gd_hit *kept = &n->fake.session->hits[0];
+    assert_string_equal(hits_abbr(n->fake.debugger, kept), "TO");
+    net_expect_part(n, "delete 1", "");
+    assert_string_equal(hits_abbr(n->fake.debugger, kept), "?");
+    snprintf(hit.expression, sizeof(hit.expression), "max > 3");
+    assert_string_equal(hits_abbr(n->fake.debugger, &hit), "expr");
+}
+
 #define TYPED(fn) cmocka_unit_test_setup_teardown(fn, setup_typed, net_teardown)
 static const struct CMUnitTest tests[] = {
     TYPED(comments_and_empty_lines_do_nothing),
     TYPED(an_empty_line_repeats_a_step),
     NET_TEXT(errors_are_one_line),
+    NET_TEXT(a_hit_without_a_condition_has_its_watchpoints),
     NET_TEXT(errors_hide_no_control_characters),
     NET_TEXT(output_goes_to_a_file),
     NET_TEXT(everyone_is_told),
