@@ -33,6 +33,8 @@ struct session_lines { /* line.c */
     size_t number_count;
     struct gd_frame *frame; /* its stack */
     size_t frame_count;
+    uint64_t asked; /* sequence of the stop at which the process was asked for the stack; 0: it came
+                       with the line */
 };
 
 struct gd_session_impl {

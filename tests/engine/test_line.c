@@ -43,8 +43,9 @@ static void test_names(void **state)
 
 static void stop_at_line(struct bench *bench, int64_t step, const uint32_t *numbers, size_t count)
 {
-    struct gd_frame frames[2] = {{.file = "/x/net.py", .function = "f", .line = 3},
-                                 {.file = "/x/net.py", .function = "<module>", .line = 9}};
+    struct gd_frame frames[2] = {
+        {.file = "/x/net.py", .function = "f", .code = "", .line = 3},
+        {.file = "/x/net.py", .function = "<module>", .code = "", .line = 9}};
     struct gd_stop stop = {.reason = GD_STOP_BREAKPOINT, .step = step, .node = 1, .at_line = true};
 
     gd_session_on_line(bench->session, numbers, count, frames, 2);
@@ -56,7 +57,7 @@ static void test_stops(void **state)
     struct bench *bench = make(true);
     struct gd_debugger *debugger = bench->debugger;
     struct gd_breakpoint *line, *once, *node;
-    struct gd_frame place = {.file = "/x/net.py", .function = "f", .line = 3};
+    struct gd_frame place = {.file = "/x/net.py", .function = "f", .code = "", .line = 3};
     uint32_t count = 7, numbers[] = {1, 2, 77};
 
     assert_ok(gd_debugger_break(debugger, "net.py:2", false, &line, NULL));
@@ -155,7 +156,7 @@ static void test_waits_for_no_node(void **state)
     struct bench *bench = make(true);
     struct gd_target_ops ops = *bench->fake->target.ops;
     struct gd_breakpoint *line;
-    struct gd_frame place = {.file = "/x/net.py", .function = "f", .line = 3};
+    struct gd_frame place = {.file = "/x/net.py", .function = "f", .code = "", .line = 3};
 
     ops.expect = note_expected;
     bench->fake->target.ops = &ops;

@@ -309,6 +309,14 @@ class Stops(Control):
                          "finish", "run-to optimizer/SGD/net/fc1/bias", "next", "finish", "until net/out/linear")
         self.assertEqual(said, MOVES)
 
+    def test_the_stack_where_no_operator_is_selected(self):
+        said = self.said([self.script("mlp.py"), "--steps", "4"], "bt", "step 2", "bt", "list", "next", "bt", "step", "up")
+        before, second, _, third = re.split("Stopped at the end of step.*|step 3.*", said)
+        self.assertRegex(before, r"#\d+  mlp\.py:\d+ in main\n")
+        self.assertRegex(second, r"(?s)\n#\d+  mlp\.py:89 in main\n      optimizer\.step\(\)\n#\d+  mlp\.py:\d+ in <module>\n.*"
+                         r"\n=>    89 +optimizer\.step\(\)\n")
+        self.assertRegex(third, r"\n#\d+  mlp\.py:\d+ in <module>\n")
+
     def test_finish_is_the_end_of_one_backward_pass(self):
         said = self.said([self.write("passes.py", PASSES)], "tbreak backward/net/fc/linear_1", "continue",
                          *5 * ["finish"], "break backward/net/fc/linear_1.2", "continue", "bt")

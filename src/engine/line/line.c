@@ -224,6 +224,7 @@ static void drop_stack(struct session_lines *lines)
     for (size_t i = 0; i < lines->frame_count; i++) {
         free((char *)lines->frame[i].file);
         free((char *)lines->frame[i].function);
+        free((char *)lines->frame[i].code);
     }
     free(lines->frame);
     lines->frame = NULL;
@@ -236,39 +237,55 @@ void lines_free(struct gd_session *session)
     free(session->impl->lines.sent);
 }
 
+static void keep_stack(struct session_lines *lines, const struct gd_frame *frames,
+                       size_t frame_count)
+{
+    drop_stack(lines);
+    frame_count = frame_count < MAX_STACK ? frame_count : MAX_STACK;
+    lines->frame = calloc(frame_count + 1, sizeof(*lines->frame));
+    for (size_t i = 0; lines->frame && i < frame_count; i++) {
+        struct gd_frame *frame = &lines->frame[i];
+        *frame = frames[i];
+        frame->told = true;
+        frame->file = strdup(frames[i].file);
+        frame->function = strdup(frames[i].function);
+        frame->code = strdup(frames[i].code);
+        lines->frame_count++;
+        if (!frame->file || !frame->function || !frame->code) {
+            drop_stack(lines);
+        }
+    }
+}
+
 void gd_session_on_line(struct gd_session *session, const uint32_t *numbers, size_t number_count,
                         const struct gd_frame *frames, size_t frame_count)
 {
     struct session_lines *lines = &session->impl->lines;
 
-    drop_stack(lines);
+    keep_stack(lines, frames, frame_count);
+    lines->asked = 0;
     lines->number_count = number_count < GD_MAX_FIRED ? number_count : GD_MAX_FIRED;
     for (size_t i = 0; i < lines->number_count; i++) {
         lines->number[i] = numbers[i] <= INT32_MAX ? (int)numbers[i] : 0;
     }
-    frame_count = frame_count < MAX_STACK ? frame_count : MAX_STACK;
-    lines->frame = calloc(frame_count + 1, sizeof(*lines->frame));
-    for (size_t i = 0; lines->frame && i < frame_count; i++) {
-        char *file = strdup(frames[i].file), *function = strdup(frames[i].function);
-        if (!file || !function) {
-            free(file);
-            free(function);
-            break;
-        }
-        lines->frame[lines->frame_count++] = (struct gd_frame){.file = file,
-                                                               .function = function,
-                                                               .code = "",
-                                                               .line = frames[i].line,
-                                                               .library = frames[i].library,
-                                                               .told = true};
-    }
+}
+
+void gd_session_on_stack(struct gd_session *session, const struct gd_frame *frames,
+                         size_t frame_count)
+{
+    struct session_lines *lines = &session->impl->lines;
+
+    keep_stack(lines, frames, frame_count);
+    lines->asked = session->stop.sequence;
 }
 
 const struct gd_frame *gd_session_line_stack(const struct gd_session *session, uint32_t *count)
 {
     const struct session_lines *lines = &session->impl->lines;
-    bool here = session->state == GD_STOPPED && session->stop.at_line &&
-                session->current == GD_NO_NODE && lines->frame_count > 0;
+    bool of_stop =
+        lines->asked == 0 ? session->stop.at_line : lines->asked == session->stop.sequence;
+    bool here = session->state == GD_STOPPED && of_stop && session->current == GD_NO_NODE &&
+                lines->frame_count > 0;
 
     *count = here ? (uint32_t)lines->frame_count : 0;
     return here ? lines->frame : NULL;

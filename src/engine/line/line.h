@@ -55,8 +55,11 @@ void gd_session_on_line_place(struct gd_session *session, int number, const stru
  * the stack. Both are copied. */
 void gd_session_on_line(struct gd_session *session, const uint32_t *numbers, size_t number_count,
                         const struct gd_frame *frames, size_t frame_count);
-/* The stack of the line at which the session is stopped, innermost first; NULL: it is not at a
- * line, or a node was selected since. */
+/* What a process answered that was asked for its stack at this stop. Copied. */
+void gd_session_on_stack(struct gd_session *session, const struct gd_frame *frames,
+                         size_t frame_count);
+/* The stack of the line at which the session is stopped, or the one it was asked for, innermost
+ * first; NULL: neither, or a node was selected since. */
 const struct gd_frame *gd_session_line_stack(const struct gd_session *session, uint32_t *count);
 
 #endif

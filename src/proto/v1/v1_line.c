@@ -37,6 +37,7 @@ static size_t take_frames(Gradb__V1__Frame *const *from, size_t count, struct gd
     for (size_t i = 0; i < count; i++) {
         to[i] = (struct gd_frame){.file = from[i]->file,
                                   .function = from[i]->function,
+                                  .code = "",
                                   .line = from[i]->line,
                                   .library = from[i]->library};
     }

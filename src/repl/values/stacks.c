@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "dump/dump_target.h"
+#include "engine/line/line.h"
 #include "repl/core/command.h"
+#include "repl/values/evaluate.h"
+#include "repl/values/evaluate_impl.h"
 #include "repl/values/inspect.h"
 #include "repl/values/srcfile.h"
 #include "repl/values/stacks.h"
@@ -32,9 +35,44 @@ int stack_places(struct command_call *call, gd_node_id node, struct stack_places
     return GD_OK;
 }
 
+/* Asks a stopped Python program for the stack of its training thread. */
+static void ask_stack(struct command_call *call)
+{
+    cJSON *reply = NULL;
+    const cJSON *item;
+    size_t count = 0;
+
+    if (call->session->state != GD_STOPPED || call->session->current != GD_NO_NODE ||
+        !evaluate_is_python(call->session) ||
+        evaluate_send(call, "stack", "{}", &reply, NULL) != GD_OK) {
+        return;
+    }
+    const cJSON *list = cJSON_GetObjectItem(reply, "frames");
+    struct gd_frame *frame =
+        gd_arena_alloc(call->arena, ((size_t)cJSON_GetArraySize(list) + 1) * sizeof(*frame));
+    cJSON_ArrayForEach(item, list)
+    {
+        if (frame) {
+            double line = out_number_of(item, "line");
+            frame[count++] = (struct gd_frame){
+                .file = out_text_of(item, "file"),
+                .line = line >= 1 && line <= INT32_MAX ? (uint32_t)line : 0,
+                .function = out_text_of(item, "function"),
+                .code = out_text_of(item, "code"),
+                .library = cJSON_IsTrue(cJSON_GetObjectItem(item, "library")),
+            };
+        }
+    }
+    gd_session_on_stack(call->session, frame, count);
+    cJSON_Delete(reply);
+}
+
 int stack_subject(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err)
 {
     uint32_t count;
+    if (!text && !gd_session_line_stack(call->session, &count)) {
+        ask_stack(call);
+    }
     if (!text && gd_session_line_stack(call->session, &count)) {
         *ret = GD_NO_NODE;
         return GD_OK;

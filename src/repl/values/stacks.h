@@ -15,8 +15,9 @@ struct stack_places {
 int stack_places(struct command_call *call, gd_node_id node, struct stack_places *ret,
                  struct gd_err *err);
 
-/* The node of `text` (inspect_node). Without text, at a line where the training is stopped, it is
- * GD_NO_NODE, whose stack is that of the line; else the current node. */
+/* The node of `text` (inspect_node). Without text, the current node; where none is selected, at a
+ * line or between operators of a Python program, GD_NO_NODE, whose stack is that of the training
+ * thread. */
 int stack_subject(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err);
 
 /* The same; GD_ENODATA when there is none. */

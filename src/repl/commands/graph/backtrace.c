@@ -127,10 +127,12 @@ const struct command cmd_backtrace = {
     .group = "graph",
     .usage = "backtrace [NODE] [COUNT] [all]",
     .summary = "Show the call stack that created a node",
-    .help = "Where the training is stopped at a line, show the stack of that line.\n"
-            "The innermost frame is #0. Frames of frameworks and their helpers are hidden unless\n"
-            "`all` is given or there are no others. A gradient is shown with the stack of its\n"
-            "producer, a weight with that of its user.",
+    .help =
+        "Where the training is stopped at a line, or between operators of a Python program, show\n"
+        "the stack of its thread.\n"
+        "The innermost frame is #0. Frames of frameworks and their helpers are hidden unless\n"
+        "`all` is given or there are no others. A gradient is shown with the stack of its\n"
+        "producer, a weight with that of its user.",
     .examples = "backtrace\n"
                 "bt model/block0/attn/linear all",
     .args = {ARG_NODE},
