@@ -183,8 +183,9 @@ struct gd_session {
     struct gd_step_times step_times; /* of the last step that reported them */
     struct gd_time_report *times;    /* of all that did; NULL: none. gd_session_times */
     struct gd_timeline *timeline;    /* when that was; NULL: unknown */
-    uint8_t settings_sent; /* bits of launch/measuring.c: what the process was asked for */
-    struct gd_hit *hits;   /* all hits of the session so far, oldest first; at most max-hits */
+    uint8_t settings_sent;  /* bits of launch/measuring.c: what the process was asked for */
+    uint8_t settings_known; /* the same: of which it was asked at all */
+    struct gd_hit *hits;    /* all hits of the session so far, oldest first; at most max-hits */
     size_t hit_count;
     size_t hits_dropped;
     struct gd_event_log events; /* of gd_session_on_event */

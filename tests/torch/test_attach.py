@@ -103,8 +103,8 @@ class ByHand(torches.Folder):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout, done.stderr
 
-    def visit(self, port):
-        """A debugger connects, shows the graph of a step, continues and disconnects."""
+    def visit(self, port, *more):
+        """A debugger connects, shows the graph of a step, continues and disconnects. more: (line, its answer)."""
         with harness.Gradb("-nx", listen=f"127.0.0.1:{port}") as gradb:
             gradb.expect(r"Connected: training process 1, .*pytorch")
             first = int(gradb.expect(r"Stopped .*step (\d+)").group(1))
@@ -113,6 +113,9 @@ class ByHand(torches.Folder):
             gradb.run("info node net/linear", "(?i)linear")
             gradb.run("print net/weight", r"\[.*\d")
             gradb.run("print net/weight.grad", r"\[.*\d")
+            for line, answer in more:
+                gradb.send(line)
+                gradb.expect(answer)
             gradb.send("detach")
             gradb.expect("(?i)detached")
             gradb.send("quit")
@@ -128,8 +131,8 @@ class ByHand(torches.Folder):
         self.addCleanup(trainer.wait)
         self.addCleanup(trainer.kill)
         self.assertEqual(trainer.stdout.readline(), "connected: False\n")
-        before = self.visit(port)
-        self.assertGreater(self.visit(port), before)
+        before = self.visit(port, ("set evaluate-code off\ncall 6 * 7", "evaluate-code` is off"))
+        self.assertGreater(self.visit(port, ("set evaluate-code on\ncall 6 * 7", r"\b42\b")), before)
 
     def test_debugger_comes_to_an_unchanged_script(self):
         """README's `python -m gradb train.py`, and `gradb listen` while it trains."""

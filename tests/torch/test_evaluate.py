@@ -70,11 +70,11 @@ class Evaluate(torches.Folder):
         super().setUp()
         self.script = self.write("train.py", TRAIN)
 
-    def run_script(self, *commands, options=(), **env):
+    def run_script(self, *commands, **env):
         """What gradb says, and the digest of the training, which must have come to its end."""
         file = self.folder / "digest"
         file.write_text("")
-        done = self.gradb([self.python, self.script], "set on-error continue", *commands, "continue", options=options, **env)
+        done = self.gradb([self.python, self.script], "set on-error continue", *commands, "continue", **env)
         self.assertRegex(file.read_text(), "^[0-9a-f]{64}$", done.stdout + done.stderr)
         return done, file.read_text()
 
@@ -229,6 +229,36 @@ class Evaluate(torches.Folder):
             gradb.send("continue")
             gradb.expect('"type":"finished"')
         self.assertRegex((self.folder / "digest").read_text(), "^[0-9a-f]{64}$")
+
+    def test_the_agent_refuses(self):
+        """By itself, for a debugger that does not: it knows the setting, and that others can reach the debugger."""
+        asks = """
+def ask(step):
+    import gradb.torch
+    from gradb.torch import commands
+    try:
+        said = commands.run(gradb.torch._agent, "evaluate", '{"mode": "print", "code": "step"}', None)
+    except commands.CommandError as error:
+        said = str(error)
+    with open("asked", "a") as file:
+        file.write("%d %s\\n" % (step, said))
+
+train(5)"""
+        asking = TRAIN.replace("\ntrain(5)", asks).replace("        digest.update", "        ask(step)\n        digest.update", 1)
+        self.script = self.write("asking.py", asking)
+        done, _ = self.run_script("step", "set evaluate-code off", "step", "set evaluate-code on", "step", "set evaluate-code off",
+                                  "agent evaluate {}", "agent evaluate-refuse off", "agent change {}")
+        said = (self.folder / "asked").read_text().splitlines()
+        refused = "the debugger has said `set evaluate-code off`"
+        self.assertEqual([line.endswith(refused) for line in said], [True, False, True, True, True], said)
+        self.assertIn('"text": "1"', said[1])
+        for line in ("use `print EXPR` or `call EXPR`", "use `set evaluate-code on` or `set evaluate-code off`",
+                     "use `set NODE = VALUE` or `help set`"):
+            self.assertIn("error: " + line, done.stderr)
+        (self.folder / "asked").unlink()
+        self.run_script("set evaluate-code on", "step 2", listen="0.0.0.0:0")
+        said = (self.folder / "asked").read_text().splitlines()
+        self.assertTrue(len(said) == 5 and all(line.endswith(refused) for line in said), said)
 
     def test_refusals(self):
         done, _ = self.run_script("step", "print x.shape", "print x",

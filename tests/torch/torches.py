@@ -182,13 +182,13 @@ class Folder(Case):
         path.write_text(text, encoding="utf-8")
         return str(path)
 
-    def gradb(self, program, *commands, options=(), **env):
+    def gradb(self, program, *commands, options=(), listen="127.0.0.1:0", **env):
         """gradb's output and status after the commands on a program (a command line)."""
         program = list(map(str, program))
         if not self.cold and program[0] == self.python and program[1].endswith(".py"):
             program[:1] = warm(self.python)
         words = " ".join('"%s"' % word.replace("\\", "\\\\").replace('"', '\\"') for word in program)
-        args = ["-nx", "--batch", *options, "--listen", "127.0.0.1:0",
+        args = ["-nx", "--batch", *options, "--listen", listen,
                 *harness.typed("set start-timeout 0", "run -- " + words, *commands)]
         late = self.folder / "late"
         done = harness.run_gradb(*args, env=environment(GRADB_TEST_LATE=str(late), **env), cwd=self.folder,

@@ -168,8 +168,8 @@ void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask);
 /* ---- settings that training processes carry out (launch/measuring.c) ---- */
 /* Sends `set timing` and the others to stopped processes that do not know them yet. */
 void repl_send_settings(struct repl *repl);
-/* Whether a command of training processes is sent by the setting of that name only. */
-bool repl_is_passed_setting(const char *name);
+/* The setting that alone sends a command of training processes; NULL: none. */
+const char *repl_setting_of_command(const char *name);
 /* An address to listen on that only this host can reach (commands/running/listening.c). */
 bool repl_is_local_address(const char *address);
 

@@ -39,7 +39,7 @@ static void names_take(struct agent_names *names, const cJSON *reply)
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(reply, "commands"))
     {
         const char *name = cJSON_GetStringValue(cJSON_GetObjectItem(item, "name"));
-        if (name && !repl_is_passed_setting(name)) {
+        if (name && !repl_setting_of_command(name)) {
             gd_buf_printf(&text, "%s ", name);
         }
     }

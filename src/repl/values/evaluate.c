@@ -45,6 +45,11 @@ static bool is_reachable(const struct gd_debugger *debugger)
     return address && !repl_is_local_address(address);
 }
 
+bool evaluate_is_off(const struct gd_debugger *debugger)
+{
+    return debugger->settings.evaluate_code == GD_CODE_OFF || is_reachable(debugger);
+}
+
 /* Whatever the user says: GD_OK, or why it is never done. */
 static int check_always(struct command_call *call, struct gd_err *err)
 {

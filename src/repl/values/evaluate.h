@@ -24,6 +24,10 @@ int evaluate_may(struct command_call *call, struct gd_err *err);
 /* The same without a question: as it is now. */
 int evaluate_may_now(struct command_call *call, struct gd_err *err);
 
+/* Whether nothing is evaluated whatever is answered: by the setting, or because others can reach
+ * gradb. Training processes are told so, and refuse by themselves. */
+bool evaluate_is_off(const struct gd_debugger *debugger);
+
 /* The selected frame for a request of the training process; NULL: none was selected, and the
  * innermost frame of the user's code is meant. The caller owns it. */
 cJSON *evaluate_frame(struct command_call *call);

@@ -129,7 +129,7 @@ static int run_list(struct command_call *call, struct gd_err *err)
     const cJSON *item;
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(reply, "commands"))
     {
-        if (repl_is_passed_setting(out_text_of(item, "name"))) {
+        if (repl_setting_of_command(out_text_of(item, "name"))) {
             continue;
         }
         out_put(table, OUT_TEXT("name", out_text_of(item, "name")),
@@ -138,6 +138,32 @@ static int run_list(struct command_call *call, struct gd_err *err)
     }
     out_table_end(table);
     cJSON_Delete(reply);
+    return GD_OK;
+}
+
+/* Commands of the agent that only gradb's own commands send: these ask first, and note what was
+ * changed. */
+static int check_is_for_users(const char *name, struct gd_err *err)
+{
+    static const struct {
+        const char *name, *instead;
+    } own[] = {
+        {"evaluate", "print EXPR` or `call EXPR"},
+        {"evaluate-bytes", "print EXPR"},
+        {"evaluate-last", "print EXPR"},
+        {"change", "set NODE = VALUE` or `help set"},
+        {"undo", "undo"},
+    };
+    const char *setting = repl_setting_of_command(name);
+
+    if (setting) {
+        return gd_fail(err, GD_EUSAGE, "use `set %s on` or `set %s off`", setting, setting);
+    }
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        if (strcmp(own[i].name, name) == 0) {
+            return gd_fail(err, GD_EUSAGE, "use `%s`", own[i].instead);
+        }
+    }
     return GD_OK;
 }
 
@@ -151,9 +177,9 @@ static int run_agent(struct command_call *call, struct gd_err *err)
     if (call->argc == 0) {
         return run_list(call, err);
     }
-    if (repl_is_passed_setting(call->argv[0])) {
-        return gd_fail(err, GD_EUSAGE, "use `set %s on` or `set %s off`", call->argv[0],
-                       call->argv[0]);
+    rc = check_is_for_users(call->argv[0], err);
+    if (rc != GD_OK) {
+        return rc;
     }
     const char *args = call->line + strcspn(call->line, " \t");
     args += strspn(args, " \t");

@@ -47,6 +47,9 @@ static int apply_setting(struct command_call *call, const struct gd_settings *be
         repl_send_settings(call->repl);
         say_when(call);
     }
+    if (now->evaluate_code != before->evaluate_code) {
+        repl_send_settings(call->repl);
+    }
     if (now->logging != before->logging) {
         int rc = logging_apply(call, err);
         if (rc != GD_OK) {
