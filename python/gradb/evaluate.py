@@ -17,6 +17,7 @@ import json
 import linecache
 import os
 import sys
+import _thread
 import threading
 
 from . import _lib
@@ -29,6 +30,7 @@ _MAX_NAMES = 500        # variables in that list
 _PIECE = 384 << 10      # bytes of a tensor in one reply
 _FILE = "<gradb>"
 _PATIENCE = 0.05        # seconds after which a hanging expression can be interrupted
+_READING = ("print", "dprintf")  # modes in which code is an expression and assigns nothing
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _NAMES = {_lib.BOOL: "bool", _lib.INT8: "int8", _lib.INT16: "int16", _lib.INT32: "int32", _lib.INT64: "int64",
           _lib.UINT8: "uint8", _lib.UINT16: "uint16", _lib.UINT32: "uint32", _lib.UINT64: "uint64",
@@ -95,12 +97,11 @@ class _Interrupter:
         self._given_up, self._handle = getattr(agent.library, "gradb_given_up", None), agent.handle
         self._target = ctypes.c_ulong(threading.get_ident())
         self._lock, self._over, self._posted = threading.Lock(), threading.Event(), False
-        self._thread = threading.Thread(target=self._watch, name="gradb-interrupt", daemon=True)
 
     def start(self):
         """From now on."""
         if self._given_up is not None:
-            self._thread.start()
+            _thread.start_new_thread(self._watch, ())  # threading.Thread waits until it runs: half of an evaluation
 
     def _watch(self):
         while not self._over.wait(_PATIENCE):
@@ -153,8 +154,9 @@ class Evaluator:
     # ---- the commands ----
 
     def evaluate(self, args):
-        """The command "evaluate": {"mode": "print" | "call" | "interact", "code": TEXT, "frame": see _frame}. Replies
-        {"kind": "text" | "tensor" | "none" | "more" | "error", ...}; "more": the code is incomplete."""
+        """The command "evaluate": {"mode": "print" | "dprintf" | "call" | "interact", "code": TEXT, "frame": of _frame}
+        Replies {"kind": "text" | "tensor" | "none" | "more" | "error", ...}; "more": the code is incomplete. "dprintf"
+        is "print" often and fast: writes that the framework does not count are not looked for."""
         self.check()
         request = json.loads(args)
         frame, at = self._frame(request.get("frame"))
@@ -266,12 +268,13 @@ class Evaluator:
         return reply
 
     def _run_guarded(self, mode, tree, kind, frame):
-        space = _Space(frame, self._extra.setdefault(frame.f_code, {}), mode == "print")
-        before = self.program.versions(frame)
+        reads = mode in _READING
+        space = _Space(frame, self._extra.setdefault(frame.f_code, {}), reads)
+        before = self.program.versions(frame, mode != "dprintf")
         out, error = _Output(sys.stdout), _Output(sys.stderr)
         reply, value = {"kind": "none"}, None
         try:
-            with self.program.moment(mode == "print"):
+            with self.program.moment(reads):
                 with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
                     if kind == "eval":
                         value = eval(compile(tree, _FILE, "eval"), space.names)  # what the user typed
@@ -280,8 +283,8 @@ class Evaluator:
                         exec(compile(tree, _FILE, "exec"), space.names)
         except BaseException as failed:  # SystemExit too: the user's code must not end the training unasked
             reply = _error(failed)
-        notes = space.write_back(tree) if mode != "print" else []
-        if kind == "eval" and mode != "print" and reply["kind"] != "error":
+        notes = space.write_back(tree) if not reads else []
+        if kind == "eval" and not reads and reply["kind"] != "error":
             space.names["_"] = self._extra[frame.f_code]["_"] = value
         text = out.text() + error.text()
         if text:
@@ -368,7 +371,7 @@ def _parse(code, mode):
     try:
         return ast.parse(code.strip(), _FILE, "eval"), "eval"
     except SyntaxError:
-        if mode == "print":
+        if mode in _READING:
             raise
     return ast.parse(code if "\n" in code else code.strip(), _FILE, "exec"), "exec"
 

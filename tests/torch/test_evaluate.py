@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Python code in a stopped PyTorch training: print, call, info locals, and what they leave as it was."""
 import json
+import re
 import signal
 
 import harness
@@ -53,6 +54,8 @@ def train(steps):
         digest.update(repr((loss.item(), random.random(), numpy.random.rand())).encode())
     for parameter in model.parameters():
         digest.update(parameter.detach().numpy().tobytes())
+    for turn in range(300):
+        large = turn + 2 ** 60
     with open("digest", "w") as file:
         file.write(digest.hexdigest())
 
@@ -195,6 +198,30 @@ class Evaluate(torches.Folder):
         self.assertIn("\nlr 0.1\n", done.stdout)
         self.assertIn("lr <opt.param_groups[0]['lr']: Python code is not evaluated: `set evaluate-code` is off>", done.stdout)
         self.assertEqual(digest, self.run_script()[1])
+
+    def test_dprintf_at_a_line(self):
+        """A name is a variable of the frame; what raises, what is changed and what could move the cursor is said."""
+        line = TRAIN.split("\n").index("        opt.zero_grad()") + 1
+        hot = TRAIN.split("\n").index("        large = turn + 2 ** 60") + 1
+        done, digest = self.run_script(
+            "set evaluate-code on", "step",
+            'dprintf train.py:%d,"loss %%.17g %%.17g, step %%d, %%s\\n",loss,loss.item(),step,1/0' % line,
+            "dprintf train.py:%d,x[0, :2] * 0,nothing,chr(27) + '[2J\\ttab',torch.full_like(x[0, :2], step, dtype=torch.int32)" % line,
+            'dprintf train.py:%d,"turn %%d of %%d %%s\\n",turn,turn + 2**60,10**30' % hot, "step 2")
+        out = done.stdout
+        pairs = [found.split() for found in re.findall(r"(?m)^loss (.*), step", out)]
+        self.assertEqual(len(pairs), 4, out)
+        self.assertTrue(all(first == second for first, second in (" ".join(pair).split(" ") for pair in pairs)), pairs)
+        self.assertEqual(re.findall(r"step (\d), <1/0: ZeroDivisionError: division by zero>", out), list("2345"))
+        self.assertIn("\nTensor(shape=[2], dtype=Float32, value=[ 0.00000000e+00  0.00000000e+00])\n"
+                      "<nothing: NameError: name 'nothing' is not defined>\n\\x1b[2J\ttab\n"
+                      "Tensor(shape=[2], dtype=Int32, value=[1 1])\n", out)
+        turns = re.findall(r"(?m)^turn (\d+) of (\d+) 1000000000000000000000000000000$", out)
+        self.assertEqual(turns, [(str(turn), str(turn + 2 ** 60)) for turn in range(300)])
+        self.assertEqual(digest, self.run_script()[1])
+        done, _ = self.run_script("set evaluate-code on", "step", "dprintf train.py:%d,loss.detach().zero_()" % (line + 3),
+                                  "step", "info events")
+        self.assertRegex(done.stdout, r"   1  set +loss.detach\(\).zero_\(\) changed loss\n")
 
     def test_interact(self):
         done, _ = self.run_script(

@@ -77,13 +77,15 @@ class Program:
 
     # ---- what the code changes ----
 
-    def versions(self, _frame):
-        """What changed() compares with: MindSpore does not count writes, so small tensors are compared by value."""
+    def versions(self, _frame, sums=True):
+        """What changed() compares with: MindSpore does not count writes, so with `sums` small tensors are compared by
+        value."""
         found = []
         for parameter, node in self.agent.parameters.all():
             if parameter.nbytes <= _SUMMARISED:
                 try:
-                    found.append((node.name, parameter, parameter.requires_grad, _bytes_of(parameter)))
+                    data = _bytes_of(parameter) if sums else None
+                    found.append((node.name, parameter, parameter.requires_grad, data))
                 except (values.NoValue, RuntimeError):
                     pass
         return found
@@ -94,7 +96,7 @@ class Program:
         found = []
         for name, parameter, requires, data in before:
             try:
-                if parameter.requires_grad != requires or _bytes_of(parameter) != data:
+                if parameter.requires_grad != requires or data is not None and _bytes_of(parameter) != data:
                     found.append(name)
             except (values.NoValue, RuntimeError):
                 pass

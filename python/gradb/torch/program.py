@@ -95,10 +95,10 @@ class Program:
         for name, value in list(frame.f_locals.items()):
             yield name, value
 
-    def versions(self, frame):
-        """What changed() compares with: how often tensors were written, and for writes that PyTorch does not count
-        (through `.data`) the checksums of tensors in host memory, as long as they are small."""
-        found, room = {}, _CHECKED
+    def versions(self, frame, sums=True):
+        """What changed() compares with: how often tensors were written, and with `sums`, for writes that PyTorch does
+        not count (through `.data`), the checksums of tensors in host memory, as long as they are small."""
+        found, room = {}, _CHECKED if sums else -1
         for name, tensor in self._written(frame):
             if isinstance(tensor, torch.Tensor) and id(tensor) not in found:
                 size = tensor.numel() * tensor.element_size()

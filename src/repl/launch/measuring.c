@@ -95,7 +95,7 @@ static void ask_process(struct repl *repl, struct gd_session *session, const str
     free(asked);
 }
 
-/* Whether the process is to be told. */
+/* Whether the process has to learn it. */
 static bool needs_setting(const struct gd_session *session, size_t number, bool wanted)
 {
     if (!passed[number].lacks) {

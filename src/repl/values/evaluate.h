@@ -25,7 +25,7 @@ int evaluate_may(struct command_call *call, struct gd_err *err);
 int evaluate_may_now(struct command_call *call, struct gd_err *err);
 
 /* Whether nothing is evaluated whatever is answered: by the setting, or because others can reach
- * gradb. Training processes are told so, and refuse by themselves. */
+ * gradb. Training processes learn it, and refuse by themselves. */
 bool evaluate_is_off(const struct gd_debugger *debugger);
 
 /* The selected frame for a request of the training process; NULL: none was selected, and the
@@ -33,7 +33,7 @@ bool evaluate_is_off(const struct gd_debugger *debugger);
 cJSON *evaluate_frame(struct command_call *call);
 
 /* Sends a request and waits. Ctrl-C interrupts the code; a second one gives up the wait. The reply
- * belongs to the caller. mode: "print", "call" or "interact". */
+ * belongs to the caller. mode: "print", "call", "interact" or "dprintf". */
 int evaluate_run(struct command_call *call, const char *mode, const char *code, cJSON **ret,
                  struct gd_err *err);
 /* The arguments of the request, for a caller that sends it by itself and does not wait. NULL: out
@@ -44,6 +44,9 @@ int evaluate_small_tensor(const cJSON *reply, struct gd_tensor **ret, struct gd_
 /* Shows a reply, and notes what the code changed. GD_EINVAL: the code raised, as err says. */
 int evaluate_show(struct command_call *call, const char *code, const cJSON *reply,
                   const struct gd_format *format, struct gd_err *err);
+
+/* Notes as an event what the code of a reply changed in the run. Returns how many things. */
+int evaluate_note_changes(struct gd_session *session, const char *code, const cJSON *reply);
 
 /* "in train (train.py:35)", of the member "frame" of a reply; "" when there is none. */
 const char *evaluate_place(struct command_call *call, const cJSON *reply);

@@ -2,6 +2,7 @@
 /* Showing what the training process has evaluated. The reply is untrusted. */
 #include <math.h>
 #include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "repl/core/repl_impl.h"
@@ -118,6 +119,21 @@ int evaluate_tensor(struct command_call *call, const cJSON *reply, struct gd_ten
     return rc;
 }
 
+static uint64_t count_of(const cJSON *from, const char *name)
+{
+    double number = out_number_of(from, name);
+
+    return number > 0 && number < 1e18 ? (uint64_t)number : 0;
+}
+
+/* "nan", "inf" and "-inf" are texts in JSON. */
+static double real_of(const cJSON *from, const char *name)
+{
+    const char *text = out_text_of(from, name);
+
+    return text[0] != '\0' ? strtod(text, NULL) : out_number_of(from, name);
+}
+
 /* A tensor too large to be sent: what the training process has computed of it. */
 static bool take_statistics(const cJSON *reply, struct value *value)
 {
@@ -127,15 +143,15 @@ static bool take_statistics(const cJSON *reply, struct value *value)
     if (!cJSON_IsObject(from)) {
         return false;
     }
-    stats->count = (uint64_t)fmax(0, out_number_of(from, "count"));
-    stats->nan = (uint64_t)fmax(0, out_number_of(from, "nan"));
-    stats->pos_inf = (uint64_t)fmax(0, out_number_of(from, "pos_inf"));
-    stats->neg_inf = (uint64_t)fmax(0, out_number_of(from, "neg_inf"));
-    stats->zero = (uint64_t)fmax(0, out_number_of(from, "zero"));
-    stats->min = out_number_of(from, "min");
-    stats->max = out_number_of(from, "max");
-    stats->mean = out_number_of(from, "mean");
-    stats->std = out_number_of(from, "std");
+    stats->count = count_of(from, "count");
+    stats->nan = count_of(from, "nan");
+    stats->pos_inf = count_of(from, "pos_inf");
+    stats->neg_inf = count_of(from, "neg_inf");
+    stats->zero = count_of(from, "zero");
+    stats->min = real_of(from, "min");
+    stats->max = real_of(from, "max");
+    stats->mean = real_of(from, "mean");
+    stats->std = real_of(from, "std");
     value->has_stats = true;
     return true;
 }
@@ -218,41 +234,64 @@ static void show_text(struct command_call *call, const cJSON *reply, cJSON *reco
             OUT_INT("shown", strlen(out_text_of(reply, "text"))));
 }
 
+/* "a, b and 7 more" */
+static void add_changed(const cJSON *changed, struct gd_buf *names)
+{
+    int count = cJSON_GetArraySize(changed), at = 0;
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, changed)
+    {
+        if (at++ < NAMES_SHOWN) {
+            gd_buf_printf(names, "%s%.200s", at > 1 ? ", " : "",
+                          cJSON_IsString(item) ? item->valuestring : "");
+        }
+    }
+    if (count > NAMES_SHOWN) {
+        gd_buf_printf(names, " and %d more", count - NAMES_SHOWN);
+    }
+}
+
+int evaluate_note_changes(struct gd_session *session, const char *code, const cJSON *reply)
+{
+    const cJSON *changed = cJSON_GetObjectItem(reply, "changed");
+    int count = cJSON_GetArraySize(changed);
+    struct gd_buf names = GD_BUF_INIT(8192), text = GD_BUF_INIT(8192);
+
+    if (count > 0) {
+        add_changed(changed, &names);
+        gd_buf_printf(&text, "%.400s changed %.400s", code, gd_buf_text(&names));
+        gd_session_changed(session, gd_buf_text(&text));
+        gd_session_forget_values(session);
+    }
+    gd_buf_deinit(&names);
+    gd_buf_deinit(&text);
+    return count;
+}
+
 /* What the code changed: the run is no longer as the script alone would make it. */
 static void show_changes(struct command_call *call, const char *code, const cJSON *reply,
                          cJSON *record)
 {
     const cJSON *changed = cJSON_GetObjectItem(reply, "changed");
-    const cJSON *notes = cJSON_GetObjectItem(reply, "notes");
-    int count = cJSON_GetArraySize(changed);
     struct gd_buf names = GD_BUF_INIT(8192);
     const cJSON *item;
-    int at = 0;
 
-    cJSON_ArrayForEach(item, notes)
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(reply, "notes"))
     {
         out_printf(call->out, "(%s)\n",
                    out_safe(call, cJSON_IsString(item) ? item->valuestring : ""));
     }
-    if (count == 0) {
+    if (evaluate_note_changes(call->session, code, reply) == 0) {
         return;
     }
     cJSON *list = out_list(record, "changed");
     cJSON_ArrayForEach(item, changed)
     {
-        const char *name = cJSON_IsString(item) ? item->valuestring : "";
-        out_push_text(list, name);
-        if (at++ < NAMES_SHOWN) {
-            gd_buf_printf(&names, "%s%s", at > 1 ? ", " : "", name);
-        }
+        out_push_text(list, cJSON_IsString(item) ? item->valuestring : "");
     }
-    if (count > NAMES_SHOWN) {
-        gd_buf_printf(&names, " and %d more", count - NAMES_SHOWN);
-    }
+    add_changed(changed, &names);
     out_printf(call->out, "Changed by hand: %s\n", out_safe(call, gd_buf_text(&names)));
-    gd_session_changed(call->session,
-                       inspect_printf(call, "%.400s changed %.400s", code, gd_buf_text(&names)));
-    gd_session_forget_values(call->session);
     gd_buf_deinit(&names);
 }
 

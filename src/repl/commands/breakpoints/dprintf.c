@@ -2,8 +2,11 @@
 /* Commands: dprintf */
 #include "repl/commands/breakpoints/dprintf.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "engine/statistic.h"
+#include "engine/watch/numbers.h"
 #include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/commands/breakpoints/dprintf_text.h"
 #include "repl/core/repl_impl.h"
@@ -21,15 +24,29 @@ static bool is_python(const char *text)
            (open && memchr(text, '.', (size_t)(open - text)) && *open == '(');
 }
 
+/* Whether it is a name that is none of gradb's: at a line, a variable. */
+static bool is_variable(struct command_call *call, const char *text)
+{
+    struct gd_numbers numbers = {.session = call->session, .step = gd_session_step(call->session)};
+    gd_node_id node;
+    double number;
+    char *end;
+
+    strtod(text, &end);
+    return *end != '\0' && !strchr(text, ':') && gd_statistic_find(text, NULL) == GD_STAT_NONE &&
+           !gd_numbers_get(&numbers, text, &number) &&
+           gd_graph_find(call->session->graph, text, &node, NULL) != GD_OK;
+}
+
 /* Asks now, for nobody is asked while the training runs. */
-static void allow_python(struct command_call *call, const struct dprintf_text *text)
+static void allow_python(struct command_call *call, const struct dprintf_text *text, bool at_line)
 {
     struct gd_err why;
 
     call->session = call->debugger->current;
-    for (int i = 0; i < text->arg_count; i++) {
-        if (!text->arg[i].is_string && is_python(text->arg[i].text) &&
-            evaluate_is_python(call->session)) {
+    for (int i = 0; i < text->arg_count && evaluate_is_python(call->session); i++) {
+        const char *arg = text->arg[i].text;
+        if (!text->arg[i].is_string && (is_python(arg) || (at_line && is_variable(call, arg)))) {
             if (evaluate_may(call, &why) != GD_OK) {
                 out_printf(call->out, "Its Python arguments have no value: %s\n", why.text);
             }
@@ -84,7 +101,7 @@ static int run_dprintf(struct command_call *call, struct gd_err *err)
         return rc;
     }
     out_printf(call->out, "Dprintf %d at %s\n", at->number, breakpoint_place(call, at));
-    allow_python(call, &text);
+    allow_python(call, &text, place != NULL);
     breakpoint_record(call, out_record(call->out, "breakpoint"), at);
     return GD_OK;
 }
@@ -105,7 +122,7 @@ const struct command cmd_dprintf = {
         "  in0[SLICE]          its first input, as far as known; in1 the second, ...\n"
         "  mean(TENSOR)        a statistic of a tensor: mean, std, min, max, norm, nan, ...\n"
         "  mean                that of the node's output\n"
-        "  loss, lr, step      a metric; prev(loss) is that of the previous step\n"
+        "  loss, lr, step      a metric as last reported; prev(loss) is that of the previous step\n"
         "  \"TEXT\", 1.5         a string, a number\n"
         "  opt.param_groups[0]['lr'], h.std(), ...\n"
         "                      Python in the frame that called the operator, as for `print`\n"
@@ -113,7 +130,9 @@ const struct command cmd_dprintf = {
         "The training waits until the values are read. \"if\", condition, ignore, enable, disable\n"
         "and delete work as for a breakpoint. A name that does not exist yet is looked up when "
         "the\n"
-        "node has run. At FILE:LINE (see break) there is no output, so name the nodes.",
+        "node has run. At FILE:LINE (see break) there is no output, so name the nodes. A name "
+        "there is\n"
+        "first the variable of the frame, except `step`, which is gradb's.",
     .examples = "dprintf conv1,\"step %d: mean %g, loss %g\\n\",step,mean,loss\n"
                 "dprintf conv1,\"weight and output:\",conv1.weight[0, :2],.\n"
                 "dprintf type:softmax if max > 0.99\n"

@@ -12,6 +12,7 @@
 #include "repl/commands/breakpoints/dprintf_text.h"
 #include "repl/core/events.h"
 #include "repl/core/repl_impl.h"
+#include "repl/out/out_impl.h"
 #include "repl/values/evaluate.h"
 #include "repl/values/inspect.h"
 #include "repl/values/number.h"
@@ -25,6 +26,8 @@ struct value {
     const char *text; /* the argument as typed */
     enum wanted want;
     const char *string; /* WANT_STRING: what is printed; NULL: the text */
+    const char *digits; /* WANT_NUMBER: of a Python int, which may be exact where a double is not */
+    bool is_metric;     /* `number` is that of a metric, in case that Python has no such variable */
     enum gd_statistic statistic;
     double number;
     struct gd_tensor_ref ref;
@@ -219,6 +222,7 @@ static int resolve_value(struct command_call *call, struct value *value)
     }
     if (metric_of(value->print, value->text, &value->number)) {
         value->want = WANT_NUMBER;
+        value->is_metric = strcmp(value->text, "step") != 0; /* gradb's own everywhere */
         return GD_OK;
     }
     value->want = WANT_TENSOR;
@@ -278,11 +282,28 @@ static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shap
     take_answer(value->print);
 }
 
+/* Lines of the program's, without what could move the cursor. In the arena. */
+static const char *make_safe(struct print *print, const char *text)
+{
+    struct gd_buf safe = GD_BUF_INIT(MAX_TEXT);
+
+    for (; *text != '\0' && print->repl; text += strspn(text, "\t\n")) {
+        size_t len = strcspn(text, "\t\n"), white = strspn(text + len, "\t\n");
+        char *part = gd_arena_strndup(&print->arena, text, len);
+        out_add_safe(&safe, part ? part : "?", repl_is_utf8(print->repl));
+        gd_buf_add(&safe, text + len, white);
+        text += len;
+    }
+    const char *copy = gd_arena_strdup(&print->arena, gd_buf_text(&safe));
+    gd_buf_deinit(&safe);
+    return copy ? copy : "?";
+}
+
 /* A number, or a text without its quotes. */
 static void take_text(struct value *value, const cJSON *reply)
 {
     const cJSON *string = cJSON_GetObjectItem(reply, "string");
-    const char *text = out_text_of(reply, "text");
+    const char *text = make_safe(value->print, out_text_of(reply, "text"));
     const char *type = out_text_of(reply, "type");
     char *end = NULL;
 
@@ -290,10 +311,10 @@ static void take_text(struct value *value, const cJSON *reply)
     bool number = strcmp(type, "bool") == 0 ||
                   ((strcmp(type, "int") == 0 || strcmp(type, "float") == 0) && end && *end == '\0');
     value->want = number ? WANT_NUMBER : WANT_STRING;
-    value->string = gd_arena_strdup(&value->print->arena,
-                                    cJSON_IsString(string) ? string->valuestring
-                                    : strcmp(out_text_of(reply, "kind"), "none") == 0 ? "None"
-                                                                                      : text);
+    value->digits = number && strcmp(type, "int") == 0 ? text : NULL;
+    value->string = cJSON_IsString(string) ? make_safe(value->print, string->valuestring)
+                    : strcmp(out_text_of(reply, "kind"), "none") == 0 ? "None"
+                                                                      : text;
 }
 
 static void on_python(void *ctx, const char *text, const struct gd_err *err)
@@ -305,27 +326,34 @@ static void on_python(void *ctx, const char *text, const struct gd_err *err)
 
     if (err) {
         why = *err;
-    } else if (strcmp(kind, "error") == 0 || !reply) {
-        gd_fail(&why, GD_EINVAL, "%.300s", out_text_of(reply, "text"));
+    } else if (!reply) {
+        gd_fail(&why, GD_EPROTO, "the training process sent an answer that is not JSON");
+    } else if (strcmp(kind, "error") == 0) {
+        gd_fail(&why, GD_EINVAL, "%.300s", make_safe(value->print, out_text_of(reply, "text")));
     } else if (strcmp(kind, "tensor") == 0) {
         value->want = WANT_TENSOR;
         evaluate_small_tensor(reply, &value->tensor, &why);
     } else {
         take_text(value, reply);
     }
-    if (why.code != GD_OK || err) {
+    if (reply && gd_session_is_live(value->print->session)) {
+        evaluate_note_changes(value->print->session, value->text, reply);
+    }
+    if ((why.code != GD_OK || err) && value->is_metric) { /* no variable has its name */
+        value->want = WANT_NUMBER;
+    } else if (why.code != GD_OK || err) {
         fail_value(value, &why);
     }
     cJSON_Delete(reply);
     take_answer(value->print);
 }
 
-/* An expression of Python's, in the frame that called the operator. */
+/* An expression of Python's, in the frame of the line or in that which called the operator. */
 static void ask_python(struct command_call *call, struct value *value)
 {
     struct print *print = value->print;
     int rc = evaluate_may_now(call, &value->err);
-    char *request = rc == GD_OK ? evaluate_request(call, "print", value->text) : NULL;
+    char *request = rc == GD_OK ? evaluate_request(call, "dprintf", value->text) : NULL;
 
     if (rc != GD_OK || !request) {
         value->err.code = rc != GD_OK ? rc : GD_ENOMEM;
@@ -350,6 +378,11 @@ static void ask_value(struct command_call *call, struct value *value)
 
     if (rc == GD_ENOTFOUND && evaluate_is_python(print->session)) {
         ask_python(call, value);
+        return;
+    }
+    if (rc == GD_OK && value->is_metric && print->node == GD_NO_NODE &&
+        evaluate_is_python(print->session) && evaluate_may_now(call, &value->err) == GD_OK) {
+        ask_python(call, value); /* at a line, `loss` is the variable: the metric is of the past */
         return;
     }
     if (rc == GD_OK) {
@@ -422,6 +455,8 @@ static void add_value(const struct value *value, const struct dprintf_piece *pie
         add_tensor(value, &text);
         dprintf_string(out, piece->conversion == 's' ? piece : &(struct dprintf_piece){.text = "%"},
                        gd_buf_text(&text));
+    } else if (value->digits && value->want == WANT_NUMBER) {
+        dprintf_whole(out, piece, value->digits);
     } else {
         dprintf_number(out, piece, number_of(value));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/commands/breakpoints/dprintf_text.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -317,6 +318,27 @@ void dprintf_number(struct gd_buf *out, const struct dprintf_piece *piece, doubl
                       (unsigned long long)(long long)number);
     } else {
         gd_buf_printf(out, spec_of(piece, "", piece->conversion, spec, sizeof(spec)), number);
+    }
+}
+
+void dprintf_whole(struct gd_buf *out, const struct dprintf_piece *piece, const char *digits)
+{
+    bool is_signed = strchr("di", piece->conversion) != NULL;
+    char spec[64];
+
+    errno = 0;
+    long long number = strtoll(digits, NULL, 10);
+    if (piece->conversion == 's') {
+        dprintf_string(out, piece, digits);
+    } else if (!strchr("diuxXo", piece->conversion)) {
+        dprintf_number(out, piece, strtod(digits, NULL));
+    } else if (errno != 0) {
+        gd_buf_puts(out, digits);
+    } else if (is_signed) {
+        gd_buf_printf(out, spec_of(piece, "ll", 'd', spec, sizeof(spec)), number);
+    } else {
+        gd_buf_printf(out, spec_of(piece, "ll", piece->conversion, spec, sizeof(spec)),
+                      (unsigned long long)number);
     }
 }
 

@@ -42,6 +42,8 @@ int dprintf_parse(struct gd_arena *arena, const char *print, struct dprintf_text
 
 /* One value for one conversion: a number, or a text (for %s: of a tensor or a string). */
 void dprintf_number(struct gd_buf *out, const struct dprintf_piece *piece, double number);
+/* A whole number by its digits: a double may have fewer. */
+void dprintf_whole(struct gd_buf *out, const struct dprintf_piece *piece, const char *digits);
 void dprintf_string(struct gd_buf *out, const struct dprintf_piece *piece, const char *text);
 
 #endif
