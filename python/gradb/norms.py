@@ -28,6 +28,7 @@ class Norms:
         self.on = False
         self._wanted = {}   # name -> (kind, weak reference to the parameter or None)
         self._before = {}   # name -> what it was before the update
+        self._updates = False  # between before and after
 
     # ---- of the framework ----
 
@@ -70,24 +71,38 @@ class Norms:
     def changed(self):
         """Something is asked for now: from the next step on, the hooks must run."""
 
+    def unseen(self):
+        """Why no gradient can be seen, in this step and in those like it; "": they can."""
+        return ""
+
     # ---- at the optimizer's step ----
 
     def before(self, optimizer):
         """The optimizer is about to update its parameters."""
-        self._before.clear()
+        self._updates = False
         self._tell_gradients(optimizer)
+        self.before_any([optimizer])
+        self._updates = True
+
+    def before_any(self, optimizers):
+        """Code runs that may call the optimizers, and shows no gradients. Then `after` for those that it called."""
+        if self._updates:
+            return
+        self._before.clear()
         for name, (kind, reference) in self._wanted.items():
             parameter = reference() if reference is not None else None
-            if kind == "update_ratio" and parameter is not None and self._has(optimizer, parameter):
+            if kind == "update_ratio" and parameter is not None and any(
+                    self._has(optimizer, parameter) for optimizer in optimizers):
                 self._before[name] = self.copy(parameter)
 
     def after(self, optimizer):
         """It has updated them."""
-        for name, before in self._before.items():
+        self._updates = False
+        for name, before in list(self._before.items()):
             parameter = self._wanted[name][1]()
             if parameter is not None and self._has(optimizer, parameter):
+                del self._before[name]
                 self._tell(name, self.ratio(parameter, before))
-        self._before.clear()
 
     def _has(self, optimizer, parameter):
         return any(held is parameter for held in self.parameters(optimizer))
@@ -135,7 +150,8 @@ class Norms:
         self._wanted[name] = kind, reference
         self.on = True
         self.changed()
-        reply = {"name": name, "from": self.next_step(), "step": None, "value": None, "note": ""}
+        reply = {"name": name, "from": self.next_step(), "step": None, "value": None, "note": "",
+                 "unseen": self.unseen() if kind == "grad_norm" else ""}
         if kind == "grad_norm":
             self._add_present(reference, reply)
         return reply

@@ -31,6 +31,16 @@ class Plans(Case):
                 self.assertEqual(list(value.stats.histogram), [2, 2, 2] if step == 2 else [0, 0, 0])
         self.ends()
 
+    def test_histograms_over_the_range_of_the_value(self):
+        self.first_stop()
+        self.plan(W, A, histogram=pb.Bins(own=True, lo=7, hi=3, count=3))
+        self.run_on()
+        for step in range(1, 7):
+            for value in self.debugger.hear("watch_report").values:
+                self.assertEqual((value.stats.min, value.stats.max), (100 * step, 100 * step + 5))
+                self.assertEqual(list(value.stats.histogram), [2, 2, 2])
+        self.ends()
+
     def test_triggers_keep_quiet_until_they_hold(self):
         self.first_stop()
         self.plan(A, B, when=AT_ONCE, hold=True,

@@ -3,6 +3,7 @@
  * before, and what becomes of a program that tells nonsense. */
 #include "eager.h"
 
+#include "engine/history/history.h"
 #include "engine/watch/watchpoint.h"
 
 struct both {
@@ -388,6 +389,33 @@ static void differences_come_from_the_source(void **state)
     assert_true(stats.mean_abs_delta == 1000.0);
 }
 
+/* Their range is that of the source's first answer. */
+static void histograms_come_from_the_source(void **state)
+{
+    struct both *b = *state;
+    struct gd_history_bins bins[4];
+    uint32_t index;
+    b->e.stats = true;
+    b->e.keeps = true;
+    eager_begin(&b->e, &b->w);
+    set_watch(b, "HI", "all", GD_WHEN_STEP_END);
+    world_run(&b->w, GD_RUN_STEP, 3, NULL);
+    const struct gd_history *history = world_session(&b->w)->history;
+    assert_non_null(history);
+    assert_true(gd_history_find_bins(history, "net/w", 0, &index));
+    assert_int_equal(gd_history_read_bins(history, index, bins, 4), 3);
+    for (int step = 1; step <= 3; step++) {
+        assert_int_equal(bins[step - 1].step, step);
+        assert_true(bins[step - 1].lo == -4711.0);
+        assert_true(bins[step - 1].hi == (double)eager_weight(step, EAGER_COUNT - 1));
+        for (int i = 0; i < GD_WATCH_BINS; i++) {
+            assert_int_equal(bins[step - 1].bin[i], i);
+        }
+    }
+    assert_int_equal(world_session(&b->w)->hit_count, 0);
+    assert_true(atomic_load(&b->e.stats_calls) >= 6);
+}
+
 static void library_frames_are_marked(void **state)
 {
     struct both *b = *state;
@@ -416,6 +444,7 @@ static const struct CMUnitTest tests[] = {
     TEST(a_verdict_counts_before_it_is_waited_for),
     TEST(end_of_step_watchpoints_see_what_is_gone),
     TEST(values_that_are_gone_do_not_stop_the_run),
+    TEST(histograms_come_from_the_source),
     TEST(differences_come_from_the_source),
     TEST(library_frames_are_marked),
 };

@@ -29,6 +29,41 @@ for step in range(5):
 """
 
 
+# What it says of each step: the norm of all gradients, of those of the first weight, and the ratio of its update.
+NORMS = """
+import sys, numpy as np, mindspore as ms
+from mindspore import nn, Tensor
+ms.set_seed(3)
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.act, self.fc2 = nn.Dense(8, 16), nn.Tanh(), nn.Dense(16, 2)
+    def construct(self, x):
+        return self.fc2(self.act(self.fc1(x)))
+net, loss_fn = Net(), nn.MSELoss()
+optimizer = nn.Adam(net.trainable_params(), learning_rate=0.01)
+def forward(x, y):
+    return loss_fn(net(x), y)
+grad = ms.value_and_grad(forward, None, optimizer.parameters)
+def train(x, y):
+    loss, grads = grad(x, y)
+    optimizer(grads)
+    return loss, grads
+if sys.argv[1] == "jit":
+    train = ms.jit(train)
+random = np.random.default_rng(0)
+def norm(values):
+    return np.linalg.norm(values.ravel().astype("float64"))
+for step in range(1, 8):
+    x, y = (Tensor(random.normal(size=(16, size)).astype("float32")) for size in (8, 2))
+    before = net.fc1.weight.asnumpy().copy()
+    _, grads = train(x, y)
+    grads = [found.asnumpy() for found in grads]
+    print("own %d %.6g %.6g %.6g" % (step, np.sqrt(sum(norm(found) ** 2 for found in grads)), norm(grads[0]),
+                                     norm(net.fc1.weight.asnumpy() - before) / norm(before)), flush=True)
+"""
+
+
 @minds.needed
 class Metrics(minds.Case):
     def write(self, text):
@@ -46,6 +81,41 @@ class Metrics(minds.Case):
                               timeout=4 * harness.DEADLINE, check=False)
         self.assertEqual(done.returncode, 0, done.stderr[-3000:])
         self.assertGreater(int(re.search(r"equal: (\d+)", done.stdout).group(1)), 50)
+
+    def norms(self, mode):
+        """(what gradb printed and its errors, step -> [total, first, ratio])"""
+        done = self.gradb([self.write(NORMS), mode], "set on-error continue", "print grad_norm", "step 2",
+                          "print grad_norm", "print grad_norm(fc1.weight)", "print update_ratio(fc1.weight)", "step 3",
+                          "print grad_norm", "print grad_norm(fc1.weight)", "print update_ratio(fc1.weight)",
+                          "info history update_ratio(fc1.weight) > ratio.csv", "continue")
+        own = {int(step): [float(number) for number in numbers] for step, *numbers in
+               re.findall(r"own (\d+) (\S+) (\S+) (\S+)", done.log)}
+        self.assertEqual(list(own), list(range(1, 8)))
+        rows = (self.folder / "ratio.csv").read_text(encoding="utf-8").splitlines()[1:]
+        self.assertEqual([row.split(",")[0] for row in rows], ["3", "4", "5"])
+        for step, value in (row.split(",") for row in rows):
+            self.near(float(value), own[int(step)][2])
+        return done, own
+
+    def near(self, value, wanted):
+        self.assertAlmostEqual(value, wanted, delta=1e-4 * wanted)
+
+    def test_norms(self):
+        done, own = self.norms("python")
+        found = re.findall(r"(?m)^(\S+) = (\S+) \(step (\d)\)$", done.stdout)
+        self.assertEqual([(name, step) for name, _, step in found], [
+            ("grad_norm", "2"), ("grad_norm", "5"), ("grad_norm(fc1.weight)", "5"), ("update_ratio(fc1.weight)", "5")],
+            done.stdout + done.stderr)
+        for (_, value, _), wanted in zip(found, (own[2][0], own[5][0], own[5][1], own[5][2])):
+            self.near(float(value), wanted)
+
+    def test_norms_of_compiled_steps(self):
+        """Their gradients are inside; what they made of a parameter is not."""
+        done, own = self.norms("jit")
+        found = re.findall(r"(?m)^(\S+) = (\S+) \(step (\d)\)$", done.stdout)
+        self.assertEqual([(name, step) for name, _, step in found], [("update_ratio(fc1.weight)", "5")], done.stdout)
+        self.near(float(found[0][1]), own[5][2])
+        self.assertIn("grad_norm is unknown: the step ran compiled, its gradients are inside", done.stderr)
 
     def test_what_model_eval_returns(self):
         for mode, on_device in (("pynative", "0"), ("graph", "0"), ("pynative", "1")):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""grad_norm and update_ratio of PyTorch trainings: what they should be, the script computes itself."""
+"""grad_norm, update_ratio and histograms of PyTorch trainings: what they should be, the script computes itself."""
+import json
 import re
 import subprocess
 
@@ -24,6 +25,38 @@ for step in range(1, 9):
     ratio = float((net[0].weight.detach() - before).norm() / before.norm())
     print("own %d %.5g %.5g %.5g" % (step, total, first, ratio), flush=True)
     optimizer.zero_grad()
+print("digest", float(sum(p.double().sum() for p in net.parameters())).hex(), float(torch.rand(1)).hex())
+"""
+
+# A parameter is NaN and Inf in part, then as a whole, then constant; the histogram of each step as NumPy has it.
+HISTOGRAMS = """
+import json, torch, numpy
+from torch import nn
+torch.manual_seed(5)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.bias = nn.Linear(6, 2), nn.Parameter(torch.randn(500))
+    def forward(self, x):
+        return self.fc(x) + 0 * self.bias[0].detach().nan_to_num()
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(1, 9):
+    net(torch.randn(16, 6)).pow(2).mean().backward()
+    net.bias.grad = torch.randn(500) if step < 6 else torch.full((500,), float("nan")) if step == 6 else torch.zeros(500)
+    optimizer.step()
+    found = net.bias.detach().numpy().astype("float64")
+    finite = found[numpy.isfinite(found)]
+    counts = numpy.histogram(finite, 40, (finite.min(), finite.max()))[0].tolist() if len(finite) else []
+    if len(finite) and finite.min() == finite.max():
+        counts = 39 * [0] + [len(finite)]
+    print("own", json.dumps([step, counts, int(numpy.isnan(found).sum()), int(numpy.isinf(found).sum())]), flush=True)
+    optimizer.zero_grad()
+    with torch.no_grad():
+        if step == 4:
+            net.bias[:3] = torch.tensor([float("nan"), float("-inf"), float("inf")])
+        if step == 6:
+            net.bias.fill_(0.5)
 print("digest", float(sum(p.double().sum() for p in net.parameters())).hex(), float(torch.rand(1)).hex())
 """
 
@@ -71,6 +104,24 @@ class Norms(torches.Folder):
         self.assertEqual((self.folder / "ratio.csv").read_text().splitlines()[0], "step,update_ratio(net/0/weight)")
         digest = re.search(r"digest .*", alone.stdout).group()
         self.assertIn(digest, done.stdout)
+
+    def test_histograms(self):
+        """Of each step, with what is not finite beside them; the training is the same to the bit."""
+        script = self.write("train.py", HISTOGRAMS)
+        alone = subprocess.run([*torches.warm(self.python), script], capture_output=True, text=True, check=True,
+                               env=torches.environment(GRADB_DISABLE="1"), timeout=2 * harness.DEADLINE)
+        done = self.gradb([self.python, script], "set history-file here.gdhist", "trace histogram on net/bias", "continue",
+                          "plot --histogram net/bias --rows 8 --at 5",
+                          "info log -a")
+        shown = done.stdout.split("The training ended.\n")[1]
+        self.assertIn(re.search(r"digest .*", alone.stdout).group(), done.stdout)
+        self.assertRegex(shown, r"^net/bias:0 \S+ to \S+, median ~\S+ at step 5, 1 NaN, 2 Inf")
+        opened = harness.run_gradb("-nx", "--batch", "--json",
+                                   *harness.typed("open here.gdhist", "plot --histogram net/bias"), cwd=self.folder)
+        record = next(json.loads(line) for line in opened.stdout.splitlines() if '"type":"plot"' in line)
+        found = [[one["step"], one["counts"], one["nan"], one["inf"]] for one in record["series"][0]["histograms"]]
+        self.assertEqual(found, [json.loads(line) for line in re.findall(r"(?m)^own (.*)$", alone.stdout)])
+        self.assertEqual([step for step, *_ in found], list(range(1, 9)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Norms of gradients and updates: see ../norms.py. Of optimizers that Python calls: compiled code shows no gradients.
-"""
+"""Norms of gradients and updates: see ../norms.py. Compiled code shows no gradients, only what it made of the
+parameters."""
 import numpy
 from mindspore import dtype
 
@@ -21,6 +21,11 @@ class Norms(norms.Norms):
     def after(self, optimizer):
         """It has updated them."""
         super().after(optimizer)
+
+    @guarded
+    def before_any(self, optimizers):
+        """Code runs that may call the optimizers."""
+        super().before_any(optimizers)
 
     def parameters(self, optimizer):
         """Its parameters."""
@@ -66,6 +71,10 @@ class Norms(norms.Norms):
         """The gradients after the optimizer's step."""
         steps = self.agent.steps
         return (steps.computed(), "") if steps.is_between() and steps.computed() > 0 else None
+
+    def unseen(self):
+        """Why no gradient can be seen."""
+        return "" if self.agent.gives_gradients else self.agent.why_no_gradient()
 
     def next_step(self):
         """The first step whose update has not begun."""

@@ -203,6 +203,8 @@ class Steps:
         """Compiled code is about to run, which may call optimizers: notes their counters."""
         for known, optimizer in self.agent.parameters.living():
             known.count = rates.counter_of(optimizer)
+        if self.agent.norms.on:
+            self.agent.norms.before_any(self.agent.norms.optimizers())
         self.agent.scaler.compiled_begins()
 
     @guarded
@@ -219,6 +221,8 @@ class Steps:
             self.agent.gives_gradients = False
             self.agent.parameters.complete(known, optimizer)
             self._note_rate(known, optimizer, before)
+            if self.agent.norms.on:
+                self.agent.norms.after(optimizer)
 
     @guarded
     def report_updates(self):

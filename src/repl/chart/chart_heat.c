@@ -193,35 +193,61 @@ static void add_nonfinite(const struct chart_bins *bins, struct gd_buf *text)
     }
 }
 
-void chart_heat_title(const struct chart_trace *trace, const struct chart_options *options,
-                      struct gd_buf *text)
+/* The last histogram up to the cursor, or of all; NULL: none. */
+static const struct chart_bins *shown_bins(const struct chart_trace *trace,
+                                           const struct chart_options *options, int64_t *step)
 {
-    int64_t last = trace->raw[trace->count - 1].step;
-    int64_t step = options->has_cursor ? options->cursor : last;
-    size_t at = trace->count, bad = 0, first = 0;
+    const struct chart_bins *found = NULL;
 
     for (size_t i = 0; i < trace->count; i++) {
-        at = trace->raw[i].step <= step ? i : at;
+        if (!options->has_cursor || trace->raw[i].step <= options->cursor) {
+            found = &trace->bins[i];
+            *step = trace->raw[i].step;
+        }
+    }
+    return found;
+}
+
+void chart_heat_step(const struct chart_trace *trace, const struct chart_options *options,
+                     struct gd_buf *text)
+{
+    int64_t step;
+
+    if (shown_bins(trace, options, &step)) {
+        gd_buf_printf(text, " at step %lld", (long long)step);
+    }
+}
+
+void chart_heat_title(const struct chart_trace *trace, const struct chart_options *options,
+                      bool with_step, struct gd_buf *text)
+{
+    int64_t step;
+    const struct chart_bins *bins = shown_bins(trace, options, &step);
+    size_t bad = 0, first = 0;
+
+    if (!bins) {
+        gd_buf_puts(text, " no value yet");
+        return;
+    }
+    for (size_t i = 0; i < trace->count; i++) {
         if (trace->bins[i].nan || trace->bins[i].inf) {
             first = bad++ == 0 ? i : first;
         }
     }
-    if (at == trace->count) {
-        gd_buf_puts(text, " no value yet");
-        return;
-    }
-    const struct chart_bins *bins = &trace->bins[at];
     if (bins->low <= bins->high) {
         gd_buf_printf(text, " %.4g to %.4g, median ~%.3g", bins->low, bins->high,
                       chart_bins_quantile(bins, 0.5));
     } else {
         gd_buf_puts(text, " no finite element");
     }
-    gd_buf_printf(text, " at step %lld", (long long)trace->raw[at].step);
-    add_nonfinite(bins, text);
-    gd_buf_puts(text, options->log ? ", log shades" : "");
-    if (bad > 0) {
-        gd_buf_printf(text, ", NaN/Inf in %zu step%s from %lld", bad, bad == 1 ? "" : "s",
-                      (long long)trace->raw[first].step);
+    if (with_step) {
+        chart_heat_step(trace, options, text);
     }
+    add_nonfinite(bins, text);
+    if (bad > 0) {
+        gd_buf_puts(text, bins->nan || bins->inf ? " (" : ", NaN/Inf in ");
+        gd_buf_printf(text, "%zu step%s from %lld%s", bad, bad == 1 ? "" : "s",
+                      (long long)trace->raw[first].step, bins->nan || bins->inf ? ")" : "");
+    }
+    gd_buf_puts(text, options->log ? ", log shades" : "");
 }

@@ -84,9 +84,11 @@ struct chart_plot { /* where the dots go */
 /* Draws the shades, and a line through the medians. */
 void chart_heat_draw(const struct chart_plot *plot, const struct chart_trace *trace,
                      const struct chart_scale *scale);
-/* " min -0.5, median ~0.01, max 0.6 at step 7, 3 NaN and 1 Inf" */
+/* " -0.5 to 0.6, median ~0.01 at step 7, 3 NaN, 1 Inf"; " at step 7" alone, or left out. */
 struct gd_buf;
+void chart_heat_step(const struct chart_trace *trace, const struct chart_options *options,
+                     struct gd_buf *text);
 void chart_heat_title(const struct chart_trace *trace, const struct chart_options *options,
-                      struct gd_buf *text);
+                      bool with_step, struct gd_buf *text);
 
 #endif

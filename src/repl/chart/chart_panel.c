@@ -10,9 +10,21 @@
 
 #define LETTER_EVERY 24 /* columns: curves that share a panel are marked with their letters */
 
+#define HEAT_COLS 64 /* that a heat map's title takes; on a narrower screen it has two lines */
+
+/* Of a heat map: the name, and below it the numbers. */
+static bool has_two_lines(const struct chart_panel *panel)
+{
+    return panel->trace[0]->bins && panel->cols < HEAT_COLS && panel->rows >= 8;
+}
+
 int chart_panel_titles(const struct chart_panel *panel)
 {
     int room = panel->rows - 5;
+
+    if (has_two_lines(panel)) {
+        return 2;
+    }
 
     return panel->count <= room ? panel->count : room < 1 ? 1 : room;
 }
@@ -116,7 +128,7 @@ static void write_title(const struct chart_trace *trace, const struct chart_opti
         return;
     }
     if (trace->bins) {
-        chart_heat_title(trace, options, text);
+        chart_heat_title(trace, options, true, text);
         return;
     }
     add_value(trace, options, true, text);
@@ -179,10 +191,35 @@ static void draw_short_titles(const struct chart_panel *panel, int first,
     }
 }
 
+static void draw_two_lines(const struct chart_panel *panel, const struct chart_options *options,
+                           struct chart_picture *picture)
+{
+    const struct chart_trace *trace = panel->trace[0];
+    int end = panel->col + panel->cols;
+    int col = draw_name(trace, options, panel->row, panel->col, end - 12, picture);
+
+    for (int line = 0; line < 2 && trace->count > 0; line++) {
+        struct gd_buf text = GD_BUF_INIT(1024);
+        if (line == 0) {
+            chart_heat_step(trace, options, &text);
+        } else {
+            chart_heat_title(trace, options, false, &text);
+        }
+        chart_put_text(picture, panel->row + line, line == 0 ? col : panel->col, end,
+                       gd_buf_text(&text) + (line == 1), CHART_PLAIN, true);
+        gd_buf_deinit(&text);
+    }
+    if (trace->count == 0) {
+        chart_put_text(picture, panel->row + 1, panel->col, end, "no value in these steps",
+                       CHART_PLAIN, true);
+    }
+}
+
 static void draw_titles(const struct chart_panel *panel, const struct chart_options *options,
                         struct chart_picture *picture)
 {
-    int lines = chart_panel_titles(panel), end = panel->col + panel->cols;
+    int lines = has_two_lines(panel) ? 0 : chart_panel_titles(panel);
+    int end = panel->col + panel->cols;
 
     for (int i = 0; i < lines; i++) {
         const struct chart_trace *trace = panel->trace[i];
@@ -473,6 +510,9 @@ void chart_panel_draw(struct chart_panel *panel, const struct chart_options *opt
                               .to = picture->to};
 
     draw_titles(panel, options, picture);
+    if (has_two_lines(panel)) {
+        draw_two_lines(panel, options, picture);
+    }
     if (plot.rows < 1 || plot.cols < 1) {
         return;
     }

@@ -65,10 +65,13 @@ static int take_reply(struct command_call *call, const struct norm *norm, const 
                       bool shows, struct gd_err *err)
 {
     const cJSON *value = cJSON_GetObjectItem(reply, "value");
-    const char *note = out_text_of(reply, "note");
+    const char *note = out_text_of(reply, "note"), *unseen = out_text_of(reply, "unseen");
     bool known =
         cJSON_GetObjectItem(reply, "own") || cJSON_IsNumber(cJSON_GetObjectItem(reply, "step"));
 
+    if (shows && !known && unseen[0] != '\0') {
+        return gd_fail(err, GD_ENODATA, "%.80s is unknown: %.300s", norm->name, unseen);
+    }
     if (shows && !known) {
         return gd_fail(err, GD_ENODATA, "%.80s is recorded from step %lld on: %s", norm->name,
                        (long long)out_number_of(reply, "from"),
@@ -109,8 +112,17 @@ static int ask_norm(struct command_call *call, struct gd_session *session, const
                               inspect_printf(call, "%s%s%s%s", scalar ? "known " : "", norm->name,
                                              node[0] ? " " : "", node),
                               &text, err);
+    if (rc != GD_OK && scalar && rc != GD_EINTR) {
+        return GD_OK; /* the program reports it itself */
+    }
+    if (rc == GD_EUNSUPPORTED) {
+        return gd_fail(err, rc,
+                       "this training process does not report %.80s: `trace norm > 1e30 on NODE` "
+                       "records the norm of a tensor, which is NODE.norm for `plot`",
+                       norm->name);
+    }
     if (rc != GD_OK) {
-        return scalar && rc != GD_EINTR ? GD_OK : rc; /* the program reports it itself */
+        return rc;
     }
     gd_session_keep_history(session);
     cJSON *reply = cJSON_Parse(text);

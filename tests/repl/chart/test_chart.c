@@ -357,14 +357,31 @@ static void a_histogram_is_a_heat_map(void **state)
     struct chart_curve curve = make_spread();
 
     expect_picture(&curve, 1, size_of(8, 46),
-                   "w 0 to 1, median ~0.5 at step 10, NaN/Inf in 1\n"
+                   "w at step 10\n"
+                   "0 to 1, median ~0.5, NaN/Inf in 1 step from 9\n"
                    " 1.0┤                                  ░░░░░░░\n"
-                   "    │                         ░░░░░░░░░░░░░░░░\n"
-                   " 0.5┤           ░░░░░░        ▒▒▒▒▒▒▒▒▒░░░░░░░\n"
-                   "    │  ░░░░░▒▒▒▒▒▒▒▒▒▒        ▒▒▒▒▒▒▒▒▒░░░░░░░\n"
-                   "   0┤███████▓▓▓▓▒▒▒▒▒▒        ▒▒▒▒▒▒▒▒▒░░░░░░░\n"
+                   " 0.5┤                         ░░░░▒▒▒▒▒▒▒▒▒▒░░\n"
+                   "    │       ░▒▒▒▒▒▒▒▒▒        ▒▒▒▒▒▒▒▒▒▒▒▒▒▒░░\n"
+                   "   0┤████████▓▓▓▓▒▒▒▒▒        ▒▒▒▒▒▒▒▒▒▒▒▒▒▒░░\n"
                    "    └──────────────────┬─────────────────×───┬\n"
                    "step                   5                    10\n");
+}
+
+static void a_wide_map_has_one_title(void **state)
+{
+    struct chart_curve curve = make_spread();
+    struct chart_options options = size_of(9, 70);
+    struct gd_buf out = GD_BUF_INIT(1 << 16);
+    struct chart_picture picture;
+
+    assert_true(chart_draw(&curve, 1, &options, &picture));
+    add_picture(&picture, &out);
+    assert_int_equal(strncmp(gd_buf_text(&out),
+                             "w 0 to 1, median ~0.5 at step 10, NaN/Inf in 1 step from 9\n 1.0",
+                             62),
+                     0);
+    gd_buf_deinit(&out);
+    chart_release(&picture);
 }
 
 static void shades_are_ascii_or_logarithmic(void **state)
@@ -377,12 +394,12 @@ static void shades_are_ascii_or_logarithmic(void **state)
     options.has_cursor = true;
     options.cursor = 6; /* of step 4, the last before it */
     expect_picture(&curve, 1, options,
-                   "w 0 to 1, median ~0.25 at step 4, log shades,\n"
-                   " 1.0+                      :          *****###\n"
-                   "    |                      : *****############\n"
-                   " 0.5+           ######     : @@@@@############\n"
-                   "    |  #####@@@@@@@@@@     : @@@@@############\n"
-                   "   0+@@@@@@@@@@@@@@@@@     : @@@@@############\n"
+                   "w at step 4\n"
+                   "0 to 1, median ~0.25, NaN/Inf in 1 step from 9\n"
+                   " 1.0+                      :          *#######\n"
+                   " 0.5+                      : ######@@@########\n"
+                   "    |       #@@@@@@@@@     : @@@@@@@@@########\n"
+                   "   0+@@@@@@@@@@@@@@@@@     : @@@@@@@@@########\n"
                    "    +------------------+-----------------!---+\n"
                    "step                   5                    10\n");
 }
@@ -471,6 +488,7 @@ int main(void)
         cmocka_unit_test(a_part_of_the_steps_and_a_cursor),
         cmocka_unit_test(units_and_names_are_shown),
         cmocka_unit_test(a_histogram_is_a_heat_map),
+        cmocka_unit_test(a_wide_map_has_one_title),
         cmocka_unit_test(shades_are_ascii_or_logarithmic),
         cmocka_unit_test(quantiles_are_inside_a_bin),
         cmocka_unit_test(a_map_has_a_panel_of_its_own),

@@ -169,6 +169,32 @@ class HistoryPane(unittest.TestCase):
             t.send("-")
             t.expect(r"│step +20 +40$")
 
+    def test_histograms(self):
+        """At 80x24: a row of the list, the key H, the cursor's readout; it follows the run."""
+        with TextTerminal() as t:
+            t.select()
+            t.send("\x18oH")
+            t.expect(r"no histograms of .*Add-op2:0 are")
+            t.send(":")
+            t.command(f"trace histogram on {NODE}", r"^Trace 1: ")
+            t.command("step 12", r"^Stopped at the end of step 12")
+            t.focus("history")
+            t.send("G")  # the loss
+            t.expect(r"│ ?histogram +\S+ [▁-█]+ \S+$")
+            t.send("k")
+            t.expect(r"│\.\.\..*Add-op2:0 at step 12$")
+            t.expect(r"│-[\d.]+ to [\d.]+, median ~[\d.]+$")
+            t.expect(r"│ +[-\d.]*┤.*[░▒▓]")
+            t.send("gH")
+            t.expect(r"─ history: plot ─")
+            t.expect(r"│step +5 +10$")
+            t.send("\x1b[D\x1b[D")
+            t.expect(r"Add-op2:0 at step 11$")
+            t.send("L")
+            t.expect(r"median ~\S+, lo")
+            t.send("q:")
+            t.command("step 3", r"Add-op2:0 at step 15$")
+
     def test_chart_sizes(self):
         for rows, cols, pattern in ((10, 40, r"a loss [\d.]+  b lr [\d.]+$"), (20, 300, r"loss .* lr [\d.]+ at step 12")):
             with Terminal(rows=rows, cols=cols) as t:
