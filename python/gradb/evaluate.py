@@ -28,6 +28,8 @@ _MAX_OUTPUT = 64 << 10  # characters that the code prints
 _MAX_SHORT = 120        # characters of a value in a list of variables
 _MAX_NAMES = 500        # variables in that list
 _PIECE = 384 << 10      # bytes of a tensor in one reply
+_MOST_COPIED = 256 << 20  # bytes of a tensor that is copied; of a larger one the statistics are shown
+_MOST_LISTED = 1 << 20    # the same for a variable that is only listed
 _FILE = "<gradb>"
 _PATIENCE = 0.05        # seconds after which a hanging expression can be interrupted
 _READING = ("print", "dprintf")  # modes in which code is an expression and assigns nothing
@@ -183,13 +185,16 @@ class Evaluator:
                            for number, (frame, library) in enumerate(self._frames())]}
 
     def variables(self, args):
-        """The command "variables": the local variables or the arguments of a frame. Runs none of the program's code:
-        of objects of unknown classes it names the class alone."""
+        """The command "variables": the local variables or the arguments of a frame; with {"name": NAME} only that one,
+        as the reply of "evaluate", with the elements of a tensor of at most _MOST_LISTED bytes. Runs none of the
+        program's code: of objects of unknown classes it names the class alone."""
         request = json.loads(args)
         frame, at = self._frame(request.get("frame"))
         code = frame.f_code
         count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
         held = frame.f_locals
+        if "name" in request:
+            return dict(self._variable(held, request["name"], spot(frame)), frame=at)
         if request.get("arguments"):
             names = [name for name in code.co_varnames[:count] if name in held]
         else:
@@ -199,10 +204,19 @@ class Evaluator:
                 "module": code.co_name == "<module>"}
 
     def _about(self, value):
-        tensor = self.program.summary(value)
-        if tensor is not None:
-            return {"type": type(value).__name__, "value": tensor}
+        text = self.program.summary(value)
+        if text is not None:
+            return {"type": type(value).__name__, "value": text, "tensor": self.program.is_tensor(value)}
         return {"type": type(value).__name__, "value": short(value)}
+
+    def _variable(self, held, name, where):
+        if name not in held:
+            raise CommandError("%s has no variable %.60s" % (where, name))
+        value = held[name]
+        if self.program.is_tensor(value):
+            return self._told(value, _MOST_LISTED)
+        about = self._about(value)
+        return {"kind": "text", "text": about["value"], "type": about["type"]}
 
     # ---- frames ----
 
@@ -236,8 +250,9 @@ class Evaluator:
 
     @staticmethod
     def _matching(frames, wanted):
+        name = wanted["function"].rpartition(".")[2]  # the stack of a line has "Net.forward"
         same = [i for i, (frame, _) in enumerate(frames)
-                if (frame.f_code.co_filename, frame.f_code.co_name) == (wanted["file"], wanted["function"])]
+                if (frame.f_code.co_filename, frame.f_code.co_name) == (wanted["file"], name)]
         exact = [i for i in same if frames[i][0].f_lineno == wanted["line"]]
         found = exact or same
         if not found:
@@ -296,12 +311,12 @@ class Evaluator:
             reply["changed"] = changed
         return dict(reply, notes=notes) if notes else reply
 
-    def _told(self, value):
+    def _told(self, value, most=_MOST_COPIED):
         if value is None:
             return {"kind": "none"}
         if self.program.is_tensor(value):
             try:
-                self._values = found = self.program.values(value)
+                self._values = found = self.program.values(value, most)
             except Exception as error:  # of many kinds: it has no elements that can be read
                 return {"kind": "text", "text": _cut(_text_of(value))[0], "note": str(error).split("\n", 1)[0]}
             return dict(found.told(), kind="tensor", about=self.program.about(value))

@@ -294,6 +294,10 @@ int dap_create(struct repl *repl, int in, int out, struct dap **ret, struct gd_e
         dap_destroy(dap);
         return rc;
     }
+    if (gd_debugger_observe(repl->debugger, dap_on_breakpoints, dap) != GD_OK) {
+        dap_destroy(dap);
+        return gd_fail_nomem(err);
+    }
     ev_io_init(&dap->io, on_input, in, EV_READ);
     dap->io.data = dap;
     *ret = dap;
@@ -311,6 +315,7 @@ void dap_destroy(struct dap *dap)
         next = request->next;
         dap_free_request(request);
     }
+    gd_debugger_unobserve(dap->repl->debugger, dap_on_breakpoints, dap);
     dap_free_request(dap->start);
     drive_destroy(dap->drive);
     dap_forget_breaks(dap);

@@ -4,9 +4,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/grow.h"
+#include "engine/line/line.h"
 #include "repl/core/repl_impl.h"
+#include "repl/values/srcfile.h"
 
 #define FUNCTIONS  "function"
 #define EXCEPTIONS "exception"
@@ -19,16 +22,17 @@ void dap_forget_breaks(struct dap *dap)
     dap->break_count = 0;
 }
 
-static void keep_break(struct dap *dap, int number, const char *owner)
+static struct dap_break *keep_break(struct dap *dap, int number, const char *owner)
 {
     char *copy = strdup(owner);
 
     if (!copy ||
         !gd_grow_list(&dap->breaks, dap->break_count, &dap->break_room, sizeof(*dap->breaks))) {
         free(copy);
-        return;
+        return NULL;
     }
-    dap->breaks[dap->break_count++] = (struct dap_break){.number = number, .owner = copy};
+    dap->breaks[dap->break_count] = (struct dap_break){.number = number, .owner = copy};
+    return &dap->breaks[dap->break_count++];
 }
 
 static void delete_breaks(struct dap *dap, const char *owner)
@@ -62,11 +66,93 @@ static bool is_plain(const char *text)
     return true;
 }
 
-/* Runs a line that sets a breakpoint or a watchpoint, and describes it to the client. */
-static void set_break(struct dap *dap, const char *line, const char *owner, cJSON *list)
+/* ---- what is known of one ---- */
+
+#define LINES_READ 500 /* that may come before one with code */
+
+/* The first line from there on that is not empty and no comment, in a file of Python's; 0: none, or
+ * it cannot be read here. The training process, when there is one, knows better. */
+static uint32_t find_code(struct dap *dap, const char *path, uint32_t line)
+{
+    static const struct command reader = {.name = "break"};
+    size_t len = strlen(path);
+    struct srcfile_part part;
+    struct own_call own;
+    uint32_t found = 0;
+
+    if (len < 3 || strcmp(path + len - 3, ".py") != 0 || access(path, R_OK) != 0 || line == 0) {
+        return 0;
+    }
+    struct command_call *call = repl_begin_call(&own, dap->repl, &reader, NULL);
+    if (srcfile_read(call, path, line, LINES_READ, &part, NULL) == GD_OK) {
+        for (uint32_t i = 0; i < part.count && found == 0; i++) {
+            const char *text = part.line[i] + strspn(part.line[i], " \t\f");
+            found = *text != '\0' && *text != '#' ? part.first + i : 0;
+        }
+    }
+    out_report_end(&own.report);
+    return found;
+}
+
+/* Whether it can be hit, and at which line. *why: "" or why it cannot. */
+static void look_at(struct dap *dap, struct dap_break *b, const char **why)
+{
+    const struct gd_breakpoint *at = gd_debugger_breakpoint(dap->repl->debugger, b->number);
+    const struct gd_line *line = at ? at->line : NULL;
+
+    *why = "";
+    if (line && line->state == GD_LINE_FOUND && line->place_count > 0) {
+        b->verified = true;
+        b->line = line->place[0].line;
+    } else if (line && line->state == GD_LINE_NOWHERE) {
+        b->verified = false;
+        *why = line->why;
+    } else if (line && line->line > 0) {
+        uint32_t code = find_code(dap, b->owner, line->line);
+        b->verified = code > 0;
+        b->line = code > 0 ? code : b->line;
+    } else {
+        b->verified = b->verified || (at && at->matched);
+    }
+    if (!b->verified && !(*why)[0]) {
+        *why = "nothing here yet: it is set when the training gets there";
+    }
+}
+
+static void describe_break(const struct dap_break *b, const char *why, cJSON *item)
+{
+    out_set(item, OUT_INT("id", b->number), OUT_BOOL("verified", b->verified),
+            OUT_IF(b->line > 0, OUT_INT("line", b->line)),
+            OUT_IF(!b->verified, OUT_TEXT("message", why)));
+}
+
+void dap_on_breakpoints(void *ctx, const struct gd_event *event)
+{
+    struct dap *dap = ctx;
+
+    for (size_t i = 0; event->type == GD_EV_BREAKPOINTS && i < dap->break_count; i++) {
+        struct dap_break *b = &dap->breaks[i], before = *b;
+        const char *why;
+        look_at(dap, b, &why);
+        if (b->verified != before.verified || b->line != before.line) {
+            cJSON *body = cJSON_CreateObject();
+            out_set(body, OUT_TEXT("reason", "changed"));
+            describe_break(b, why, out_object(body, "breakpoint"));
+            dap_event(dap, "breakpoint", body);
+        }
+    }
+}
+
+/* ---- setting ---- */
+
+/* Runs a line that sets a breakpoint or a watchpoint, and describes it to the client. at: the line
+ * that it asks for; 0: none. */
+static void set_break(struct dap *dap, const char *line, const char *owner, uint32_t at,
+                      cJSON *list)
 {
     struct drive_answer answer;
     cJSON *item = out_push(list);
+    const char *why;
 
     if (!is_plain(line)) {
         out_set(item, OUT_BOOL("verified", false),
@@ -75,15 +161,16 @@ static void set_break(struct dap *dap, const char *line, const char *owner, cJSO
     }
     drive_run(dap->drive, line, DAP_SECONDS, &answer);
     int number = (int)out_number_of(answer.record, "number");
-    bool set = answer.rc == GD_OK && number > 0;
-    bool here = out_number_of(answer.record, "nodes") > 0;
-    if (set) {
-        keep_break(dap, number, owner);
+    struct dap_break *b = answer.rc == GD_OK && number > 0 ? keep_break(dap, number, owner) : NULL;
+    if (b) {
+        b->verified = out_number_of(answer.record, "nodes") > 0;
+        b->line = at;
+        look_at(dap, b, &why);
+        describe_break(b, why, item);
+    } else {
+        out_set(item, OUT_BOOL("verified", false), OUT_IF(at > 0, OUT_INT("line", at)),
+                OUT_TEXT("message", out_text_of(answer.record, "message")));
     }
-    out_set(item, OUT_IF(set, OUT_INT("id", number)), OUT_BOOL("verified", set && here),
-            OUT_IF(!set, OUT_TEXT("message", out_text_of(answer.record, "message"))),
-            OUT_IF(set && !here, OUT_TEXT("message", "nothing here yet: it is set when the "
-                                                     "training gets there")));
     drive_answer_free(&answer);
 }
 
@@ -118,12 +205,11 @@ void dap_break_lines(struct dap *dap, struct dap_request *request)
                        cJSON_GetObjectItemCaseSensitive(request->arguments, "breakpoints"))
     {
         struct gd_buf line = GD_BUF_INIT(16384);
-        int number = (int)out_number_of(breakpoint, "line");
-        gd_buf_printf(&line, "break %s:%d", path, number);
+        double number = out_number_of(breakpoint, "line");
+        uint32_t at = number >= 1 && number < 1e9 ? (uint32_t)number : 1;
+        gd_buf_printf(&line, "break %s:%u", path, at);
         add_condition(breakpoint, &line);
-        set_break(dap, gd_buf_text(&line), path, list);
-        cJSON *item = cJSON_GetArrayItem(list, cJSON_GetArraySize(list) - 1);
-        out_set(item, OUT_INT("line", number));
+        set_break(dap, gd_buf_text(&line), path, at, list);
         gd_buf_deinit(&line);
     }
     dap_answer(dap, request, body);
@@ -148,7 +234,7 @@ void dap_break_functions(struct dap *dap, struct dap_request *request)
         }
         gd_buf_printf(&line, "%s%s", whole ? "" : "break ", name);
         add_condition(breakpoint, &line);
-        set_break(dap, gd_buf_text(&line), FUNCTIONS, list);
+        set_break(dap, gd_buf_text(&line), FUNCTIONS, 0, list);
         gd_buf_deinit(&line);
     }
     dap_answer(dap, request, body);
@@ -193,7 +279,7 @@ void dap_break_exceptions(struct dap *dap, struct dap_request *request)
     {
         const char *name = cJSON_IsString(filter) ? filter->valuestring : "";
         if (strcmp(name, "nonfinite") == 0) {
-            set_break(dap, "watch TO on all", EXCEPTIONS, list);
+            set_break(dap, "watch TO on all", EXCEPTIONS, 0, list);
         } else if (strcmp(name, "all") == 0 || strcmp(name, "uncaught") == 0) {
             set_exceptions(dap, name, list);
         } else {

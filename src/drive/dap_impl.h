@@ -26,14 +26,16 @@ struct dap_request {
 struct dap_break {
     int number;
     char *owner; /* the path of a file; "function" or "exception" */
+    bool verified;
+    uint32_t line; /* 0: it has none */
 };
 
 /* What a variablesReference means; valid until the training moves. */
-enum dap_kind { DAP_TENSORS = 1, DAP_LOCALS, DAP_METRICS, DAP_TENSOR };
+enum dap_kind { DAP_TENSORS = 1, DAP_LOCALS, DAP_METRICS, DAP_TENSOR, DAP_LOCAL };
 struct dap_place {
     enum dap_kind kind;
-    int frame;  /* of DAP_LOCALS */
-    char *name; /* of DAP_TENSOR: "NODE:SLOT" */
+    int frame;  /* of DAP_LOCALS and DAP_LOCAL */
+    char *name; /* of DAP_TENSOR: "NODE:SLOT"; of DAP_LOCAL: the variable's */
 };
 
 struct dap {
@@ -84,6 +86,8 @@ void dap_break_lines(struct dap *dap, struct dap_request *request);
 void dap_break_functions(struct dap *dap, struct dap_request *request);
 void dap_break_exceptions(struct dap *dap, struct dap_request *request);
 void dap_forget_breaks(struct dap *dap);
+/* An observer of the debugger: reports to the client what has become of its breakpoints. */
+void dap_on_breakpoints(void *ctx, const struct gd_event *event);
 void dap_apply_exceptions(struct dap *dap);
 
 void dap_threads(struct dap *dap, struct dap_request *request);

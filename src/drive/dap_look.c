@@ -142,7 +142,8 @@ static bool has_locals(void)
 
 void dap_scopes(struct dap *dap, struct dap_request *request)
 {
-    int64_t id = (int64_t)out_number_of(request->arguments, "frameId");
+    double given = out_number_of(request->arguments, "frameId");
+    int64_t id = given >= 0 && given < 1e15 ? (int64_t)given : 0;
     const struct gd_session *session = dap->repl->debugger->current;
     cJSON *body = cJSON_CreateObject(), *list = out_list(body, "scopes");
 
@@ -248,22 +249,38 @@ static void add_member(cJSON *list, const cJSON *member)
     free(text);
 }
 
-/* Its statistics, and its elements as text. */
+/* Its shape, type, statistics, and its elements as text. */
+static void list_value(const struct drive_answer *answer, cJSON *list)
+{
+    static const char *const first[] = {"shape", "dtype", "about"};
+    struct gd_buf text = GD_BUF_INIT(OUT_MAX_TEXT);
+    const cJSON *member;
+
+    for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++) {
+        member = cJSON_GetObjectItemCaseSensitive(answer->record, first[i]);
+        if (member) {
+            add_member(list, member);
+        }
+    }
+    cJSON_ArrayForEach(member, cJSON_GetObjectItemCaseSensitive(answer->record, "stats"))
+    {
+        add_member(list, member);
+    }
+    gd_buf_puts(&text, gd_buf_text(&answer->text));
+    trim_text(&text);
+    add_variable(list, "elements", gd_buf_text(&text), "", 0);
+    gd_buf_deinit(&text);
+}
+
 static void list_tensor(struct dap *dap, const char *name, cJSON *list)
 {
     struct gd_buf line = GD_BUF_INIT(4096);
     struct drive_answer answer;
-    const cJSON *member;
 
     gd_buf_printf(&line, "print %s", name);
     drive_run(dap->drive, gd_buf_text(&line), DAP_SECONDS, &answer);
     gd_buf_deinit(&line);
-    cJSON_ArrayForEach(member, cJSON_GetObjectItemCaseSensitive(answer.record, "stats"))
-    {
-        add_member(list, member);
-    }
-    trim_text(&answer.text);
-    add_variable(list, "elements", gd_buf_text(&answer.text), "", 0);
+    list_value(&answer, list);
     drive_answer_free(&answer);
 }
 
@@ -279,18 +296,62 @@ static void list_metrics(struct dap *dap, cJSON *list)
     }
 }
 
+/* Selects a frame, as `frame` does; where no stack is shown (add_bare_frame), the innermost one of
+ * the user's code is meant anyway. */
+static bool select_frame(struct dap *dap, int64_t frame)
+{
+    struct drive_answer answer;
+    char line[32];
+
+    snprintf(line, sizeof(line), "frame %lld", (long long)frame);
+    drive_run(dap->drive, line, DAP_SECONDS, &answer);
+    bool selected = answer.rc == GD_OK;
+    drive_answer_free(&answer);
+    return selected || frame == 0;
+}
+
+/* A tensor among the variables of a frame. No code of the program runs for it. */
+static void list_local(struct dap *dap, int frame, const char *name, cJSON *list)
+{
+    struct gd_buf line = GD_BUF_INIT(4096);
+    struct drive_answer answer;
+
+    gd_buf_printf(&line, "info locals %s", name);
+    if (!select_frame(dap, frame)) {
+        gd_buf_deinit(&line);
+        return;
+    }
+    drive_run(dap->drive, gd_buf_text(&line), DAP_SECONDS, &answer);
+    gd_buf_deinit(&line);
+    if (answer.rc == GD_OK) {
+        list_value(&answer, list);
+    } else {
+        add_variable(list, "(unavailable)", out_text_of(answer.record, "message"), "", 0);
+    }
+    drive_answer_free(&answer);
+}
+
 static void list_locals(struct dap *dap, int frame, cJSON *list)
 {
     struct drive_answer answer;
     const cJSON *one;
-    char line[64];
 
-    snprintf(line, sizeof(line), "frame %d\ninfo locals", frame);
-    drive_run(dap->drive, line, DAP_SECONDS, &answer);
+    if (!select_frame(dap, frame)) {
+        return;
+    }
+    drive_run(dap->drive, "info locals", DAP_SECONDS, &answer);
     cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(answer.record, "variables"))
     {
-        add_variable(list, out_text_of(one, "name"), out_text_of(one, "value"),
-                     out_text_of(one, "python_type"), 0);
+        const char *name = out_text_of(one, "name");
+        bool tensor = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(one, "tensor"));
+        add_variable(list, name, out_text_of(one, "value"), out_text_of(one, "python_type"),
+                     tensor ? add_place(dap, DAP_LOCAL, frame, name) : 0);
+    }
+    double more = out_number_of(answer.record, "more");
+    if (more > 0) {
+        char text[64];
+        snprintf(text, sizeof(text), "%.0f more variables", more);
+        add_variable(list, "...", text, "", 0);
     }
     if (answer.rc != GD_OK) {
         add_variable(list, "(unavailable)", out_text_of(answer.record, "message"), "", 0);
@@ -318,6 +379,7 @@ void dap_variables(struct dap *dap, struct dap_request *request)
     case DAP_LOCALS: list_locals(dap, frame, list); break;
     case DAP_METRICS: list_metrics(dap, list); break;
     case DAP_TENSOR: list_tensor(dap, name ? name : "", list); break;
+    case DAP_LOCAL: list_local(dap, frame, name ? name : "", list); break;
     }
     free(name);
     dap_answer(dap, request, body);
@@ -336,6 +398,15 @@ void dap_evaluate(struct dap *dap, struct dap_request *request)
     struct drive_answer answer;
 
     gd_buf_printf(&line, "%s%s", prints ? "print " : "", expression);
+    for (size_t i = 0; prints && i < line.len; i++) { /* a second line would be a command */
+        line.data[i] = line.data[i] == '\n' ? ' ' : line.data[i];
+    }
+    const struct gd_session *session = dap->repl->debugger->current;
+    double id = out_number_of(request->arguments, "frameId");
+    if (session && session->state == GD_STOPPED && id >= 0 && id < 1e15 &&
+        session->number == (int64_t)id / FRAMES) {
+        select_frame(dap, (int64_t)id % FRAMES);
+    }
     if (line.failed) {
         dap_refuse(dap, request, "the expression is too long");
     } else if (dap_run(dap, request, gd_buf_text(&line), &answer)) {

@@ -458,7 +458,8 @@ static int parse_place(struct gd_breakpoint *breakpoint, struct gd_err *err)
     if (!breakpoint->line || !gd_line_is_numbered(breakpoint->line)) {
         return gd_selector_parse(breakpoint->where, &breakpoint->selector, err);
     }
-    snprintf(nodes, sizeof(nodes), "at:%.4000s", breakpoint->where);
+    bool quoted = strpbrk(breakpoint->where, " \t,|") && !strchr(breakpoint->where, '"');
+    snprintf(nodes, sizeof(nodes), quoted ? "at:\"%.4000s\"" : "at:%.4000s", breakpoint->where);
     return gd_selector_parse(nodes, &breakpoint->selector, err);
 }
 

@@ -6,6 +6,7 @@ import signal
 
 import harness
 import torches
+from editor import Editor
 
 # Prints a digest of all that the training computes and draws.
 TRAIN = """
@@ -222,6 +223,64 @@ class Evaluate(torches.Folder):
         done, _ = self.run_script("set evaluate-code on", "step", "dprintf train.py:%d,loss.detach().zero_()" % (line + 3),
                                   "step", "info events")
         self.assertRegex(done.stdout, r"   1  set +loss.detach\(\).zero_\(\) changed loss\n")
+
+    def test_an_editor(self):
+        """Breakpoints before the launch, what becomes of them, and local variables."""
+        text = '"""A\ntext."""\nwide = None' + TRAIN.replace("def train(steps):", "def train(steps):\n"
+                "    # large ones\n    text, wide = 'a' * 100000, torch.zeros(1 << 20)")
+        lines = text.split("\n")
+        script = str(self.write("a train.py", text))
+        line, empty = lines.index("        y = torch.relu(h)") + 1, lines.index("    # large ones") + 1
+        editor = Editor(self)
+
+        def set_lines(*numbers):
+            said = editor.ask("setBreakpoints", source={"path": script}, breakpoints=[{"line": at} for at in numbers])
+            return said["breakpoints"]
+
+        set_lines(line - 1)
+        found = set_lines(line, empty, 2, 100000)
+        self.assertEqual([(at["verified"], at["line"]) for at in found],
+                         [(True, line), (True, empty + 1), (True, 2), (False, 100000)])
+        self.assertTrue(editor.launch(program=script, python=self.python, args=[])["success"])
+        changed = editor.event("breakpoint")  # a line in a text looks like code
+        self.assertEqual((changed["reason"], changed["breakpoint"]),
+                         ("changed", {"id": found[2]["id"], "verified": True, "line": 3}))
+        for at in (found[1], found[0]):
+            stop = editor.event("stopped")
+            self.assertEqual((stop["reason"], stop["hitBreakpointIds"]), ("breakpoint", [at["id"]]))
+            if at is found[1]:
+                editor.ask("continue", threadId=1)
+        frames = editor.ask("stackTrace", threadId=1)["stackFrames"]
+        self.assertEqual((frames[0]["source"]["path"], frames[0]["line"]), (script, line))
+
+        def local_variables(number):
+            scopes = {scope["name"]: scope for scope in editor.ask("scopes", frameId=frames[number]["id"])["scopes"]}
+            said = editor.ask("variables", variablesReference=scopes["Locals"]["variablesReference"])["variables"]
+            return {one["name"]: one for one in said}
+
+        inner = local_variables(0)
+        self.assertEqual((inner["scale"]["value"], inner["scale"]["variablesReference"]), ("2.0", 0))
+        self.assertIn("float32 (16, 8) from ", inner["h"]["value"])
+        inside = {one["name"]: one["value"] for one in editor.ask(
+            "variables", variablesReference=inner["h"]["variablesReference"])["variables"]}
+        self.assertEqual((inside["shape"], inside["dtype"], inside["count"]), ("[16,8]", "float32", "128"))
+        self.assertRegex(inside["elements"], r"\[\[.*\d")
+        number = next(i for i, frame in enumerate(frames) if frame["name"] == "train")
+        outer = local_variables(number)
+        self.assertLess(len(outer["text"]["value"]), 200)
+        inside = {one["name"]: one["value"] for one in editor.ask(
+            "variables", variablesReference=outer["wide"]["variablesReference"])["variables"]}
+        self.assertEqual((inside["shape"], inside["zero"]), ("[1048576]", "1048576"))
+        self.assertIn("too many values", inside["elements"])
+        self.assertIn("is not evaluated", editor.refused("evaluate", expression="h.sum()\nkill", context="hover"))
+        editor.ask("evaluate", expression="set evaluate-code on", context="repl")
+        for number, expression, value in ((0, "h[0, :3] * 0", "[0.0.0.]"), (number, "wide[:2]", "[0.0.]")):
+            said = editor.ask("evaluate", expression=expression, context="hover", frameId=frames[number]["id"])["result"]
+            self.assertIn(value, said.replace("-", "").replace(" ", ""))
+        editor.ask("setBreakpoints", source={"path": script}, breakpoints=[])
+        editor.ask("continue", threadId=1)
+        editor.event("terminated")
+        editor.ask("disconnect")
 
     def test_interact(self):
         done, _ = self.run_script(

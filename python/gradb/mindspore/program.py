@@ -14,7 +14,6 @@ from .. import evaluate
 from ..commands import CommandError
 from . import stack, values
 
-_MOST = 256 << 20      # bytes of a tensor that is copied
 _SUMMARISED = 1 << 20  # elements of a tensor whose range is shown in a list of variables
 
 
@@ -43,8 +42,8 @@ class Program:
         return isinstance(value, mindspore.Tensor) or _is_array(value)
 
     @staticmethod
-    def values(value):
-        """Its evaluate.Values. Raises, where it cannot be read."""
+    def values(value, most):
+        """Its evaluate.Values, of at most `most` bytes. Raises, where it cannot be read."""
         if not isinstance(value, mindspore.Tensor):
             value = sys.modules["numpy"].ascontiguousarray(value).reshape(value.shape)
         struct, held = values.describe(value)
@@ -52,8 +51,8 @@ class Program:
         size = values.DTYPES[value.dtype][1] if isinstance(value, mindspore.Tensor) else value.itemsize
         for length in shape:
             size *= length
-        if size > _MOST:
-            raise values.NoValue("it has %d bytes, at most %d are shown: print a part of it" % (size, _MOST))
+        if size > most:
+            raise values.NoValue("it has %d bytes, at most %d are shown: print a part of it" % (size, most))
         data = ctypes.string_at(struct.data, size) if size else b""  # a copy: MindSpore may write it at any time
         del held
         return evaluate.Values(struct.dtype, shape, size, lambda offset, count: data[offset:offset + count])

@@ -14,7 +14,6 @@ from .. import evaluate
 from . import commands, device_stats, stack, values
 from .guard import of_program
 
-_MOST = 256 << 20       # bytes of a tensor that is copied; of a larger one the statistics are shown
 _CHECKED = 64 << 20     # bytes of tensors whose elements are compared, before and after the user's code
 _SUMMARISED = 1 << 20   # elements of a tensor whose range is shown in a list of variables
 _NUMPY = {"bool": torch.bool, "int8": torch.int8, "int16": torch.int16, "int32": torch.int32, "int64": torch.int64,
@@ -45,13 +44,13 @@ class Program:
         """Whether it is shown as a tensor is: a tensor, or a numpy array."""
         return isinstance(value, torch.Tensor) or _is_array(value)
 
-    def values(self, value):
-        """Its evaluate.Values. Raises, where it cannot be read."""
+    def values(self, value, most):
+        """Its evaluate.Values, with elements up to `most` bytes. Raises, where it cannot be read."""
         with values.outside_training():
             tensor = values.readable(_plain(value))
             dtype, size = values.DTYPES[tensor.dtype]
             size *= tensor.numel()
-            if size > _MOST:
+            if size > most:
                 return evaluate.Values(dtype, tensor.shape, size, None, _statistics(tensor))
             host = device_stats.to_host(tensor)
         return evaluate.Values(dtype, host.shape, size,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,16 +172,19 @@ static int parse_term(struct gd_cursor *in, bool except, struct term **ret, stru
     size_t at = in->at;
     const char *start;
     size_t len;
+    bool place = strncmp(in->text + at, "at:\"", 4) == 0; /* a path with blanks or commas */
 
     if (!term) {
         return gd_fail_nomem(err);
     }
     term->except = except;
+    in->at += place ? 3 : 0;
     int rc = cut_term(in, &start, &len, &term->kind, err);
-    if (rc == GD_OK) {
-        term->text = strndup(start, len);
-        rc = term->text ? GD_OK : gd_fail_nomem(err);
+    if (rc == GD_OK && asprintf(&term->text, "%s%.*s", place ? "at:" : "", (int)len, start) < 0) {
+        term->text = NULL;
+        rc = gd_fail_nomem(err);
     }
+    term->kind = place ? TERM_NAME : term->kind;
     if (rc == GD_OK && term->kind == TERM_REGEX) {
         rc = compile_regex(in, term, at, err);
     } else if (rc == GD_OK && term->kind == TERM_NAME) {

@@ -182,7 +182,7 @@ static int show_tensor(struct command_call *call, const char *code, const cJSON 
         cJSON_Delete(shown);
         out_say(call->out, record, "[${history} = ]{expression}[, {about}], {place}, step {step}\n",
                 OUT_TEXT("place", evaluate_place(call, reply)));
-        if (!out_is_json(call->out)) {
+        if (out_is_text(call->out)) {
             value_print_summary(call, &value);
             if (value.note) {
                 out_printf(call->out, "(%s)\n", value.note);

@@ -4,6 +4,7 @@
 #include "repl/values/evaluate.h"
 #include "repl/values/evaluate_impl.h"
 #include "repl/values/inspect.h"
+#include "repl/values/value.h"
 
 static void show_variables(struct command_call *call, const cJSON *reply, bool arguments)
 {
@@ -26,9 +27,11 @@ static void show_variables(struct command_call *call, const cJSON *reply, bool a
     struct out_table *table = out_table_begin(call->out, "variables", columns, 3);
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(reply, "variables"))
     {
-        out_put(table, OUT_TEXT("name", out_text_of(item, "name")),
-                OUT_TEXT("python_type", out_text_of(item, "type")),
-                OUT_TEXT("value", out_text_of(item, "value")));
+        out_put(
+            table, OUT_TEXT("name", out_text_of(item, "name")),
+            OUT_TEXT("python_type", out_text_of(item, "type")),
+            OUT_TEXT("value", out_text_of(item, "value")),
+            OUT_IF(cJSON_IsTrue(cJSON_GetObjectItem(item, "tensor")), OUT_BOOL("tensor", true)));
     }
     out_table_end(table);
     if (cJSON_GetArraySize(cJSON_GetObjectItem(reply, "variables")) == 0) {
@@ -48,6 +51,9 @@ static int show_frame_variables(struct command_call *call, bool arguments, struc
     cJSON *request = cJSON_CreateObject();
     cJSON *frame = evaluate_frame(call);
     cJSON_AddBoolToObject(request, "arguments", arguments);
+    if (call->argc > 0) {
+        cJSON_AddStringToObject(request, "name", call->argv[0]);
+    }
     if (frame) {
         cJSON_AddItemToObject(request, "frame", frame);
     }
@@ -55,7 +61,11 @@ static int show_frame_variables(struct command_call *call, bool arguments, struc
     cJSON_Delete(request);
     rc = text ? evaluate_send(call, "variables", text, &reply, err) : gd_fail_nomem(err);
     cJSON_free(text);
-    if (rc == GD_OK) {
+    if (rc == GD_OK && call->argc > 0) {
+        struct gd_format format;
+        rc = value_format(call, call->format, &format, err);
+        rc = rc != GD_OK ? rc : evaluate_show(call, call->argv[0], reply, &format, err);
+    } else if (rc == GD_OK) {
         show_variables(call, reply, arguments);
     }
     cJSON_Delete(reply);
