@@ -26,6 +26,7 @@ enum gd_event_type {
     GD_EV_BREAKPOINTS, /* the list changed; session is NULL */
     GD_EV_RANKS,       /* all ranks of the session's job have stopped: engine/ranks.h */
     GD_EV_EVENT,       /* note: something worth reporting happened in the training */
+    GD_EV_STACK,       /* gd_session_on_stack */
     GD_EV_PRINT,       /* held at a node with dprintf: gd_session_printed lets it run on */
 };
 struct gd_note {

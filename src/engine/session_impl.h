@@ -35,6 +35,7 @@ struct session_lines { /* line.c */
     size_t frame_count;
     uint64_t asked; /* sequence of the stop at which the process was asked for the stack; 0: it came
                        with the line */
+    uint64_t begun; /* the same, while the answer is on its way or was useless */
 };
 
 struct gd_session_impl {

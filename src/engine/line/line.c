@@ -270,13 +270,25 @@ void gd_session_on_line(struct gd_session *session, const uint32_t *numbers, siz
     }
 }
 
+bool gd_session_begin_stack(struct gd_session *session)
+{
+    struct session_lines *lines = &session->impl->lines;
+    bool first = lines->begun != session->stop.sequence && lines->asked != session->stop.sequence;
+
+    lines->begun = session->stop.sequence;
+    return first;
+}
+
 void gd_session_on_stack(struct gd_session *session, const struct gd_frame *frames,
                          size_t frame_count)
 {
     struct session_lines *lines = &session->impl->lines;
 
+    struct gd_event event = {.type = GD_EV_STACK, .session = session};
+
     keep_stack(lines, frames, frame_count);
     lines->asked = session->stop.sequence;
+    gd_debugger_emit(session->debugger, &event);
 }
 
 const struct gd_frame *gd_session_line_stack(const struct gd_session *session, uint32_t *count)

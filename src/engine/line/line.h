@@ -55,7 +55,9 @@ void gd_session_on_line_place(struct gd_session *session, int number, const stru
  * the stack. Both are copied. */
 void gd_session_on_line(struct gd_session *session, const uint32_t *numbers, size_t number_count,
                         const struct gd_frame *frames, size_t frame_count);
-/* What a process answered that was asked for its stack at this stop. Copied. */
+/* Whether nobody has begun to ask for the stack at this stop; now somebody has. */
+bool gd_session_begin_stack(struct gd_session *session);
+/* What a process answered that was asked for its stack at this stop; empty: it has none. Copied. */
 void gd_session_on_stack(struct gd_session *session, const struct gd_frame *frames,
                          size_t frame_count);
 /* The stack of the line at which the session is stopped, or the one it was asked for, innermost

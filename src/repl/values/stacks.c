@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Stacks of nodes: the source places that created them, and substitutes for a missing stack. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "dump/dump_target.h"
@@ -35,21 +36,23 @@ int stack_places(struct command_call *call, gd_node_id node, struct stack_places
     return GD_OK;
 }
 
-/* Asks a stopped Python program for the stack of its training thread. */
-static void ask_stack(struct command_call *call)
-{
-    cJSON *reply = NULL;
-    const cJSON *item;
-    size_t count = 0;
+/* ---- the training thread's stack ------------------------------------------------------------- */
 
-    if (call->session->state != GD_STOPPED || call->session->current != GD_NO_NODE ||
-        !evaluate_is_python(call->session) ||
-        evaluate_send(call, "stack", "{}", &reply, NULL) != GD_OK) {
-        return;
-    }
-    const cJSON *list = cJSON_GetObjectItem(reply, "frames");
-    struct gd_frame *frame =
-        gd_arena_alloc(call->arena, ((size_t)cJSON_GetArraySize(list) + 1) * sizeof(*frame));
+#define STACK_COMMAND "stack"
+
+/* Whether it is a stopped Python program whose stack did not come by itself. */
+static bool can_ask(const struct gd_session *session)
+{
+    return session->state == GD_STOPPED && session->current == GD_NO_NODE &&
+           !session->stop.at_line && evaluate_is_python(session);
+}
+
+static void take_answer(struct gd_session *session, const cJSON *reply)
+{
+    const cJSON *item, *list = cJSON_GetObjectItem(reply, "frames");
+    size_t count = 0;
+    struct gd_frame *frame = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof(*frame));
+
     cJSON_ArrayForEach(item, list)
     {
         if (frame) {
@@ -63,9 +66,58 @@ static void ask_stack(struct command_call *call)
             };
         }
     }
-    gd_session_on_stack(call->session, frame, count);
+    gd_session_on_stack(session, frame, count);
+    free(frame);
+}
+
+static void ask_stack(struct command_call *call)
+{
+    cJSON *reply = NULL;
+
+    if (can_ask(call->session) && evaluate_send(call, STACK_COMMAND, "{}", &reply, NULL) == GD_OK) {
+        take_answer(call->session, reply);
+    }
     cJSON_Delete(reply);
 }
+
+struct later { /* a request for which nobody waits */
+    struct gd_debugger *debugger;
+    int session;
+    uint64_t stop;
+};
+
+static void on_answer(void *ctx, const char *text, const struct gd_err *err)
+{
+    struct later *later = ctx;
+    /* with an error, the debugger may be about to end */
+    struct gd_session *session =
+        err || !text ? NULL : gd_debugger_session(later->debugger, later->session);
+
+    if (session && session->state == GD_STOPPED && session->stop.sequence == later->stop) {
+        cJSON *reply = cJSON_Parse(text);
+        take_answer(session, reply);
+        cJSON_Delete(reply);
+    }
+    free(later);
+}
+
+void stack_ask_later(struct gd_session *session)
+{
+    if (!can_ask(session) || !gd_session_begin_stack(session)) {
+        return;
+    }
+    struct later *later = malloc(sizeof(*later));
+    if (later) {
+        *later = (struct later){session->debugger, session->number, session->stop.sequence};
+        if (gd_target_command(session->target, STACK_COMMAND, "{}", GD_NO_NODE, on_answer, later,
+                              NULL) != GD_OK) {
+            free(later);
+        }
+    }
+}
+
+/* ---- the stack that is meant ------------------------------------------------------------------
+ */
 
 int stack_subject(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err)
 {

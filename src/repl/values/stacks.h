@@ -20,7 +20,11 @@ int stack_places(struct command_call *call, gd_node_id node, struct stack_places
  * thread. */
 int stack_subject(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err);
 
-/* The same; GD_ENODATA when there is none. */
+/* For a pane: asks a stopped Python program for the stack of its training thread, once per stop.
+ * GD_EV_STACK follows, and gd_session_line_stack has it. */
+void stack_ask_later(struct gd_session *session);
+
+/* stack_places; GD_ENODATA when there is none. */
 int stack_need_places(struct command_call *call, gd_node_id node, struct stack_places *ret,
                       struct gd_err *err);
 

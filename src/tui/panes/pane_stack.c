@@ -54,6 +54,7 @@ static const struct gd_frame *frames_of(struct tui *tui, uint32_t *count)
 
     *count = 0;
     if (session && node == GD_NO_NODE) {
+        stack_ask_later(session);
         return gd_session_line_stack(session, count);
     }
     return node != GD_NO_NODE ? gd_graph_stack(session->graph, node, count) : NULL;
