@@ -222,10 +222,13 @@ class Evaluator:
 
     def _frames(self):
         """(frame, whether it is a library's), innermost first: of an exception that nobody caught, those in which it
-        was raised."""
-        if self.failed is None:
+        was raised; at a line, those of the line, where an inner one may be about to return."""
+        found, place, frame = [], self.failed, self.program.agent.lines.frame
+        if place is None and frame is None:
             return self.program.frames()
-        found, place = [], self.failed
+        while place is None and frame is not None:
+            found.append(frame)
+            frame = frame.f_back
         while place is not None:
             found.insert(0, place.tb_frame)
             place = place.tb_next

@@ -15,6 +15,7 @@ import sys
 import threading
 
 from . import _hook, _lib, code_lines, native
+from .commands import CommandError
 from .frames import INSTALLED, MAX_FRAMES, OWN, STANDARD
 
 _monitoring = getattr(sys, "monitoring", None)
@@ -35,13 +36,15 @@ class _Wish:
 
 class Lines:
     """The lines of one agent, whose before_line is called before each stop, if it is not None. frame: that of the line
-    at which the thread waits now, or None."""
+    at which the thread waits now, or None. A stop where a frame returns has the number of a wish, too, one without a
+    line; then frame is the caller."""
 
     def __init__(self, agent):
         self.agent = agent
         self.frame = None
         self.callback = _lib.LINES(self._asked)
         self._wishes = []
+        self._ending = None  # (frame, number): it is to stop where the frame returns
         self._files = {}   # co_filename -> its path in _places; "" for files without a line
         self._places = {}  # path -> line -> numbers of wishes
         self._thread = threading.get_ident()
@@ -59,10 +62,25 @@ class Lines:
     def set(self, wishes):
         """Replaces the lines. On the training thread."""
         self._thread = threading.get_ident()
-        self._wishes = wishes
-        loaded = _loaded() if wishes else {}
-        for wish in wishes:
+        if self._ending is not None and all(wish.number != self._ending[1] for wish in wishes):
+            self._ending = None
+        self._wishes = [wish for wish in wishes if wish.line or wish.function]
+        loaded = _loaded() if self._wishes else {}
+        for wish in self._wishes:
             self._look(wish, loaded)
+        self._changed()
+
+    def finish(self, number, place):
+        """Stops where a frame returns, as the wish of that number: place counts in the stack of the line at which the
+        thread waits. CommandError."""
+        frame = self.frame
+        for _ in range(place + 1):
+            while frame is not None and self.agent.exceptions.is_ours(frame):
+                frame = frame.f_back
+            found, frame = frame, frame.f_back if frame is not None else None
+        if found is None or frame is None:
+            raise CommandError("the training does not wait in a function that returns")
+        self._ending = (found, number)
         self._changed()
 
     def _look(self, wish, loaded):
@@ -90,7 +108,7 @@ class Lines:
         self._watch()
 
     def _watch(self):
-        for kind in _KINDS if self._places else ():
+        for kind in _KINDS if self._places or self._ending is not None else ():
             if type(self._watcher) is not kind:
                 self._leave()
                 self._watcher = kind(self)
@@ -121,13 +139,18 @@ class Lines:
 
     def forget(self):
         """Watches no more: the agent is off, or this is a forked child."""
-        self._wishes = []
+        self._wishes, self._ending = [], None
         self._changed()
 
     # ---- what runs ----
 
     def of_code(self, code):
-        """line -> numbers of wishes, of the lines at which this code object stops; None: none."""
+        """line -> numbers of wishes, of the lines at which this code object stops; None: none. Empty: one of its frames
+        is to stop where it returns."""
+        lines = self._lines_of(code)
+        return {} if lines is None and self._ending is not None and self._ending[0].f_code is code else lines
+
+    def _lines_of(self, code):
         path = self._path(code.co_filename)
         if not path:
             return None
@@ -156,16 +179,41 @@ class Lines:
             frame = frame.f_back
         return frame is not None
 
-    def reached(self, frame, numbers):
-        """A frame is about to execute a line that was wanted when `numbers` were: stops, if it still is."""
+    def reached(self, frame):
+        """A frame is about to execute a line that was wanted: stops, if it still is."""
+        # A generator that waited keeps its trace function, which may know lines of before.
+        if self._can_stop():
+            self._stop(frame, (self.of_code(frame.f_code) or {}).get(frame.f_lineno))
+
+    def leaves(self, frame):
+        """A frame is about to return."""
+        if self._ending is None or self._ending[0] is not frame or not self._can_stop():
+            return
+        number, self._ending = self._ending[1], None
+        self._changed()
+        self._stop(self._caller(frame), [number])
+
+    def _caller(self, frame):
+        """The nearest frame that called it of the program's own code, else its caller."""
+        caller = own = frame.f_back
+        while own is not None and (self.agent.exceptions.is_ours(own) or _is_library(_path(own.f_code.co_filename))):
+            own = own.f_back
+        return own or caller
+
+    def awaits_return(self, code=None):
+        """Whether a frame, of that code object if one is given, is to stop where it returns."""
+        return self._ending is not None and (code is None or code is self._ending[0].f_code)
+
+    def _can_stop(self):
         agent = self.agent
-        if agent.dead or agent.handle is None or self.frame is not None or threading.get_ident() != self._thread:
+        return not (agent.dead or agent.handle is None or self.frame is not None
+                    or threading.get_ident() != self._thread)
+
+    def _stop(self, frame, numbers):
+        agent = self.agent
+        if not numbers or frame is None:
             return
         try:
-            # A generator that waited keeps its trace function, which may know lines of before.
-            numbers = (self.of_code(frame.f_code) or {}).get(frame.f_lineno)
-            if not numbers:
-                return
             self.frame = frame
             stack = self._stack(frame)
             if agent.before_line is not None:
@@ -286,19 +334,26 @@ def _find_line(wish, paths):
 
 
 def is_main_script(files):
-    """Whether one of the files is the script that this process runs, or lies in its folder. Launchers and workers have
-    other scripts."""
+    """Whether one of the files is the script that this process runs, or lies in its folder, or is ":" with a function
+    of the script. Launchers and workers have other scripts."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     if not isinstance(script, str) or not script.endswith(".py"):
         return False
     script = os.path.abspath(script)
-    return any(file and (_matches(script, file) or os.path.isfile(os.path.join(os.path.dirname(script), file)))
+    functions = [file[1:] for file in files if file.startswith(":")]
+    table = code_lines.table(script) if functions else None
+    stem = os.path.splitext(os.path.basename(script))[0]
+    if table is not None and any(table.functions(function, stem) for function in functions):
+        return True
+    folder = os.path.dirname(script)
+    return any(file and file[0] != ":" and (_matches(script, file) or os.path.isfile(os.path.join(folder, file)))
                for file in files)
 
 
 def register(table):
     """Adds the command that `info line` of the debugger is built on."""
     table.register("line-places", _places, "where a source line is (the command info line)", "FILE:LINE")
+    table.register("finish-frame", _finish, None)
 
 
 def _places(_agent, args, _node):
@@ -307,6 +362,12 @@ def _places(_agent, args, _node):
     places, why = _find(_Wish(0, file, number, "" if number else rest), _loaded())
     return {"places": [{"file": path, "line": line, "function": function} for path, line, function in places],
             "why": why}
+
+
+def _finish(agent, args, _node):
+    number, place = args.split()
+    agent.lines.finish(int(number), int(place))
+    return {}
 
 
 # ---- watching -------------------------------------------------------------------------------------
@@ -331,12 +392,15 @@ class _Monitor:
             _monitoring.register_callback(self._tool, events.PY_START, self._started)
             _monitoring.register_callback(self._tool, events.PY_RESUME, self._started)
             _monitoring.register_callback(self._tool, events.LINE, self._line)
+            for event in (events.PY_RETURN, events.PY_YIELD, events.PY_UNWIND):
+                _monitoring.register_callback(self._tool, event, self._returns)
         self._leave()
         frame = sys._getframe(1)
         while frame is not None:
             self._started(frame.f_code, 0)
             frame = frame.f_back
-        _monitoring.set_events(self._tool, events.PY_START | events.PY_RESUME)
+        unwinds = events.PY_UNWIND if self._lines.awaits_return() else 0  # cannot be watched for one code object
+        _monitoring.set_events(self._tool, events.PY_START | events.PY_RESUME | unwinds)
         _monitoring.restart_events()
         return True
 
@@ -350,7 +414,9 @@ class _Monitor:
         if self._tool is not None:
             self._leave()
             _monitoring.set_events(self._tool, 0)
-            for event in (_monitoring.events.PY_START, _monitoring.events.PY_RESUME, _monitoring.events.LINE):
+            events = _monitoring.events
+            for event in (events.PY_START, events.PY_RESUME, events.LINE, events.PY_RETURN, events.PY_YIELD,
+                          events.PY_UNWIND):
                 _monitoring.register_callback(self._tool, event, None)
             _monitoring.free_tool_id(self._tool)
             self._tool = None
@@ -360,37 +426,42 @@ class _Monitor:
             lines = self._lines.of_code(code)
             if lines is not None:
                 self._codes[id(code)] = (code, lines)
-                _monitoring.set_local_events(self._tool, code, _monitoring.events.LINE)
+                events = _monitoring.events
+                returns = events.PY_RETURN | events.PY_YIELD if self._lines.awaits_return(code) else 0
+                _monitoring.set_local_events(self._tool, code, returns | (events.LINE if lines else 0))
         return _monitoring.DISABLE
+
+    def _returns(self, _code, _offset, _value):
+        self._lines.leaves(sys._getframe(1))
 
     def _line(self, code, line):
         known = self._codes.get(id(code))
-        numbers = known[1].get(line) if known is not None else None
-        if numbers is None:
+        if known is None or line not in known[1]:
             return _monitoring.DISABLE
-        self._lines.reached(sys._getframe(1), numbers)
+        self._lines.reached(sys._getframe(1))
         return None
 
 
 class _Local:
     """The trace function of a frame with lines that are wanted. left: called when it returns, or None."""
-    __slots__ = ("lines", "theirs", "reached", "left")
+    __slots__ = ("lines", "theirs", "owner", "left")
 
-    def __init__(self, lines, theirs, reached, left=None):
+    def __init__(self, lines, theirs, owner, left=None):
         self.lines = lines
         self.theirs = theirs
-        self.reached = reached
+        self.owner = owner
         self.left = left
 
     def __call__(self, frame, event, arg):
         if self.theirs is not None:
             self.theirs = self.theirs(frame, event, arg)
         if event == "line":
-            numbers = self.lines.get(frame.f_lineno)
-            if numbers is not None:
-                self.reached(frame, numbers)
-        elif event == "return" and self.left is not None:
-            self.left(frame)
+            if frame.f_lineno in self.lines:
+                self.owner.reached(frame)
+        elif event == "return":
+            self.owner.leaves(frame)
+            if self.left is not None:
+                self.left(frame)
         return self if self.lines or self.theirs is not None else None
 
 
@@ -417,14 +488,14 @@ class _Tracer:
         frames with wanted lines."""
         frame, found = sys._getframe(1), False
         while frame is not None:
-            lines, local = of_code(frame.f_code) or {}, frame.f_trace
-            found = found or bool(lines)
+            lines, local = of_code(frame.f_code), frame.f_trace
+            found = found or lines is not None
             if isinstance(local, _Local):  # it may be running now: then it is set again when it returns
-                local.lines, local.left = lines, left
-                if not lines:
+                local.lines, local.left = lines or {}, left
+                if lines is None:
                     frame.f_trace = local.theirs
-            elif lines:
-                frame.f_trace = _Local(lines, local, self._lines.reached, left)
+            elif lines is not None:
+                frame.f_trace = _Local(lines, local, self._lines, left)
             frame = frame.f_back
         return found
 
@@ -449,7 +520,7 @@ class _Tracer:
             if found is None:
                 found = codes[id(code)] = (code, lines.of_code(code))
                 known[code.co_filename] = lines.has_file(code.co_filename)
-            return _Local(found[1], own, lines.reached) if found[1] is not None else own
+            return _Local(found[1], own, lines) if found[1] is not None else own
         return trace
 
 

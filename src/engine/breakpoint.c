@@ -520,6 +520,27 @@ int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temp
     return rc;
 }
 
+int gd_line_break_return(struct gd_debugger *debugger, const char *where,
+                         struct gd_breakpoint **ret, struct gd_err *err)
+{
+    struct gd_breakpoint *breakpoint = NULL;
+    int rc = make_breakpoint(debugger, where, NULL, &breakpoint, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (!breakpoint->line) {
+        breakpoint_free(breakpoint);
+        return gd_fail(err, GD_EINVAL, "\"%.200s\" is not a line", where);
+    }
+    breakpoint->momentary = true;
+    breakpoint->matched = true;
+    breakpoint->line->returns = true;
+    breakpoints_add(debugger, breakpoint);
+    *ret = breakpoint;
+    return GD_OK;
+}
+
 int gd_debugger_dprintf(struct gd_debugger *debugger, const char *where, const char *print,
                         const char *guard, struct gd_breakpoint **ret, struct gd_err *err)
 {

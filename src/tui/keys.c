@@ -131,7 +131,7 @@ const struct tui_key tui_keys[] = {
     {0, 's', "s", ALL, true, TUI_COMMAND, "step", "run to the end of the next training step",
      "step"},
     {0, 'n', "n", ALL, true, TUI_COMMAND, "next", "run to the next node", "next"},
-    {0, 'f', "f", ALL, true, TUI_COMMAND, "finish", "run to the end of the phase", "finish"},
+    {0, 'f', "f", ALL, true, TUI_COMMAND, "finish phase", "run to the end of the phase", "finish"},
     {0, 'C', "C", ALL, true, TUI_COMMAND, "continue", "continue the training", "continue"},
     {0, 'c', "c", ALL, true, TUI_COMMAND, "continue", "the same, after a confirmation", "",
      "Continue the training?"},

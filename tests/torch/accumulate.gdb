@@ -7,7 +7,7 @@ continue
 backtrace
 print model/2/linear_2[0, 0:4]
 next 2
-finish
+finish phase
 delete 2
 step 1
 print model/4/weight.grad[0, 0:4]

@@ -8,8 +8,8 @@ break model/stage2/0/down/conv2d
 continue
 backtrace
 next 2
-finish
-finish
+finish phase
+finish phase
 delete 3
 print model/stage1/0/bn1/running_mean[0:4]
 print model/stage1/0/bn1/num_batches_tracked

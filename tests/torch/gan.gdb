@@ -6,9 +6,9 @@ info nodes critic/*
 break generator/2/linear
 continue
 backtrace
-finish
-finish
-finish
+finish phase
+finish phase
+finish phase
 delete 2
 break critic/2/linear_2
 continue

@@ -12,8 +12,8 @@ delete 2
 break backward/gpt/blocks/0/attn/softmax
 continue
 backtrace
-finish
-finish
+finish phase
+finish phase
 print gpt/token/weight.grad[0:2, 0:3]
 step 1
 info scalars

@@ -9,15 +9,15 @@ continue
 backtrace
 next
 next
-finish
-finish
-finish
+finish phase
+finish phase
+finish phase
 delete 2
 break backward/net/fc1/linear
 continue
 backtrace
-finish
-finish
+finish phase
+finish phase
 print net/fc1/weight[0:2]
 print net/fc1/weight.grad[0:2]
 print optimizer/SGD/net/out/weight.momentum_buffer[0, 0:4]

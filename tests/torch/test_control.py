@@ -305,8 +305,8 @@ class Stops(Control):
         self.assertEqual(said, BREAKS)
 
     def test_moves(self):
-        said = self.said([self.script("mlp.py"), "--steps", "5"], "step 2", "run-to net/out/linear", "finish",
-                         "finish", "run-to optimizer/SGD/net/fc1/bias", "next", "finish", "until net/out/linear")
+        said = self.said([self.script("mlp.py"), "--steps", "5"], "step 2", "run-to net/out/linear", "finish phase",
+                         "finish phase", "run-to optimizer/SGD/net/fc1/bias", "next", "finish phase", "until net/out/linear")
         self.assertEqual(said, MOVES)
 
     def test_the_stack_where_no_operator_is_selected(self):
@@ -319,7 +319,7 @@ class Stops(Control):
 
     def test_finish_is_the_end_of_one_backward_pass(self):
         said = self.said([self.write("passes.py", PASSES)], "tbreak backward/net/fc/linear_1", "continue",
-                         *5 * ["finish"], "break backward/net/fc/linear_1.2", "continue", "bt")
+                         *5 * ["finish phase"], "break backward/net/fc/linear_1.2", "continue", "bt")
         self.assertEqual(re.findall(r"^Stopped at the end of (.*)[.)]$", said, re.M), [
             "the backward phase, step 1, net/fc/weight.grad (Gradient", "the backward phase, step 1, net/fc/weight.grad "
             "(Gradient", "step 1", "the forward phase, step 2, mean (mean", "the backward phase, step 2, "
@@ -479,7 +479,7 @@ class Steps(Control):
                 subprocess.run([*torches.warm(self.python), script, "--save", bare],
                                env=torches.environment(GRADB_DISABLE="1"), check=True, stdout=subprocess.DEVNULL, timeout=2 * harness.DEADLINE)
                 self.said([script, "--save", str(seen)], "watch TO on all", "catch lr", "set stop-on-hit off",
-                          "next 3", "finish", "step", "set timing on", "step", "next", "continue")
+                          "next 3", "finish phase", "step", "set timing on", "step", "next", "continue")
                 self.assertTrue(same(self.python, bare, seen), name)
 
 

@@ -167,7 +167,7 @@ class Idle(Handed):
         gradb.run("next", "net/1/tanh ")
         gradb.run("next", "zeros ")
         gradb.run("next", "criterion/mse_loss ")
-        gradb.run("finish", "Stopped at the end of the forward phase")
+        gradb.run("finish phase", "Stopped at the end of the forward phase")
 
     def bare(self, script):
         """What it writes without gradb."""

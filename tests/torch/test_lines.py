@@ -332,6 +332,42 @@ class Lines(torches.Folder):
                      "Breakpoint 4 at nosuch.py:3 (pending: no source file named nosuch.py is loaded)\n"):
             self.assertIn(text, said)
 
+    def test_functions_and_finish(self):
+        commands = self.write("commands.gdb", "commands 2\nprint step\ninfo line\nup\ninfo args\nend\n")
+        said = self.said(
+            "until Nano.forward", "finish", "info locals", "until nano.py:report", "finish", "break nano.py:14",
+            "break nano.py:Nano.forward", "tbreak 14", "source %s" % commands, "continue", "finish", "delete",
+            "tbreak note", "continue", "break nano.py:21", "finish", "finish", "delete", "tbreak fc1", "continue",
+            "finish", "finish", "finish phase", "ni fc1")
+        for text in ("step 1 (forward), in Nano.forward\nnano.py:14\t",
+                     "Run till exit from #0  nano.py:14 in Nano.forward\nstep 1 (forward), in train\nnano.py:30\t",
+                     "Variables in train (nano.py:30), step 1:\n",
+                     "Run till exit from #0  nano.py:20 in report\nafter step 1, in train\nnano.py:37\t",
+                     "Breakpoint 1, Breakpoint 2, Temporary breakpoint 3, step 2 (forward), in Nano.forward\n",
+                     "step = 2 (step 2)\nLine 14 of nano.py is in Nano.forward\n",  # the commands of 2
+                     "Arguments in train (nano.py:30), step 2:\n",
+                     # `up` selected train, on whose way out the breakpoints stop again
+                     "Run till exit from #3  nano.py:30 in train\nBreakpoint 1, Breakpoint 2, step 3 (forward), in ",
+                     "Run till exit from #0  other.py:5 in note\nafter step 4, in train\nnano.py:36\t",
+                     "Run till exit from #0  nano.py:36 in train\nBreakpoint 5, after step 4, in report\nnano.py:21\t",
+                     "Run till the end of net\nstep 5, forward, net/fc2/linear (linear)\n",
+                     "Stopped at the end of the forward phase, step 5, ",
+                     "Stopped at the end of the backward phase, step 5, ",
+                     "net/fc1/  Linear, 5 nodes\n"):
+            self.assertIn(text, said)
+
+    def test_break_main_before_run(self):
+        script = self.write("main.py", SCRIPT.replace("def train(", "def main(").replace("train(8)", "main(3)"))
+        done = harness.run_gradb(
+            "-nx", "--batch", "--listen", "127.0.0.1:0", *harness.typed(
+                "set start-timeout 0", "break main", "run -- %s %s %s" % (self.python, script, self.folder / "output"),
+                "continue", "finish"),
+            env=torches.environment(), cwd=self.folder, timeout=4 * harness.DEADLINE)
+        said = done.stdout.replace(str(self.folder) + "/", "")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), said)
+        self.assertIn("Breakpoint 1, before the first step, in main\nmain.py:25\t    torch.manual_seed(0)\n", said)
+        self.assertIn("after step 3, in <module>\nmain.py:42\tmain(3)\n", said)
+
     def test_a_line_before_the_training(self):
         done = harness.run_gradb(
             "-nx", "--batch", "--listen", "127.0.0.1:0", *harness.typed(
@@ -359,6 +395,32 @@ class Lines(torches.Folder):
         subprocess.run([self.python, self.script, alone], cwd=self.folder, check=True, env=torches.environment())
         self.said("break nano.py:14", "break nano.py:31", "break nano.py:36", *["continue"] * 20, "delete", "continue")
         self.assertEqual((self.folder / "output").read_text(), alone.read_text())
+
+    def test_a_killed_debugger(self):
+        """It is killed while the training runs to a line, and while it waits at one: the training runs on as alone."""
+        script = self.write("long.py", SCRIPT.replace("train(8)", "train(60)"))
+        outputs = []
+        for where in ("alone", "armed", "stopped"):
+            outputs.append(self.folder / where)
+            env = torches.environment(PYTHONPATH=str(torches.PACKAGE / "gradb" / "_boot"))
+            env.setdefault("GRADB_LIBRARY", torches.library())
+            if where == "alone":
+                subprocess.run([self.python, script, outputs[-1]], cwd=self.folder, check=True, env=env)
+                continue
+            with harness.Gradb("-nx") as gradb:
+                env["GRADB_ADDRESS"] = "127.0.0.1:%d" % gradb.wait_listening()
+                program = subprocess.Popen([self.python, script, outputs[-1]], cwd=self.folder, env=env)
+                self.addCleanup(program.kill)
+                gradb.expect("topped before the first step")
+                gradb.run("break long.py:20", "Breakpoint 1 at ")
+                gradb.run("continue", "Breakpoint 1, after step 1, in report")
+                if where == "armed":
+                    gradb.run("condition 1 step == 1000000", "Breakpoint 1 |.*")
+                    gradb.run("continue", "Continuing")
+                gradb.process.kill()
+                self.assertEqual(program.wait(4 * harness.DEADLINE), 0)
+        self.assertEqual(outputs[0].read_text(), outputs[1].read_text())
+        self.assertEqual(outputs[0].read_text(), outputs[2].read_text())
 
 
 if __name__ == "__main__":

@@ -556,7 +556,7 @@ class Same(Native):
     def test_a_session_is_the_same_with_the_module_and_without(self):
         commands = ["step 2", "info nodes -a", "trace -exact TO on all", "trace -exact 'max > 0.5' on all",
                     f"step {SETTLED - 1}", *["next"] * 12, "break net/last/linear", "continue", "stats net/last/linear",
-                    "finish", *["next"] * 12, "delete 3", "finish", "step 2", "info nodes -a", "info graph",
+                    "finish phase", *["next"] * 12, "delete 3", "finish phase", "step 2", "info nodes -a", "info graph",
                     "print net/room", "info node backward/net/last/linear", "info hits -a"]
         records, plain = (self.answers(which, MIXED, *commands) for which in (True, False))
         self.assertEqual(records, plain)
@@ -574,7 +574,7 @@ class Idle(Native):
 
     def test_steps_are_told_the_same(self):
         commands = ["step", "step 30", "watch -step 'batch > 3 && lr_1 < 0.01'", "step 20", "step 100", "delete",
-                    "finish", "finish", "finish", f"step {self.STEPS - 60}", "next 2", "step 3",
+                    "finish phase", "finish phase", "finish phase", f"step {self.STEPS - 60}", "next 2", "step 3",
                     *[f"info history {name} -n 250 -a" for name in self.SCALARS], "info graph", "info hits -a"]
         records, plain = (self.answers(which, IDLE, *commands) for which in (True, False))
         self.assertEqual(records, plain)

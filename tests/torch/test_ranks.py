@@ -270,7 +270,7 @@ class Three(Ranks):
     def test_a_script(self):
         """A rank that was moved alone is joined by the others; breakpoints and runs to a node hold for all."""
         done = self.gradb(self.words(3, 6), "set rank-patience 3600", "next", "rank all echo here\\n", "step", "rank 2",
-                          "step", "tbreak net/2/linear", "continue", "info ranks", "finish", "until net/2/linear",
+                          "step", "tbreak net/2/linear", "continue", "info ranks", "finish phase", "until net/2/linear",
                           "continue")
         text = done.stdout
         for pattern, instead in ((re.escape(str(self.folder)) + "/", ""),
@@ -283,6 +283,25 @@ class Three(Ranks):
         self.assertEqual(text[:ended], SCRIPT, done.stderr)
         self.assertEqual(sorted(text[ended:].splitlines()), ["[rank %d] The training ended." % rank for rank in range(3)])
         self.assertEqual((done.stderr, done.returncode), ("", 0))
+
+
+@torches.both
+class AtLines(Ranks):
+    """Two ranks that stop at lines of the script."""
+
+    def test_the_stop_names_the_rank(self):
+        done = self.gradb(self.words(2, 4), "set rank-patience 1", "break train.py:13", "continue", "rank all backtrace",
+                          "finish", "delete", "until 16", "rank 1", "info line", "continue")
+        said = done.stdout.replace(str(self.folder) + "/", "")
+        self.assertEqual((done.stderr, done.returncode), ("", 0), said)
+        for text in ("Breakpoint 1 at train.py:13 (train)\n",
+                     "[rank 0] Breakpoint 1, before the first step, in train\ntrain.py:13\t        x = torch.randn(16, 4)\n"
+                     "All 2 ranks are stopped before the first step.\n",
+                     "Run till exit from #0  train.py:13 in train\n[rank 0] Breakpoint 1, after step 1, in train\n",
+                     "[rank 1] after step 3, in train\ntrain.py:16\t",  # only this rank runs that line
+                     "Rank 1 is stopped at the end of step 3.\n", "Line 16 of train.py is in train\n"):
+            self.assertIn(text, said)
+        self.assertEqual(said.count("#0  train.py:13 in train\n      x = torch.randn"), 2, said)
 
 
 # Nothing makes the weights equal.

@@ -196,7 +196,7 @@ class Identical(torches.Folder):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         done = self.gradb([*(start or [self.python]), script, *args, "--save", seen],
                           "watch TO on all except type:masked_fill", "watch WCL on weights", "step 2",
-                          f"tbreak {node}", "continue", f"print {node}", "next 3", "finish", "finish", "finish",
+                          f"tbreak {node}", "continue", f"print {node}", "next 3", "finish phase", "finish phase", "finish phase",
                           "step 5", "delete", "step 10", "watch update_ratio_band on weights",
                           "watch 'max > 1e30' on activations", "step 3", "delete", "continue")
         self.assertIn(done.returncode, (0, 4), done.stdout + done.stderr)  # 4: something fired

@@ -7,9 +7,9 @@ break model/1/relu
 continue
 backtrace
 delete 2
-finish
-finish
-finish
+finish phase
+finish phase
+finish phase
 step 6
 print model/2/bias
 info scalars

@@ -304,8 +304,11 @@ static bool pick_scopes(struct picked *picked, const char *path, size_t len)
     bool any = false;
 
     while ((scope = gd_graph_next_scope(picked->graph, path, len, &subgraph)) != GD_NO_SCOPE) {
-        pick_scope(picked, scope, extent);
-        any = true;
+        /* The name of the only graph is not that of a module: it may be a function's, "main". */
+        if (scope != 0 || extent == GD_EXTENT_WHOLE) {
+            pick_scope(picked, scope, extent);
+            any = true;
+        }
     }
     return any;
 }

@@ -124,8 +124,8 @@ static bool is_wanted(const struct gd_session *session, const struct gd_breakpoi
     gd_node_id *nodes = NULL;
     size_t count = 0;
 
-    if (!b->enabled || !b->line) {
-        return false;
+    if (!b->enabled || !b->line || b->line->returns) {
+        return b->enabled && b->line;
     }
     if (b->selector && !gd_line_is_numbered(b->line) && b->line->state != GD_LINE_FOUND) {
         gd_selector_resolve(b->selector, session->graph, &nodes, &count, NULL);
@@ -155,9 +155,10 @@ void lines_push(struct gd_session *session)
     }
     for (const struct gd_breakpoint *b = session->debugger->breakpoints; b; b = b->next) {
         if (count < GD_MAX_LINES && is_wanted(session, b)) {
+            bool returns = b->line->returns; /* the process knows the frame by the number */
             wish[count++] = (struct gd_line_wish){.number = b->number,
-                                                  .file = b->line->file,
-                                                  .line = b->line->line,
+                                                  .file = returns ? "" : b->line->file,
+                                                  .line = returns ? 0 : b->line->line,
                                                   .function = b->line->function};
         }
     }

@@ -31,6 +31,7 @@ struct gd_line {
     char *file;     /* as typed: a path, or the end of one; "": any file with the function */
     uint32_t line;  /* 0: the first of `function` */
     char *function; /* "forward", "Net.forward"; "": none */
+    bool returns; /* not the line, but the end of a function that it calls: gd_line_break_return */
     enum gd_line_state state;
     char why[160];
     struct gd_line_place *place;
@@ -45,6 +46,11 @@ int gd_line_parse(const char *where, bool functions, struct gd_line **ret, struc
 /* Whether it is FILE:LINE, and not a function. */
 bool gd_line_is_numbered(const struct gd_line *line);
 void gd_line_destroy(struct gd_line *line); /* NULL is fine */
+
+/* A momentary breakpoint where a frame that runs now returns to the line `where`. Which frame it
+ * is, the process must know already or be asked for before it resumes. */
+int gd_line_break_return(struct gd_debugger *debugger, const char *where,
+                         struct gd_breakpoint **ret, struct gd_err *err);
 
 /* Whether the session's process stops at lines by itself. */
 bool gd_session_has_lines(const struct gd_session *session);

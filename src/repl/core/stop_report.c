@@ -192,19 +192,23 @@ static void add_watchpoint_numbers(const struct repl *repl, const struct gd_sess
     gd_buf_puts(out, ", ");
 }
 
-static void add_breakpoint_number(struct repl *repl, struct gd_buf *out)
+/* "Breakpoint 1, Temporary breakpoint 2, " */
+static void add_breakpoint_numbers(struct repl *repl, struct gd_buf *out)
 {
-    int number = repl->stop.number_count > 0 ? repl->stop.numbers[0] : 0;
-    const struct gd_breakpoint *at = gd_debugger_breakpoint(repl->debugger, number);
+    bool any = false;
 
-    if (at && at->momentary) {
-        return;
+    for (int i = 0; i < repl->stop.number_count; i++) {
+        const struct gd_breakpoint *at =
+            gd_debugger_breakpoint(repl->debugger, repl->stop.numbers[i]);
+        any = any || at;
+        if (at && !at->momentary) {
+            gd_buf_printf(out, "%s %d, ", at->temporary ? "Temporary breakpoint" : "Breakpoint",
+                          at->number);
+        }
     }
-    gd_buf_puts(out, at && at->temporary ? "Temporary breakpoint" : "Breakpoint");
-    if (number > 0) {
-        gd_buf_printf(out, " %d", number);
+    if (!any) {
+        gd_buf_puts(out, "Breakpoint, ");
     }
-    gd_buf_puts(out, ", ");
 }
 
 /* "Catchpoint 3 (epoch-end, epoch 2), " */
@@ -243,7 +247,7 @@ static void add_event(struct repl *repl, const struct gd_session *session, struc
 static void add_reason(struct repl *repl, const struct gd_session *session, struct gd_buf *out)
 {
     switch (session->stop.reason) {
-    case GD_STOP_BREAKPOINT: add_breakpoint_number(repl, out); break;
+    case GD_STOP_BREAKPOINT: add_breakpoint_numbers(repl, out); break;
     case GD_STOP_HIT: add_watchpoint_numbers(repl, session, out); break;
     case GD_STOP_EVENT: add_event(repl, session, out); break;
     case GD_STOP_INTERRUPT: gd_buf_puts(out, "Interrupted, "); break;

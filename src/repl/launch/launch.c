@@ -282,14 +282,16 @@ static char *agent_address(struct repl *repl, const char *host, const char *port
     return gd_arena_strdup(arena, socket ? socket : local);
 }
 
-/* The files of breakpoints at lines, a line each: a script with one attaches before it trains.
- * NULL: there are none. */
+/* The files of breakpoints at lines, and the functions of those without a file as ":FUNCTION", a
+ * line each: a script with one attaches before it trains. NULL: there are none. */
 static char *line_files(const struct repl *repl, struct gd_arena *arena)
 {
     struct gd_buf text = GD_BUF_INIT(1 << 16);
     for (const struct gd_breakpoint *b = repl->debugger->breakpoints; b; b = b->next) {
-        if (b->enabled && b->line && b->line->file[0] != '\0') {
-            gd_buf_printf(&text, "%s%s", text.len > 0 ? "\n" : "", b->line->file);
+        if (b->enabled && b->line) {
+            bool any = b->line->file[0] == '\0';
+            gd_buf_printf(&text, "%s%s%s", text.len > 0 ? "\n" : "", any ? ":" : "",
+                          any ? b->line->function : b->line->file);
         }
     }
     char *copy = text.len > 0 ? gd_arena_strdup(arena, gd_buf_text(&text)) : NULL;

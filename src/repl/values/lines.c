@@ -69,6 +69,9 @@ static bool is_node(struct command_call *call, const char *text)
     struct gd_err ignored;
     int rc = gd_selector_parse(text, &selector, NULL);
 
+    if (rc == GD_OK) {
+        gd_selector_set_extent(selector, GD_EXTENT_FIRST);
+    }
     rc = rc == GD_OK ? gd_selector_resolve(selector, call->session->graph, &nodes, &count, NULL)
                      : rc;
     free(nodes);
@@ -132,18 +135,19 @@ int lines_set_guard(struct command_call *call, struct gd_breakpoint *at, const c
     return rc;
 }
 
-int lines_break(struct command_call *call, const char *where, bool temporary, const char *guard,
-                struct gd_breakpoint **ret, struct gd_err *err)
+int lines_break(struct command_call *call, const char *where, enum lines_life life,
+                const char *guard, struct gd_breakpoint **ret, struct gd_err *err)
 {
     struct gd_expr *parsed = NULL;
 
     *ret = NULL;
     int rc = parse_guard(call, guard, &parsed, err);
-    rc = rc != GD_OK ? rc : gd_debugger_break(call->debugger, where, temporary, ret, err);
+    rc = rc != GD_OK ? rc : gd_debugger_break(call->debugger, where, life == LINES_ONCE, ret, err);
     if (rc != GD_OK) {
         gd_expr_destroy(parsed);
         return rc;
     }
+    (*ret)->momentary = life == LINES_MOMENTARY;
     (*ret)->guard = parsed;
     return lines_settle(call, ret, err);
 }
@@ -168,8 +172,13 @@ static const char *file_of(struct command_call *call, const struct gd_line *line
     return out_safe(call, line->file[0] != '\0' ? line->file : line->function);
 }
 
-static bool may_pend(struct command_call *call, const struct gd_line *line)
+static bool may_pend(struct command_call *call, const struct gd_breakpoint *at)
 {
+    const struct gd_line *line = at->line;
+
+    if (at->momentary && line->file[0] == '\0') {
+        return false;
+    }
     if (line->file[0] != '\0') {
         return repl_confirm(call,
                             "No source file named %s is loaded. Make the breakpoint pending on its "
@@ -199,7 +208,7 @@ int lines_settle(struct command_call *call, struct gd_breakpoint **ret, struct g
     const struct gd_line *line = *ret ? (*ret)->line : NULL;
     if (line && line->state == GD_LINE_NOWHERE) {
         rc = gd_fail(err, GD_ENOTFOUND, "%s", out_safe(call, line->why));
-    } else if (line && line->state == GD_LINE_PENDING && !may_pend(call, line)) {
+    } else if (line && line->state == GD_LINE_PENDING && !may_pend(call, *ret)) {
         rc = GD_OK;
     } else {
         return *ret ? GD_OK : gd_fail(err, GD_ENOTFOUND, "the breakpoint was deleted");

@@ -17,9 +17,14 @@ const char *lines_place(struct command_call *call, const char *text);
 int lines_place_of(struct command_call *call, const char *text, bool functions, const char **ret,
                    struct gd_err *err);
 
+enum lines_life {
+    LINES_STAYS,
+    LINES_ONCE,      /* as `tbreak` sets it */
+    LINES_MOMENTARY, /* as `until` does: if no function has that name, it is deleted unasked */
+};
 /* Sets a breakpoint there (lines_place_of), and settles it; guard "": none. */
-int lines_break(struct command_call *call, const char *where, bool temporary, const char *guard,
-                struct gd_breakpoint **ret, struct gd_err *err);
+int lines_break(struct command_call *call, const char *where, enum lines_life life,
+                const char *guard, struct gd_breakpoint **ret, struct gd_err *err);
 /* Waits for what the training process says about a new breakpoint's line. Where the source is not
  * loaded, asks whether it is to wait for it; *ret NULL: the user said no, and it is deleted.
  * GD_ENOTFOUND: there is no such line, and it is deleted. */

@@ -209,7 +209,8 @@ static int break_line(struct command_call *call, bool temporary, bool *ret, stru
         return rc;
     }
     *ret = where != NULL;
-    rc = where ? lines_break(call, where, temporary, guard, &set, err) : GD_OK;
+    rc = where ? lines_break(call, where, temporary ? LINES_ONCE : LINES_STAYS, guard, &set, err)
+               : GD_OK;
     if (rc == GD_OK && set) {
         show_breakpoint(call, set);
     }

@@ -5,6 +5,7 @@
 #include "repl/commands/status/info.h"
 #include "repl/values/dump_notes.h"
 #include "repl/values/inspect.h"
+#include "repl/values/nodes.h"
 #include "repl/values/watch.h"
 
 #define EDGES_SHOWN 12
@@ -109,7 +110,13 @@ int info_node(struct command_call *call, struct gd_err *err)
 {
     gd_node_id node;
     struct gd_node_info info;
-    int rc = inspect_node(call, call->argc ? inspect_join(call, 0, call->argc) : NULL, &node, err);
+    struct gd_err ignored;
+    gd_scope_id scope;
+    const char *text = call->argc ? inspect_join(call, 0, call->argc) : NULL;
+    int rc = inspect_node(call, text, &node, err);
+    if (rc == GD_ENOTFOUND && text && nodes_find_scope(call, text, &scope, &ignored) == GD_OK) {
+        return info_scope(call, scope, false, err);
+    }
     if (rc == GD_OK && !gd_graph_node(call->session->graph, node, &info)) {
         rc = gd_fail(err, GD_ENOTFOUND, "the node no longer exists");
     }
@@ -123,8 +130,9 @@ const struct command cmd_node_info = {
     .name = "node-info",
     .aliases = "ni",
     .group = "graph",
-    .usage = "node-info [NODE]",
+    .usage = "node-info [NODE | MODULE]",
     .summary = "Show everything known about a node (same as info node)",
+    .help = "Of a module, show what is in it, as \"scope\" does.",
     .examples = "ni model/block0/attn/linear",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,

@@ -2,6 +2,7 @@
 /* Commands: scope */
 #include <string.h>
 
+#include "repl/commands/status/info.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
 #include "repl/values/watch.h"
@@ -51,27 +52,33 @@ static void show_node(struct command_call *call, cJSON *list, gd_node_id node,
     }
 }
 
-static void show_scope(struct command_call *call, const struct gd_scope_info *info, bool all)
+int info_scope(struct command_call *call, gd_scope_id scope, bool all, struct gd_err *err)
 {
     struct gd_graph *graph = call->session->graph;
+    struct gd_scope_info info;
+    if (!gd_graph_scope(graph, scope, &info)) {
+        return gd_fail(err, GD_ENODATA, "the training process has not sent a graph yet");
+    }
     cJSON *record = out_record(call->out, "scope");
     struct line_limit limit = {.left = all ? UINT64_MAX : NODES_SHOWN};
     struct gd_scope_info child;
 
-    out_set(record, OUT_TEXT("scope", info->name), OUT_INT("total", info->total_count));
-    out_say(call->out, record, "{scope}/  {total|node}\n");
+    out_set(record, OUT_TEXT("scope", info.name), OUT_SOME("class", info.class),
+            OUT_INT("total", info.total_count));
+    out_say(call->out, record, "{scope}/  [{class}, ]{total|node}\n");
     cJSON *scopes = out_list(record, "scopes");
-    for (gd_scope_id id = info->first_child; id != GD_NO_SCOPE && gd_graph_scope(graph, id, &child);
+    for (gd_scope_id id = info.first_child; id != GD_NO_SCOPE && gd_graph_scope(graph, id, &child);
          id = child.next) {
         show_child(call, scopes, id, &child, &limit);
     }
     cJSON *nodes = out_list(record, "nodes");
-    for (gd_node_id node = info->first_node; node != GD_NO_NODE;
+    for (gd_node_id node = info.first_node; node != GD_NO_NODE;
          node = gd_graph_next_in_scope(graph, node)) {
         show_node(call, nodes, node, &limit);
     }
     out_say(call->out, record, "[  ... {hidden:n} more (scope {scope} -a)\n]",
             OUT_INT("hidden", limit.hidden));
+    return GD_OK;
 }
 
 static int run_scope(struct command_call *call, struct gd_err *err)
@@ -88,12 +95,7 @@ static int run_scope(struct command_call *call, struct gd_err *err)
                gd_graph_node(call->session->graph, call->session->current, &node)) {
         scope = node.scope;
     }
-    struct gd_scope_info info;
-    if (!gd_graph_scope(call->session->graph, scope, &info)) {
-        return gd_fail(err, GD_ENODATA, "the training process has not sent a graph yet");
-    }
-    show_scope(call, &info, all);
-    return GD_OK;
+    return info_scope(call, scope, all, err);
 }
 
 const struct command cmd_scope = {

@@ -41,7 +41,9 @@ static int run_to_step(struct command_call *call, struct gd_err *err)
     return repl_resume(call, &run, err);
 }
 
-/* `until LINE`: a breakpoint that the next stop deletes, wherever that is. */
+static int run_to_node(struct command_call *call, struct gd_err *err);
+
+/* `until LINE`, `until FUNCTION`: a breakpoint that the next stop deletes, wherever that is. */
 static int run_to_line(struct command_call *call, const char *place, struct gd_err *err)
 {
     struct gd_run run = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
@@ -50,12 +52,11 @@ static int run_to_line(struct command_call *call, const char *place, struct gd_e
     if (gd_session_is_record(call->session)) {
         return gd_fail(err, GD_EUNSUPPORTED, "a dump has steps and nodes, but runs no lines");
     }
-    int rc = lines_break(call, place, false, "", &at, err);
-    if (rc != GD_OK || !at) {
-        return rc;
+    int rc = lines_break(call, place, LINES_MOMENTARY, "", &at, err);
+    if (rc == GD_OK && !at && !strchr(place, ':')) {
+        return run_to_node(call, err); /* no function: what it says about nodes */
     }
-    at->momentary = true;
-    return repl_resume(call, &run, err);
+    return rc == GD_OK && at ? repl_resume(call, &run, err) : rc;
 }
 
 static int run_to_node(struct command_call *call, struct gd_err *err)
@@ -92,7 +93,7 @@ static int run_run_to(struct command_call *call, struct gd_err *err)
     if (call->argc != 1) {
         return gd_fail(err, GD_EUSAGE, "run-to: specify one node, or \"step\" and a number");
     }
-    int rc = lines_place_of(call, call->argv[0], false, &place, err);
+    int rc = lines_place_of(call, call->argv[0], true, &place, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -106,8 +107,8 @@ const struct command cmd_run_to = {
     .usage = "run-to PLACE [&]",
     .summary = "Run until a node has executed, or before a line, or until the end of step N",
     .help = "PLACE is a node; a module or a class: its first operator; FILE:LINE; a line of the\n"
-            "selected frame's file; or \"step N\": the end of that step. Another stop on the way\n"
-            "ends the run, too.",
+            "selected frame's file; FUNCTION, Net.forward or FILE:FUNCTION: its first line; or\n"
+            "\"step N\": the end of that step. Another stop on the way ends the run, too.",
     .examples = "run-to model/block0/attn/linear\n"
                 "run-to model.block0.attn\n"
                 "until train.py:42\n"

@@ -35,6 +35,8 @@ int info_overflows(struct command_call *call, struct gd_err *err);
 int info_params(struct command_call *call, struct gd_err *err);
 int info_ranks(struct command_call *call, struct gd_err *err);
 int info_scalars(struct command_call *call, struct gd_err *err);
+/* graph/scope.c: the scope itself, and what is in it. GD_ENODATA */
+int info_scope(struct command_call *call, gd_scope_id scope, bool all, struct gd_err *err);
 int info_scopes(struct command_call *call, struct gd_err *err);
 int info_session(struct command_call *call, struct gd_err *err);
 int info_settings(struct command_call *call, struct gd_err *err); /* support/show.c */
