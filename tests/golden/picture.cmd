@@ -10,3 +10,4 @@ picture Log-op29
 picture -fold Gradients
 picture Default/network/
 picture Default/network/block0
+picture network.block0.mlp

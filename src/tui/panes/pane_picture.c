@@ -23,6 +23,8 @@ struct picture_pane {
     int session;
     uint64_t generation, graph_changes, stop, hits, hits_generation, changes;
     bool utf8;
+    gd_node_id node; /* its centre */
+    gd_scope_id scope;
 };
 
 static struct picture_pane *picture_state(struct tui *tui)
@@ -65,7 +67,9 @@ static void make_again(struct tui *tui, struct gd_session *session, struct pictu
     if (picture_make(session, view, tui->utf8, &made, &err) != GD_OK) {
         snprintf(pane->why, sizeof(pane->why), "%.150s", err.text);
     } else if (pane->picture) {
-        pane->cursor = same_box(made, &pane->picture->nearby.box[pane->cursor]);
+        bool same = pane->session == session->number && pane->node == view->node &&
+                    pane->scope == view->scope;
+        pane->cursor = same ? same_box(made, &pane->picture->nearby.box[pane->cursor]) : 0;
         pane->placed = pane->placed && !moved;
     }
     pane->cursor = made && pane->picture ? pane->cursor : 0;
@@ -79,6 +83,8 @@ static void make_again(struct tui *tui, struct gd_session *session, struct pictu
     pane->hits_generation = session->hits_generation;
     pane->changes = view->changes;
     pane->utf8 = tui->utf8;
+    pane->node = view->node;
+    pane->scope = view->scope;
 }
 
 /* Without a current node, what the tree's cursor is on. */

@@ -35,6 +35,11 @@ class Picture(unittest.TestCase):
             t.expect(r"│MatMul-op4│")  # further away: now with its own operands
             t.send("1:")
             t.command("node Split-op6", r"│Split-op6 :0 \[expr\]│")
+            t.send(NEXT_PANE + LEFT)
+            t.expect(r"^─ picture .*attn/BiasAdd-op5 ─")
+            t.send(":")  # a node that was named is in the middle, whatever the cursor was on
+            t.command("node MatMul-op4", r"^─ picture .*attn/MatMul-op4 ─")
+            t.command("node Split-op6", r"^─ picture .*attn/Split-op6 ─")
             t.send(NEXT_PANE + "m")
             t.expect(r"^\(gradb\) picture -tensors$")
             t.expect(r" BiasAdd-op5 :0 ─▸│Split-op6 :0 \[expr\]│")

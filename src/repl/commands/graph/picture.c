@@ -5,6 +5,7 @@
 #include "engine/utf8.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
+#include "repl/values/nodes.h"
 #include "repl/values/picture.h"
 
 /* ---- output -------------------------------------------------------------------------------- */
@@ -109,21 +110,6 @@ static void record_picture(struct command_call *call, const struct picture *pict
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-static int find_scope(struct command_call *call, const char *text, gd_scope_id *ret,
-                      struct gd_err *err)
-{
-    size_t len = strlen(text);
-
-    while (len > 1 && text[len - 1] == '/') {
-        len--;
-    }
-    *ret = gd_graph_find_scope(call->session->graph, text, len);
-    return *ret != GD_NO_SCOPE
-               ? GD_OK
-               : gd_fail(err, GD_ENOTFOUND, "\"%.100s\" is not a scope; \"info scopes\" lists them",
-                         text);
-}
-
 /* NODE, NODE:SLOT, SCOPE or ".". */
 static int take_centre(struct command_call *call, struct picture_view *view, struct gd_err *err)
 {
@@ -135,7 +121,7 @@ static int take_centre(struct command_call *call, struct picture_view *view, str
     uint32_t slot;
 
     if (strchr(text, '/') && text[strlen(text) - 1] == '/') {
-        int rc = find_scope(call, text, &scope, err);
+        int rc = nodes_find_scope(call, text, &scope, err);
         if (rc == GD_OK) {
             picture_center(view, call->session, GD_NO_NODE, scope);
         }
@@ -158,11 +144,14 @@ static int take_centre(struct command_call *call, struct picture_view *view, str
         picture_center(view, call->session, node, GD_NO_SCOPE);
         return rc;
     }
-    if (find_scope(call, text, &scope, &of_scope) == GD_OK) {
+    int as_scope = nodes_find_scope(call, text, &scope, &of_scope);
+    if (as_scope == GD_OK) {
         picture_center(view, call->session, GD_NO_NODE, scope);
         return GD_OK;
     }
-    return rc;
+    return rc == GD_ENOTFOUND && as_scope == GD_EAMBIGUOUS
+               ? gd_fail(err, as_scope, "%s", of_scope.text)
+               : rc;
 }
 
 /* Options first: what they change stays. */
@@ -182,7 +171,7 @@ static int take_view(struct command_call *call, struct picture_view *view, struc
         return gd_fail(err, GD_EUSAGE, "specify the scope to %s", open ? "open" : "fold");
     }
     if (open || fold) {
-        rc = find_scope(call, call->argv[0], &scope, err);
+        rc = nodes_find_scope(call, call->argv[0], &scope, err);
         if (rc == GD_OK) {
             picture_choose(view, scope, open);
         }
