@@ -97,9 +97,10 @@ def watch():
 
 
 def _attach_training(optimizer, wait):
-    """Attaches when the process has made its first optimizer."""
+    """Attaches when the process has made its first optimizer, or before (None)."""
     if not is_attached() and _open():
-        _agent.parameters.made(optimizer)
+        if optimizer is not None:
+            _agent.parameters.made(optimizer)
         _agent.wait(wait)
 
 

@@ -9,6 +9,7 @@ import sys
 import mindspore
 
 from .. import _lib
+from ..lines import is_main_script
 from ..wrappers import Wrappers
 
 _WAIT_SECONDS = 10.0
@@ -24,7 +25,8 @@ def say(why):
 
 
 def watch(attach):
-    """Calls attach(optimizer, seconds to wait) when the first optimizer is made. A second call does nothing."""
+    """Calls attach(optimizer, seconds to wait) when the first optimizer is made; or now, without an optimizer, where
+    lines of the script are wanted that may run before. A second call does nothing."""
     global _watch
     if _watch is not None or _has_own_debugger():
         return
@@ -33,7 +35,15 @@ def watch(attach):
         say(why)
         return
     _watch = _Watch(attach)
-    _watch.install()
+    if is_main_script(os.environ.get("GRADB_LINES", "").split("\n")):
+        attach(None, wait_seconds())
+    else:
+        _watch.install()
+
+
+def wait_seconds():
+    """How long to wait for the debugger."""
+    return float(os.environ.get("GRADB_WAIT", _WAIT_SECONDS))
 
 
 def unwatch():
@@ -107,7 +117,7 @@ class _Watch(Wrappers):
             original(optimizer, *args, **kwargs)
             if self._wrapped:
                 unwatch()
-                self._attach(optimizer, float(os.environ.get("GRADB_WAIT", _WAIT_SECONDS)))
+                self._attach(optimizer, wait_seconds())
         return __init__
 
     def _gradient(self, original, counts):

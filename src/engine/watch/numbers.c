@@ -190,6 +190,28 @@ static const char *find_meant(const struct gd_session *session, const char *name
     return meant;
 }
 
+bool gd_numbers_is_figure(const struct gd_session *session, const char *name, size_t *length,
+                          enum gd_statistic *statistic)
+{
+    const char *dot = strrchr(name, '.');
+    enum gd_statistic found = dot ? gd_statistic_find(dot + 1, NULL) : GD_STAT_NONE;
+    char node[512];
+    gd_node_id id;
+
+    if (found == GD_STAT_NONE || dot == name || (size_t)(dot - name) >= sizeof(node) ||
+        (session && gd_session_scalar(session, name))) {
+        return false;
+    }
+    *length = (size_t)(dot - name);
+    snprintf(node, sizeof(node), "%.*s", (int)*length, name);
+    if (statistic) {
+        *statistic = found;
+    }
+    bool early = !session || gd_session_step(session) == 0;
+    return (early && strchr(node, '.')) ||
+           (session && gd_graph_find(session->graph, node, &id, NULL) == GD_OK);
+}
+
 int gd_numbers_check(const struct gd_session *session, const struct gd_expr *expr,
                      struct gd_err *err)
 {
@@ -201,7 +223,16 @@ int gd_numbers_check(const struct gd_session *session, const struct gd_expr *exp
         char quoted[GD_EXPR_NUMBER + 3];
         const char *name = gd_expr_number_in(names[i], &function);
         const char *meant = find_meant(session, name);
+        size_t length = 0;
         snprintf(quoted, sizeof(quoted), "\"%.*s\"", GD_EXPR_NUMBER, name);
+        if (gd_numbers_is_figure(session, name, &length, NULL) &&
+            !strstr(gd_expr_text(expr), quoted)) {
+            return gd_fail(
+                err, GD_EINVAL,
+                "%.150s is a statistic of a tensor, but this condition uses metrics such "
+                "as loss and step; to stop on the tensor: watch EXPR on %.*s",
+                name, (int)(length < 150 ? length : 150), name);
+        }
         if (meant && !strstr(gd_expr_text(expr), quoted)) {
             return gd_fail(err, GD_ENOTFOUND,
                            "there is no metric \"%.60s\"; did you mean \"%.60s\"? Put the name of "

@@ -18,8 +18,14 @@ struct gd_numbers {
  * metrics of them at the end of a step. */
 bool gd_numbers_of_event(const struct gd_session *session, const char *name, double *ret);
 
-/* GD_ENOTFOUND: a metric in it is unknown, and its name is a slip of a known one's. Names in double
- * quotes are never one. session NULL: nothing was reported yet; expr NULL: fine. */
+/* Whether a name that no metric has is a node's with a statistic: "fc1.weight.max". *length: of the
+ * node's name; statistic may be NULL. Before the first step, "x.y.max" is one as well. */
+bool gd_numbers_is_figure(const struct gd_session *session, const char *name, size_t *length,
+                          enum gd_statistic *statistic);
+
+/* GD_ENOTFOUND: a metric in it is unknown, and its name is a slip of a known one's. GD_EINVAL: it
+ * is a statistic of a node. Names in double quotes are neither. session NULL: nothing was reported
+ * yet; expr NULL: fine. */
 int gd_numbers_check(const struct gd_session *session, const struct gd_expr *expr,
                      struct gd_err *err);
 

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -210,6 +211,19 @@ static int scan_word(struct scanner *scan, struct word *ret, struct gd_err *err)
 
 #define MAX_WORDS 4096
 
+/* "print loss > 1" compares: no file has a number as its name, or begins with "=". */
+static bool is_comparison(const struct scanner *scan, const struct word *word)
+{
+    const char *text = scan->text + word->start + 1;
+    char *end;
+
+    if (text[0] == '=') {
+        return true;
+    }
+    strtod(text, &end);
+    return end != text && strpbrk(text, "0123456789") && end[strspn(end, " \t")] == '\0';
+}
+
 /* Reads all words; stops before a word that starts with '>' when redirect is not NULL. */
 static int scan_all(struct scanner *scan, struct word **words, int *count, struct word *redirect,
                     struct gd_err *err)
@@ -225,7 +239,7 @@ static int scan_all(struct scanner *scan, struct word **words, int *count, struc
         if (rc <= 0) {
             return rc;
         }
-        if (redirect && word.text[0] == '>' && !word.quoted) {
+        if (redirect && word.text[0] == '>' && !word.quoted && !is_comparison(scan, &word)) {
             *redirect = word;
             scan->at = before;
             return GD_OK;

@@ -254,9 +254,11 @@ const char *lines_text(struct command_call *call, const struct gd_breakpoint *at
                    : inspect_printf(call, "%s (pending: no node and no function has this name)",
                                     where);
     }
+    bool runs = session->state == GD_RUNNING;
     return inspect_printf(call, "%s (pending: %s)", where,
                           at->line->why[0] != '\0' ? out_safe(call, at->line->why)
-                                                   : "the training process has not answered yet");
+                          : runs ? "the training runs, and takes it at the end of its step"
+                                 : "the training process has not answered yet");
 }
 
 void lines_record(cJSON *object, const struct gd_breakpoint *at)

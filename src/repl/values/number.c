@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/watch/numbers.h"
+#include "repl/values/figures.h"
 #include "repl/values/inspect.h"
 
 #define MAX_NAMES 64
@@ -79,6 +80,11 @@ bool number_find(struct command_call *call, const char *text, double *value, boo
         *known = false;
         *why = inspect_printf(call, "%s", out_safe(call, err.text));
         return is_literal(text) || (session && gd_expr_is_call(text));
+    }
+    if (session && !is_constant(expr) && figures_number(call, text, value, why)) {
+        *known = !*why;
+        gd_expr_destroy(expr);
+        return true;
     }
     bool found = is_constant(expr) || (session && is_of_metrics(call, expr, &missing));
     if (found) {

@@ -10,6 +10,7 @@
 #include "repl/commands/breakpoints/event.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/watch_args.h"
+#include "repl/values/figures.h"
 #include "repl/values/inspect.h"
 #include "repl/values/lines.h"
 #include "repl/values/nodes.h"
@@ -244,7 +245,16 @@ static int break_if(struct command_call *call, bool temporary, bool *ret, struct
                                  .action = GD_WATCH_STOP,
                                  .temporary = temporary};
     rc = args.where ? GD_OK : find_current_node(call, &spec.where, err);
-    rc = rc == GD_OK ? split_condition(args.guard, &spec, err) : rc;
+    const char *tensor = NULL, *guard = args.guard;
+    rc = rc == GD_OK ? figures_take(call, args.guard, &guard, &tensor, err) : rc;
+    if (rc == GD_OK && tensor && !figures_same_node(call, tensor, spec.where)) {
+        rc = gd_fail(err, GD_EINVAL,
+                     "a condition at %.100s is of its own output (max > 1) and of metrics, not of "
+                     "%.100s: use \"watch %.100s on %.100s\"",
+                     out_safe(call, spec.where), out_safe(call, tensor), out_safe(call, guard),
+                     out_safe(call, tensor));
+    }
+    rc = rc == GD_OK ? split_condition(guard, &spec, err) : rc;
     rc = rc == GD_OK ? gd_watchpoint_add(call->debugger, &spec, &watch, err) : rc;
     if (rc == GD_OK) {
         watch_show(call, watch);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "repl/core/watch_args.h"
+#include "repl/values/figures.h"
 #include "repl/values/watch.h"
 
 enum variant { WATCH, WATCH_ONCE, TRACE };
@@ -40,6 +41,19 @@ static int run_watch(struct command_call *call, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
+    const char *tensor = NULL;
+    if (args.expression) {
+        rc = figures_take(call, args.expression, &args.expression, &tensor, err);
+    }
+    if (rc == GD_OK && tensor && args.where && !figures_same_node(call, tensor, args.where)) {
+        rc = gd_fail(err, GD_EINVAL,
+                     "%s: the expression is about %.100s, but \"on\" says %.100s: leave one out",
+                     call->command->name, out_safe(call, tensor), out_safe(call, args.where));
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    args.where = args.where ? args.where : tensor;
     struct gd_watch_spec spec = {.condition = args.condition,
                                  .values = args.values,
                                  .value_count = args.value_count,
