@@ -54,6 +54,38 @@ static int code_of(int status)
     }
 }
 
+bool agent_bins_ok(const Gradb__V1__Bins *bins)
+{
+    return bins->count >= 1 && bins->count <= MAX_BINS && (bins->own || bins->lo <= bins->hi);
+}
+
+bool agent_bins_range(const Gradb__V1__Bins *bins, const struct gd_stats *stats, double *lo,
+                      double *hi)
+{
+    *lo = bins->own ? stats->min : bins->lo;
+    *hi = bins->own ? stats->max : bins->hi;
+    return *lo <= *hi;
+}
+
+uint64_t *agent_look_bins(struct agent_look *look, const Gradb__V1__Bins *bins)
+{
+    return look->histogram ? look->histogram : bins->count <= AGENT_BINS ? look->bins : NULL;
+}
+
+/* Beside the statistics, so that it counts as their cost, and runs where they do. */
+static void count_own_bins(const struct agent_value *value, const Gradb__V1__StatsOptions *options,
+                           struct agent_look *ret)
+{
+    const Gradb__V1__Bins *bins = options ? options->histogram : NULL;
+    double lo, hi;
+    if (!bins || !bins->own || bins->count > AGENT_BINS || !agent_bins_ok(bins)) {
+        return;
+    }
+    memset(ret->bins, 0, sizeof(ret->bins));
+    ret->binned = !agent_bins_range(bins, &ret->stats, &lo, &hi) ||
+                  gd_stats_histogram(&value->tensor, lo, hi, bins->count, ret->bins, NULL) == GD_OK;
+}
+
 void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
                          const struct gd_tensor *prev, const Gradb__V1__StatsOptions *options,
                          struct agent_look *ret)
@@ -79,7 +111,10 @@ void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
     prev = prev && gd_tensor_is_alike(&cur->tensor, prev) ? prev : NULL;
     int rc = gd_stats_compute(&cur->tensor, prev, &o, &ret->stats, &err);
     ret->code = -1;
-    if (rc != GD_OK) {
+    ret->binned = false;
+    if (rc == GD_OK) {
+        count_own_bins(cur, options, ret);
+    } else {
         ret->code = code_of(rc);
         snprintf(ret->text, sizeof(ret->text), "%.*s", (int)sizeof(ret->text) - 1, err.text);
     }
@@ -90,24 +125,6 @@ bool agent_stats_all_finite(const struct agent *a, const struct gd_tensor *value
     size_t bytes = (size_t)gd_shape_count(&value->shape) * gd_dtype_size(value->dtype);
     bool shared = a->threads > 1 && bytes >= THREADS_FROM; /* then computing statistics is faster */
     return !shared && gd_stats_all_finite(value);
-}
-
-bool agent_bins_ok(const Gradb__V1__Bins *bins)
-{
-    return bins->count >= 1 && bins->count <= MAX_BINS && (bins->own || bins->lo <= bins->hi);
-}
-
-bool agent_bins_range(const Gradb__V1__Bins *bins, const struct gd_stats *stats, double *lo,
-                      double *hi)
-{
-    *lo = bins->own ? stats->min : bins->lo;
-    *hi = bins->own ? stats->max : bins->hi;
-    return *lo <= *hi;
-}
-
-uint64_t *agent_look_bins(struct agent_look *look, const Gradb__V1__Bins *bins)
-{
-    return look->histogram ? look->histogram : bins->count <= AGENT_BINS ? look->bins : NULL;
 }
 
 bool agent_stats_find(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__Iteration iteration,
@@ -194,6 +211,10 @@ static int compute_histogram(struct agent_look *look, const Gradb__V1__Bins *bin
     ret->stats.n_histogram = bins->count;
     if (look->remote) {
         memcpy(ret->histogram, agent_look_bins(look, bins), bins->count * sizeof(*ret->histogram));
+        return GD_OK;
+    }
+    if (look->binned && bins->own) {
+        memcpy(ret->histogram, look->bins, bins->count * sizeof(*ret->histogram));
         return GD_OK;
     }
     if (!agent_bins_range(bins, &look->stats, &lo, &hi)) {

@@ -153,7 +153,7 @@ static void look_at(const struct agent_moment *m, struct agent_watch_item *item,
                     struct agent_look *ret)
 {
     struct agent_watch_item *leader = item->leader;
-    ret->remote = ret->taken = false;
+    ret->remote = ret->taken = ret->binned = false;
     ret->histogram = NULL;
     if (leader && leader->shared && leader->shared_at == m->number) {
         *ret = *leader->shared;
@@ -294,7 +294,7 @@ static void ask_for_member(struct agent *a, struct member *member)
 {
     const struct agent_watch_item *item = member->item;
     uint64_t start = agent_now_ns();
-    member->seen.remote = member->seen.taken = false;
+    member->seen.remote = member->seen.taken = member->seen.binned = false;
     member->seen.histogram = NULL;
     member->found = agent_stats_find(a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT,
                                      item->message->options, &member->previous, &member->against,

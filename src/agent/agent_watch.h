@@ -33,6 +33,7 @@ struct agent_look {
     bool taken;          /* reused from a value with the same elements */
     uint64_t *histogram; /* room for bins that the source may fill; NULL: `bins`, if they fit */
     uint64_t bins[AGENT_BINS];
+    bool binned; /* `bins` has those of the value's own range */
     uint64_t cost_ns;
 };
 
