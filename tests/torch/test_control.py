@@ -7,6 +7,7 @@ import subprocess
 
 import harness
 import torches
+from terminal import Terminal
 
 BREAKS = """\
 Breakpoint 1 at net/fc2/linear (pending: there is no node 'net/fc2/linear')
@@ -316,6 +317,14 @@ class Stops(Control):
         self.assertRegex(second, r"(?s)\n#\d+  mlp\.py:89 in main\n      optimizer\.step\(\)\n#\d+  mlp\.py:\d+ in <module>\n.*"
                          r"\n=>    89 +optimizer\.step\(\)\n")
         self.assertRegex(third, r"\n#\d+  mlp\.py:\d+ in <module>\n")
+
+    def test_the_panes_show_where_the_program_is(self):
+        with Terminal(run=[self.python, self.script("mlp.py"), "--steps", "4"]) as t:
+            t.expect_ready()
+            t.command("layout src", r"source mlp\.py:\d+")
+            t.command("step", r"source mlp\.py:89 ")
+            t.expect(r">#\d+ +mlp\.py:89 in main +optimizer\.step")
+            t.expect(r"=>.* \b89 +optimizer\.step\(\)")
 
     def test_finish_is_the_end_of_one_backward_pass(self):
         said = self.said([self.write("passes.py", PASSES)], "tbreak backward/net/fc/linear_1", "continue",
