@@ -37,15 +37,17 @@ static void run_line(struct tui *tui, const struct tui_line_due *due)
 {
     struct gd_buf echo = GD_BUF_INIT(70000);
 
-    gd_buf_printf(&echo, "%s%s", repl_prompt(tui->repl), due->text);
+    gd_buf_printf(&echo, "%s%s", due->typed ? repl_prompt(tui->repl) : "(gradb) ", due->text);
     tui_console_add(tui, DRAW_BOLD, gd_buf_text(&echo), echo.len);
     gd_buf_deinit(&echo);
     tui->console.back = 0;
     tui->executing = true;
     tui->keyboard = due->keyboard;
     repl_tell_typed(tui->repl, due->text);
-    repl_execute(tui->repl, due->text);
-    if (!due->typed) { /* an empty line repeats the last typed line, not a key's command */
+    if (due->typed) {
+        repl_execute(tui->repl, due->text);
+    } else { /* an empty line repeats the last typed line, not a key's command */
+        repl_execute_beside(tui->repl, due->text);
         repl_forget_repeat(tui->repl);
     }
     tui->keyboard = false;

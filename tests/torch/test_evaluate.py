@@ -7,6 +7,7 @@ import signal
 import harness
 import torches
 from editor import Editor
+from terminal import Terminal
 
 # Prints a digest of all that the training computes and draws.
 TRAIN = """
@@ -291,6 +292,53 @@ class Evaluate(torches.Folder):
         self.assertIn("error: SyntaxError: ", done.stderr)
         self.assertEqual(done.stderr.count("error: NameError: name 'nothing' is not defined"), 1)
         self.assertEqual(done.stderr.count("error: NameError: name 'y' is not defined"), 1)  # after the step
+
+    def terminal(self, *options):
+        env = {name: value for name, value in torches.environment().items() if name != "HOME" and name[:4] != "XDG_"}
+        return Terminal(options=options, run=[self.python, self.script], env=env)
+
+    def test_the_question(self):
+        """At a prompt it is asked, until the answer is yes."""
+        with self.terminal() as t:
+            t.expect(r"Stopped before the first step\.")
+            question = r"^Run the Python code that you type in the training process\? \(y or n\)"
+            refused = r"^error: nothing was evaluated \(see `help set evaluate-code`\)"
+            for number, answer in enumerate(("n\r", "\x04", "y\r"), 1):
+                t.send("call 6 * 7\r")
+                t.wait("the question again", lambda n=number: len(re.findall("(?m)" + question, t.text())) == n)
+                t.send(answer)
+                if number < 3:
+                    t.wait("a refusal", lambda n=number: len(re.findall("(?m)" + refused, t.text())) == n)
+            t.expect(r"^42$")
+            t.command("call 6 * 8", r"^48$")
+            self.assertEqual(len(re.findall("(?m)" + question, t.text())), 3, t.text())
+            t.command("set evaluate-code off", r"")
+            t.command("call 6 * 9", r"^error: Python code is not evaluated: `set evaluate-code` is off$")
+            t.command("quit", r"Quit anyway")
+            t.send("y\r")
+            t.wait_exit()
+
+    def test_interact_in_the_panes(self):
+        """80x24: a key of a pane is gradb's meanwhile, C-d ends the prompt of Python."""
+        with self.terminal("--tui") as t:
+            t.expect(r"^\(gradb\)")
+            t.command("interact", r"Run the Python code")
+            t.send("y")
+            t.command("", r"^>>> ?$")
+            t.command("seven = 7", r"^>>> seven = 7\n>>> ?$")
+            t.send("\x18o")
+            t.expect(r": prompt$")
+            t.send("jj\rj")
+            t.expect(r"^ +(?:weight|bias)|▾ head")
+            t.send("<")  # a command
+            t.expect(r"^\(gradb\) inputs model")
+            t.send(":")
+            t.command("seven * 6", r"^42\n>>> ?$")
+            self.assertNotIn("Error", t.text())
+            t.send("\x04")
+            t.expect(r"^\(gradb\)$")
+            t.command("echo still here", r"^still here$")
+            t.quit()
 
     def test_where_an_exception_was_raised(self):
         done, _ = self.run_script_failing(

@@ -185,3 +185,14 @@ int repl_execute(struct repl *repl, const char *line)
     }
     return rc;
 }
+
+int repl_execute_beside(struct repl *repl, const char *line)
+{
+    struct repl_body body = repl->script.body;
+
+    repl->script.body = (struct repl_body){.kind = BODY_NONE};
+    int rc = repl_execute(repl, line);
+    repl_body_drop(repl); /* a key opens none */
+    repl->script.body = body;
+    return rc;
+}

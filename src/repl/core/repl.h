@@ -51,6 +51,8 @@ bool repl_wants_color(const struct repl *repl);
  * waits. Lines after one that opens a body (commands, define) are collected until `end`. Returns
  * GD_OK or the error, which was printed; GD_ESTATE, without a message, while a command waits. */
 int repl_execute(struct repl *repl, const char *line);
+/* The same for the line of a key: a command of gradb's even while a body is open, which stays. */
+int repl_execute_beside(struct repl *repl, const char *line);
 /* The command `source`: stops at the first error. */
 int repl_source(struct repl *repl, const char *path);
 bool repl_wants_quit(const struct repl *repl);

@@ -51,6 +51,7 @@ struct repl {
         void *ask_ctx;
         bool ask_unprompted; /* `ask` is about something that was not typed: input typed ahead must
                                 not answer it */
+        bool ask_consent;    /* the end of input means no */
         const struct repl_prompt_ops *prompt; /* NULL: no prompt is shown */
         bool ask_in_line;                     /* `ask` asks at the prompt, not in panes */
         repl_lend_fn lend;

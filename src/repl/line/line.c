@@ -225,6 +225,7 @@ static bool line_ask(void *ctx, const char *question)
         bool yes; /* as in gdb, the end of input means yes */
         char *answer = read_answer(line, " (y or n) ", &yes);
         if (!answer) {
+            yes = yes && !line->repl->front.ask_consent;
             tty_out_puts(STDOUT_FILENO, yes ? "[assumed y]\n" : "\n");
             return yes;
         }

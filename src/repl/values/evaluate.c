@@ -115,8 +115,10 @@ int evaluate_may(struct command_call *call, struct gd_err *err)
         return rc != GD_OK ? rc : evaluate_may_now(call, err);
     }
     out_flush(call->out);
+    repl->front.ask_consent = true;
     *allowed = repl->front.ask(repl->front.ask_ctx,
                                "Run the Python code that you type in the training process?");
+    repl->front.ask_consent = false;
     return *allowed ? GD_OK
                     : gd_fail(err, GD_EUNSUPPORTED,
                               "nothing was evaluated (see `help set evaluate-code`)");
