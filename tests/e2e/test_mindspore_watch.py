@@ -208,6 +208,34 @@ class Session(unittest.TestCase):
         return self.ask("info hits -a", '"type":"hits"')["hits"]
 
 
+class Histograms(Session):
+    def wanted(self, values):
+        """[counts, nan, inf] as NumPy has them."""
+        values = np.asarray(values).ravel().astype(float)
+        finite = values[np.isfinite(values)]
+        counts = []
+        if len(finite) and finite.min() == finite.max():
+            counts = 39 * [0] + [len(finite)]
+        elif len(finite):
+            counts = np.histogram(finite, 40, (finite.min(), finite.max()))[0].tolist()
+        return [counts, int(np.isnan(values).sum()), int(np.isinf(values).sum())]
+
+    def test_values_that_gradb_fetches(self):
+        """What the watchpoints of a process need its values for, gradb counts itself."""
+        self.start(version="1.9.0", backend="Ascend", steps=STEPS)
+        self.ask("trace histogram on all", '"type":"(watchpoint|error)"')
+        self.ask("set on-error continue", '"type":')
+        self.gradb.run("continue", '"type":"(finished|ended)"')
+        for kind in KINDS:
+            if kind == "empty":
+                continue
+            record = self.ask(f"plot --histogram {name_of(kind, 'Cast')}", '"type":"(plot|error)"')
+            self.assertEqual(record["type"], "plot", record)
+            found = {one["step"]: [one["counts"], one["nan"], one["inf"]]
+                     for one in record["series"][0]["histograms"]}
+            self.assertEqual(found, {step: self.wanted(values_of(kind)(step)) for step in range(1, STEPS + 1)}, kind)
+
+
 class Agreement(Session):
     """The same run once evaluated by the process, once by gradb."""
 

@@ -484,7 +484,8 @@ static void put_histograms(struct page *page)
         gd_history_head(page->call->session->history, &head);
     }
     if (head.histograms > 0) {
-        fputs("<h2>Histograms</h2>\n<p>The darker, the larger the share of the elements.</p>\n",
+        fputs("<h2>Histograms</h2>\n<p>The stronger the colour, the larger the share of the "
+              "elements.</p>\n",
               page->file);
         page->pass = PASS_HISTOGRAMS;
         series_each(page->call->session, put_series, page);
