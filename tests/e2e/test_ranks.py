@@ -63,7 +63,7 @@ class Ranks(unittest.TestCase):
 
     def test_rank_all_moves_the_job_once(self):
         lines = self.records("rank all step 2", "info ranks", "rank all next", "info ranks", "rank all step", "info ranks",
-                             "rank all finish", "info ranks", "rank all finish", "info ranks", "rank all print loss", "rank all continue")
+                             "rank all finish phase", "info ranks", "rank all finish phase", "info ranks", "rank all print loss", "rank all continue")
         places = [[(rank["step"], rank["at_step_end"]) for rank in line["ranks"]]
                   for line in lines if line["type"] == "ranks"]
         self.assertEqual(places, [[(2, True)] * 2, [(3, False)] * 2, [(3, True)] * 2] + [[(4, False)] * 2] * 2)
