@@ -11,6 +11,21 @@ from .commands import CommandError
 
 _KEPT = 256 << 20  # bytes of replaced values
 _MOST = 100        # changes that can be taken back
+_LARGE = "at most %d MiB of replaced values are kept" % (_KEPT >> 20)
+_PAST = "the training has run since"
+
+
+class _Change:
+    """One that was made. stop: the number of the stop at which it can be taken back; None: at any. size: the bytes of
+    what it replaced. back: takes it back; None: it cannot be, as `why` says."""
+    __slots__ = ("what", "stop", "size", "back", "why")
+
+    def __init__(self, what, stop, size, back, why=""):
+        self.what, self.stop, self.size, self.back, self.why = what, stop, size, back, why
+
+    def forget(self, why):
+        """Keeps no values for it any more."""
+        self.size, self.back, self.why = 0, None, why
 
 
 class Changes:
@@ -19,7 +34,7 @@ class Changes:
     def __init__(self, program):
         self.program = program
         self._stop = None  # number of the stop at which something is taken back
-        self._done = []  # (what, stop, bytes, function that takes it back; None: it cannot be)
+        self._done = []
 
     # ---- the commands ----
 
@@ -38,36 +53,35 @@ class Changes:
         """The command "undo": {"stop": number of the stop}."""
         if not self._done:
             raise CommandError("nothing was changed by hand, or what was changed cannot be taken back")
-        what, stop, size, back = self._done[-1]
+        last = self._done[-1]
         self._stop = json.loads(args)["stop"]
-        if back is None:
-            raise CommandError("%s cannot be taken back: at most %d MiB of replaced values are kept" % (
-                what, _KEPT >> 20))
-        if stop is not None and stop != self._stop:
-            raise CommandError("%s cannot be taken back: the training has run since" % what)
-        back()
+        if last.back is not None and last.stop not in (None, self._stop):
+            last.forget(_PAST)
+        if last.back is None:
+            raise CommandError("%s cannot be taken back: %s" % (last.what, last.why))
+        last.back()
         self._done.pop()
-        return {"text": what, "bytes": size, "left": len(self._done)}
+        return {"text": last.what, "bytes": last.size, "left": len(self._done)}
 
     def did(self, what, stop, size, back):
-        """A change was made. stop: at which it can be taken back; None: at any. Returns why it cannot be, or ""."""
-        kept = sum(entry[2] for entry in self._done if entry[3] is not None)
-        if size + kept > _KEPT:
-            back = None
-        self._done.append((what, stop, size if back is not None else 0, back))
+        """A change was made, see _Change. Returns why it cannot be taken back, or ""."""
+        change = _Change(what, stop, size, back)
+        if size + sum(before.size for before in self._done) > _KEPT:
+            change.forget(_LARGE)
+        self._done.append(change)
         del self._done[:-_MOST]
-        return "" if back is not None else "more than %d MiB of replaced values are not kept" % (_KEPT >> 20)
+        return change.why
 
-    def outdated(self, stop):
-        """Forgets the values that were replaced at earlier stops: they can no longer be put back."""
-        self._done = [entry if entry[1] in (None, stop) else (entry[0], entry[1], 0, lambda: None)
-                      for entry in self._done]
+    def resumed(self):
+        """The training continues: values that were replaced cannot be put back any more, and are not kept."""
+        for change in self._done:
+            if change.stop is not None and change.back is not None:
+                change.forget(_PAST)
 
     # ---- the changes ----
 
     def _value(self, request):
         program, name = self.program, request["node"]
-        self.outdated(request["stop"])
         tensor = program.settable(name)
         part = program.part(tensor, slice_of(request.get("slice", "")))
         old, size = program.keep(part) if program.size(part) <= _KEPT else (None, program.size(part))

@@ -30,6 +30,8 @@ _MAX_NAMES = 500        # variables in that list
 _PIECE = 384 << 10      # bytes of a tensor in one reply
 _MOST_COPIED = 256 << 20  # bytes of a tensor that is copied; of a larger one the statistics are shown
 _MOST_LISTED = 1 << 20    # the same for a variable that is only listed
+_OPTIMIZED = 1            # CO_OPTIMIZED: set for functions, and not for modules and classes
+_OURS = 3                 # references to a frame's dict of variables: the frame's, the local variable's, the call's
 _FILE = "<gradb>"
 _PATIENCE = 0.05        # seconds after which a hanging expression can be interrupted
 _READING = ("print", "dprintf")  # modes in which code is an expression and assigns nothing
@@ -162,7 +164,10 @@ class Evaluator:
         self.check()
         request = json.loads(args)
         frame, at = self._frame(request.get("frame"))
-        self._last = reply = dict(self._run(request["mode"], request["code"], frame), frame=at)
+        try:
+            self._last = reply = dict(self._run(request["mode"], request["code"], frame), frame=at)
+        finally:
+            _forget_variables(frame)
         return reply
 
     def last(self, _args):
@@ -190,17 +195,23 @@ class Evaluator:
         program's code: of objects of unknown classes it names the class alone."""
         request = json.loads(args)
         frame, at = self._frame(request.get("frame"))
+        try:
+            return dict(self._listed(frame, request), frame=at)
+        finally:
+            _forget_variables(frame)
+
+    def _listed(self, frame, request):
         code = frame.f_code
         count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
         held = frame.f_locals
         if "name" in request:
-            return dict(self._variable(held, request["name"], spot(frame)), frame=at)
+            return self._variable(held, request["name"], spot(frame))
         if request.get("arguments"):
             names = [name for name in code.co_varnames[:count] if name in held]
         else:
             names = [name for name in held if not (name.startswith("__") and name.endswith("__"))]
         listed = [dict(self._about(held[name]), name=name) for name in names[:_MAX_NAMES]]
-        return {"frame": at, "variables": listed, "more": max(0, len(names) - _MAX_NAMES),
+        return {"variables": listed, "more": max(0, len(names) - _MAX_NAMES),
                 "module": code.co_name == "<module>"}
 
     def _about(self, value):
@@ -331,7 +342,7 @@ class Evaluator:
 
     def resumed(self):
         """The training continues: names made at this stop are gone."""
-        self._extra, self._values = {}, None
+        self._extra, self._values, self._last = {}, None, None
 
 
 class _Space:
@@ -409,7 +420,7 @@ def _in_a_line(error):
     if text is None:
         try:
             text = str(error)
-        except Exception:  # of the program's own
+        except BaseException:  # of the program's own
             text = "(its message cannot be made)"
     text = " ".join(text.split())
     name = type(error).__name__
@@ -481,6 +492,17 @@ def told(frame, number):
     line = linecache.getline(code.co_filename, frame.f_lineno or 0, frame.f_globals).strip()
     return {"number": number, "file": code.co_filename, "line": frame.f_lineno or 0, "function": code.co_name,
             "code": line[:200]}
+
+
+def _forget_variables(frame):
+    """Before 3.13, f_locals is a dict that the frame keeps: after a look at it, it would hold tensors of this step
+    until the function returns. It is emptied if nobody else has it, and if no tracing function is set: after one,
+    Python copies the dict back."""
+    if sys.version_info >= (3, 13) or frame.f_trace is not None or not frame.f_code.co_flags & _OPTIMIZED:
+        return
+    held = frame.f_locals
+    if sys.getrefcount(held) <= _OURS:
+        held.clear()
 
 
 def spot(frame):

@@ -320,24 +320,25 @@ class Evaluate(torches.Folder):
 
     def test_interact_in_the_panes(self):
         """80x24: a key of a pane is gradb's meanwhile, C-d ends the prompt of Python."""
+        last = r"[^\n]*\n gradb "  # the rest of the console's last line; pyte leaves some of what was there before
         with self.terminal("--tui") as t:
-            t.expect(r"^\(gradb\)")
+            t.expect(r"^\(gradb\)" + last)
             t.command("interact", r"Run the Python code")
             t.send("y")
-            t.command("", r"^>>> ?$")
-            t.command("seven = 7", r"^>>> seven = 7\n>>> ?$")
+            t.expect(r"^>>>" + last)
+            t.command("seven = 7", r"^>>> seven = 7\b[^\n]*\n>>>" + last)
             t.send("\x18o")
             t.expect(r": prompt$")
             t.send("jj\rj")
-            t.expect(r"^ +(?:weight|bias)|▾ head")
+            t.expect(r"▾ head")
             t.send("<")  # a command
             t.expect(r"^\(gradb\) inputs model")
             t.send(":")
-            t.command("seven * 6", r"^42\n>>> ?$")
+            t.command("seven * 6", r"^42\b[^\n]*\n>>>" + last)
             self.assertNotIn("Error", t.text())
             t.send("\x04")
-            t.expect(r"^\(gradb\)$")
-            t.command("echo still here", r"^still here$")
+            t.expect(r"^\(gradb\)" + last)
+            t.command("echo still here", r"^still here\b")
             t.quit()
 
     def test_where_an_exception_was_raised(self):

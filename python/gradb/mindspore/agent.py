@@ -186,6 +186,7 @@ class Agent:
     def step_begins(self):
         """A step begins: decides whether its operators are watched."""
         self.evaluator.resumed()
+        self.changes.resumed()
         if self.overflow is not None and not self.connected():
             self.overflows.disarm()
         connected = self.connected()

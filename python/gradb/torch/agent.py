@@ -227,6 +227,7 @@ class Agent(native.base("Agent")):
     def step_began(self):
         """Decides whether this step is watched."""
         self.evaluator.resumed()
+        self.changes.resumed()
         connected = self.library.gradb_is_connected(self.handle)
         if not connected:
             self._recorded = False

@@ -106,9 +106,11 @@ static enum gd_grpc_code check_hello(struct v1_conn *conn, const Gradb__V1__Hell
     }
     if (hello->version_min > V1_VERSION || hello->version_max < V1_VERSION ||
         hello->version_min > hello->version_max) {
-        snprintf(text, size,
-                 "the training process speaks gradb.v1 versions %u to %u, this debugger version %u",
-                 hello->version_min, hello->version_max, V1_VERSION);
+        snprintf(
+            text, size,
+            "the training process has libgradb for versions %u to %u of the protocol, and this "
+            "gradb has version %u: install the same release of both",
+            hello->version_min, hello->version_max, V1_VERSION);
         return GD_GRPC_FAILED_PRECONDITION;
     }
     if (hello->detached_from.len == V1_ID_BYTES &&

@@ -27,7 +27,7 @@ static int run_message(struct v1_target *t, const struct gd_run *run, Gradb__V1_
     bool nodes = run->kind == GD_RUN_NEXT || run->kind == GD_RUN_TO_NODE;
     if (run->kind == GD_RUN_RECHECK) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "a gradb.v1 training process does not evaluate watchpoints");
+                       "this training process does not evaluate watchpoints: gradb does");
     }
     if ((nodes && !v1_target_can(t, CAN(NEXT))) ||
         (run->kind == GD_RUN_FINISH && !v1_target_can(t, CAN(FINISH)))) {

@@ -314,10 +314,10 @@ int evaluate_show(struct command_call *call, const char *code, const cJSON *repl
     }
     show_changes(call, code, reply, record);
     if (rc == GD_OK && strcmp(kind, "error") == 0) {
-        const char *where = out_text_of(reply, "where");
+        const char *where = out_text_of(reply, "where"), *text = out_text_of(reply, "text");
         rc = gd_fail(err,
                      cJSON_IsTrue(cJSON_GetObjectItem(reply, "interrupted")) ? GD_EINTR : GD_EINVAL,
-                     "%.900s%s%.200s%s", out_safe(call, out_text_of(reply, "text")),
+                     "%.900s%s%.200s%s", text[0] ? out_safe(call, text) : "it raised an exception",
                      where[0] ? " (" : "", out_safe(call, where), where[0] ? ")" : "");
     }
     return rc;
