@@ -250,7 +250,8 @@ static void set_dot(struct chart_plot *plot, int x, int y, uint8_t ink)
         return;
     }
     int at = row * plot->cols + col;
-    plot->dots[at] |= plot->options->utf8 ? braille[3 - below][x % 2] : (uint8_t)(1 << below);
+    int dot = plot->options->utf8 ? braille[3 - below][x % 2] : 1 << below;
+    plot->dots[at] = (uint8_t)(plot->dots[at] | dot);
     plot->picture->cell[(plot->row + row) * plot->picture->cols + plot->col + col].ink = ink;
 }
 

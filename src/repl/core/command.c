@@ -32,7 +32,8 @@ void command_add_help(const struct command *command, struct gd_buf *text)
     }
     gd_buf_printf(text, "%s%s:", command->help ? "\n\n" : "", several ? "Examples" : "Example");
     for (; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
-        gd_buf_printf(text, "\n  %.*s", (int)strcspn(line, "\n"), line);
+        gd_buf_puts(text, "\n  ");
+        gd_buf_add(text, line, strcspn(line, "\n"));
     }
 }
 

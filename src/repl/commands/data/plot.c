@@ -264,7 +264,7 @@ static void write_table(struct command_call *call, const struct plot_request *re
     struct out_column columns[CHART_MAX_CURVES + 1] = {{"step", "step", true}};
     const struct chart_options *options = &request->options;
     size_t at[CHART_MAX_CURVES] = {0};
-    char names[CHART_MAX_CURVES][8];
+    char names[CHART_MAX_CURVES][24];
 
     for (size_t i = 0; i < request->count; i++) {
         snprintf(names[i], sizeof(names[i]), "v%zu", i);
