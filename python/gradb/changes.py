@@ -43,8 +43,9 @@ class Changes:
         stop, and what it needs}. Replies {"text": what was done, "old": ..., "undo": why it cannot be taken back; ""}.
         """
         request = json.loads(args)
-        if not self.program.can_change:
-            raise CommandError("this framework's agent changes learning rates only: use `call` for the rest")
+        why = self.program.cannot.get(request["what"])
+        if why is not None:
+            raise CommandError(why)
         act = {"value": self._value, "requires_grad": self._requires_grad, "zero-grad": self._zero_grad,
                "skip-update": self._skip_update}[request["what"]]
         return act(request)

@@ -113,6 +113,28 @@ data = ms.dataset.GeneratorDataset(rows, ["x", "value"], shuffle=False)
 ms.Model(net, Loss(), optimizer).train(1, data, callbacks=[Show()], dataset_sink_mode=False)
 print("the script continues")
 """
+HAND = """
+import hashlib, sys
+import numpy as np
+import mindspore as ms
+from mindspore import nn
+ms.set_context(mode=ms.PYNATIVE_MODE if sys.argv[1] == "pynative" else ms.GRAPH_MODE)
+ms.set_seed(1)
+np.random.seed(1)
+net = nn.Dense(4, 2)
+optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+class Loss(nn.Cell):
+    def construct(self, x, y):
+        return ((x - y) ** 2).mean()
+cell = nn.TrainOneStepCell(nn.WithLossCell(net, Loss()), optimizer)
+digest = hashlib.sha256()
+for step in range(5):
+    loss = cell(ms.Tensor(np.random.rand(3, 4).astype("f4")), ms.Tensor(np.random.rand(3, 2).astype("f4")))
+    digest.update(loss.asnumpy().tobytes())
+for parameter in optimizer.get_parameters():
+    digest.update(parameter.asnumpy().tobytes())
+print("digest", digest.hexdigest(), flush=True)
+"""
 # What sets the rates of each kind of optimizer as "set" does, and what gradb says.
 SETS = {
     "plain": (["set lr = lr / 2"], ["lr of Momentum: 0.1 -> 0.05\n"]),
@@ -175,6 +197,32 @@ class Actions(minds.Case):
                     for text in texts:
                         self.assertIn(text, said)
                     self.assertEqual(digest(said), wanted)
+
+    def test_changes_by_hand(self):
+        """They take effect, alike in both modes, and after undo the training is as it was, bit for bit."""
+        (self.folder / "hand.py").write_text(HAND)
+        changes = ("set net/weight[0, 1:3] = nan", "set net/weight = 0.25", "set net/bias[1] = 3",
+                   "set optimizer/Momentum/net/bias.moments = 1", "set lr = lr / 3")
+        found = {}
+        for mode in ("pynative", "graph"):
+            for kind, commands in (("bare", ()), ("kept", changes), ("undone", (*changes, *["undo"] * len(changes)))):
+                done = self.gradb(["hand.py", mode], "step 2", *commands, "print net/bias", "continue")
+                said = done.stdout + done.log
+                self.assertEqual((done.returncode, done.stderr), (0, ""), said)
+                found[mode, kind] = re.search(r"(?m)^digest (\w{64})$", said)[1]
+                self.assertEqual("3.        " in said or " 3. " in said or " 3.]" in said, kind == "kept", said)
+            self.assertEqual(found[mode, "undone"], found[mode, "bare"])
+            self.assertNotEqual(found[mode, "kept"], found[mode, "bare"])
+        self.assertEqual(found["pynative", "kept"], found["graph", "kept"])
+        done = self.gradb(["hand.py", "pynative"], "set on-error continue", "set evaluate-code on", "step 2", "print cell",
+                          "print loss * 0 + step", "info locals step", "zero-grad", "skip-update",
+                          "set requires_grad net/bias off", "set net/weight[9] = 1", "set net/bias = 1e99", "continue")
+        for text in ("error: MindSpore's gradients are results of each step", "error: the MindSpore agent cannot skip an update",
+                     "error: MindSpore decides what is trained when", "error: index 9 is out of bounds for axis 0 with size 2: ",
+                     "error: 1e99 is outside of what float32 holds"):
+            self.assertIn(text, done.stderr)
+        self.assertIn("TrainOneStepCell", done.stdout)
+        self.assertEqual(re.search(r"digest (\w+)", done.stdout + done.log)[1], found["pynative", "bare"])
 
     def test_what_cannot_be_done_is_said(self):
         for kind, (command, message) in WRONG.items():

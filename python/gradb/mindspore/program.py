@@ -10,8 +10,8 @@ import mindspore
 from mindspore import nn
 from mindspore.common.api import _pynative_executor
 
-from .. import evaluate
-from ..commands import CommandError
+from .. import _lib, evaluate
+from ..commands import CommandError, node_of
 from . import stack, values
 
 _SUMMARISED = 1 << 20  # elements of a tensor whose range is shown in a list of variables
@@ -19,7 +19,13 @@ _SUMMARISED = 1 << 20  # elements of a tensor whose range is shown in a list of 
 
 class Program:
     """See the module."""
-    can_change = False  # see ../changes.py
+    cannot = {  # of what ../changes.py asks for: why it is not there
+        "requires_grad": "MindSpore decides what is trained when the optimizer and the gradient function are made: "
+                         "change the script, or `set lr = 0`",
+        "zero-grad": "MindSpore's gradients are results of each step, and none is kept: there is nothing to remove",
+        "skip-update": "the MindSpore agent cannot skip an update: `set lr = 0` for one step keeps the parameters, "
+                       "though not the optimizer's moments",
+    }
 
     def __init__(self, agent):
         self.agent = agent
@@ -101,6 +107,67 @@ class Program:
                 pass
         return found
 
+    # ---- what ../changes.py asks for ----
+
+    def settable(self, name):
+        """The parameter of a node whose elements can be set. CommandError."""
+        node, _ = node_of(self.agent, name)
+        found = node.get() if node.get is not None and node.kind in (_lib.WEIGHT, _lib.PARAMETER) else None
+        if not isinstance(found, mindspore.Parameter):
+            raise CommandError("%s is computed in each step: parameters and the state of optimizers can be set" % (
+                node.name))
+        return found
+
+    @staticmethod
+    def part(parameter, index):
+        """The elements that an index selects. CommandError."""
+        return _Part(parameter, index)
+
+    @staticmethod
+    def count(part):
+        """How many elements it has."""
+        return part.elements().size
+
+    @staticmethod
+    def size(part):
+        """The bytes that are kept of it."""
+        return part.array.nbytes
+
+    @staticmethod
+    def keep(part):
+        """(a copy of all of the parameter, its bytes)"""
+        return part.array.copy(), part.array.nbytes
+
+    @staticmethod
+    def describe(part):
+        """The elements in a few words."""
+        elements = part.elements()
+        if elements.size == 1:
+            return "%.9g" % elements.item() if elements.dtype.kind == "f" else str(elements.item())
+        return "%d elements of mean %.6g" % (elements.size, elements.astype("float64").mean())
+
+    @staticmethod
+    def limits(part):
+        """("float", "int" or "bool", the least and the greatest number, name) of its type. CommandError."""
+        numpy, kind = sys.modules["numpy"], part.array.dtype
+        if kind.kind not in "fiub":
+            raise CommandError("elements of type %s cannot be set" % kind.name)
+        if kind.kind == "b":
+            return "bool", 0, 1, kind.name
+        info = numpy.finfo(kind) if kind.kind == "f" else numpy.iinfo(kind)
+        return "float" if kind.kind == "f" else "int", info.min, info.max, kind.name
+
+    @staticmethod
+    def fill(part, value):
+        """Sets all elements."""
+        part.array[part.index] = value
+        part.write(part.array)
+
+    @staticmethod
+    def put_back(part, old):
+        """Sets them to what keep() copied, bit by bit."""
+        part.write(old)
+
     # ---- running ----
 
     @contextlib.contextmanager
@@ -166,3 +233,30 @@ def _range_of(value):
         return " from %.6g to %.6g" % (array.min(), array.max())
     except (RuntimeError, TypeError, ValueError):  # it cannot be read now
         return ""
+
+
+class _Part:
+    """Elements of a parameter: MindSpore has no views, so all of it is read, and written back."""
+
+    def __init__(self, parameter, index):
+        self.parameter, self.index = parameter, index or Ellipsis
+        if parameter.dtype == mindspore.bfloat16:
+            raise CommandError("elements of type bfloat16 cannot be set")
+        self.array = parameter.asnumpy().copy()
+        try:
+            count = self.elements().size
+        except IndexError as error:
+            raise CommandError("%s: the shape is %s" % (error, tuple(self.array.shape))) from None
+        if count == 0:
+            raise CommandError("the slice selects no element of %s" % (tuple(self.array.shape),))
+
+    def elements(self):
+        """Its elements in the copy, also of a single one an array."""
+        return sys.modules["numpy"].atleast_1d(self.array[self.index])
+
+    def write(self, array):
+        """Makes the array the parameter's value, in its memory: in PyNative mode, optimizers do not follow set_data."""
+        struct, held = values.describe(self.parameter)
+        if held is not self.parameter:
+            raise CommandError("the memory of %s cannot be written" % self.parameter.name)
+        ctypes.memmove(struct.data, array.ctypes.data, array.nbytes)

@@ -23,7 +23,7 @@ _NUMPY = {"bool": torch.bool, "int8": torch.int8, "int16": torch.int16, "int32":
 
 class Program:
     """See the module."""
-    can_change = True  # what ../changes.py asks for is there
+    cannot = {}  # of what ../changes.py asks for: why it is not there
 
     def __init__(self, agent):
         self.agent = agent
