@@ -62,9 +62,10 @@ class Lines:
     def set(self, wishes):
         """Replaces the lines. On the training thread."""
         self._thread = threading.get_ident()
-        if self._ending is not None and all(wish.number != self._ending[1] for wish in wishes):
-            self._ending = None
         self._wishes = [wish for wish in wishes if wish.line or wish.function]
+        returns = [wish.number for wish in wishes if not wish.line and not wish.function]
+        if self._ending is not None and self._ending[1] not in returns:
+            self._ending = None
         loaded = _loaded() if self._wishes else {}
         for wish in self._wishes:
             self._look(wish, loaded)
@@ -462,6 +463,8 @@ class _Local:
             self.owner.leaves(frame)
             if self.left is not None:
                 self.left(frame)
+        if frame.f_trace is not self and isinstance(frame.f_trace, _Local):
+            return None  # it was replaced meanwhile
         return self if self.lines or self.theirs is not None else None
 
 

@@ -574,6 +574,8 @@ static bool unlink_breakpoint(struct gd_debugger *debugger, int number)
     struct gd_breakpoint *found = *link;
     if (found) {
         *link = found->next;
+        /* The user never saw the number of a momentary one. */
+        debugger->next_breakpoint -= found->momentary && number + 1 == debugger->next_breakpoint;
         breakpoint_free(found);
     }
     return found != NULL;
@@ -629,9 +631,7 @@ void breakpoints_delete_momentary(struct gd_debugger *debugger)
     for (struct gd_breakpoint *b = debugger->breakpoints; b; b = next) {
         next = b->next;
         if (b->momentary) {
-            int number = b->number;
-            any = unlink_breakpoint(debugger, number) || any;
-            debugger->next_breakpoint -= number + 1 == debugger->next_breakpoint;
+            any = unlink_breakpoint(debugger, b->number) || any;
         }
     }
     if (any) {

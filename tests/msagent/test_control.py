@@ -43,7 +43,7 @@ class Control(minds.Case):
     def test_moves(self):
         for mode in ("pynative", "graph"):
             with self.subTest(mode=mode):
-                said = self.styles(mode, "own", "step", "step 3", "next", "next", "next 4", "finish")
+                said = self.styles(mode, "own", "step", "step 3", "next", "next", "next 4", "finish phase")
                 self.assertTrue(said.startswith(MOVES), said)
 
     def test_breakpoints(self):

@@ -9,7 +9,7 @@ import minds
 
 STYLES = ("model", "cell", "own", "jitted", "accumulate", "gan", "amp", "transformer")
 # Every step is watched at first; then operator by operator, up to one operator, and at full speed to the end.
-LOOKED_AT = ("watch TO on all", "step 2", "next 3", "delete 1", "tbreak type:MatMul", "continue", "finish", "step",
+LOOKED_AT = ("watch TO on all", "step 2", "next 3", "delete 1", "tbreak type:MatMul", "continue", "finish phase", "step",
              "continue")
 STEPS_ONLY = ("set timing on", "step", "step 3", "print type:Parameter", "print type:State", "continue")
 

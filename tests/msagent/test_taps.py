@@ -101,7 +101,7 @@ class Compiled(Forced):
             with self.subTest(style=style):
                 said = plain(self.said(self.forced("step", "styles.py", "graph", style), "agent operators on", "step 2",
                                        "next", "next", "next", "tbreak net/fc2/Dense", "continue", "info node",
-                                       "print net/fc2/bias", "bt", "agent digest net/fc2/bias", "agent training", "finish", "step",
+                                       "print net/fc2/bias", "bt", "agent digest net/fc2/bias", "agent training", "finish phase", "step",
                                        "print net/fc2/bias.grad", "info node backward/net/fc1/Dense", "continue"))
                 self.assertIn(STEP + MOVES, said)
                 self.assertRegex(said, r"\n  input +net/fc2/weight \(Parameter\)\n  input +net/fc2/bias \(Parameter\)\n"

@@ -77,14 +77,16 @@ static bool find_module(struct command_call *call, gd_node_id *last, const char 
     struct gd_err ignored;
     struct gd_node_info info;
 
-    if (session->stop.at_step_end || node == GD_NO_NODE || !gd_graph_node(graph, node, &info) ||
-        gd_graph_part(graph, node) != GD_PART_MODEL || info.order == GD_NO_ORDER) {
+    if (session->stop.at_step_end || session->stop.reason == GD_STOP_PHASE || node == GD_NO_NODE ||
+        !gd_graph_node(graph, node, &info) || gd_graph_part(graph, node) != GD_PART_MODEL ||
+        info.order == GD_NO_ORDER) {
         return false;
     }
     char *scope = gd_arena_strdup(call->arena, info.name);
     for (char *end = scope ? strrchr(scope, '/') : NULL; end; end = strrchr(scope, '/')) {
         *end = '\0';
         if (nodes_find_module(call, scope, true, last, &ignored) == GD_OK &&
+            gd_graph_part(graph, *last) == GD_PART_MODEL &&
             gd_graph_order(graph, *last) != GD_NO_ORDER &&
             gd_graph_order(graph, *last) > info.order) {
             *name = scope;

@@ -91,7 +91,7 @@ static int run_run_to(struct command_call *call, struct gd_err *err)
         return run_to_step(call, err);
     }
     if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "run-to: specify one node, or \"step\" and a number");
+        return gd_fail(err, GD_EUSAGE, "run-to: specify one place, or \"step\" and a number");
     }
     int rc = lines_place_of(call, call->argv[0], true, &place, err);
     if (rc != GD_OK) {
