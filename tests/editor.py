@@ -11,10 +11,10 @@ ARGUMENTS = ["--seed", "7", *harness.SMALL, "--batch", "4", "--steps", "60"]
 
 
 class Editor:
-    def __init__(self, test, *args, hello=True):
+    def __init__(self, test, *args, hello=True, env=None):
         self.home = harness.folder_of(test)
         env = dict(os.environ, HOME=str(self.home), XDG_CONFIG_HOME=f"{self.home}/config", HARNESS_HOME=str(self.home),
-                   XDG_STATE_HOME=f"{self.home}/state", LC_ALL="C.UTF-8", TERM="dumb")
+                   XDG_STATE_HOME=f"{self.home}/state", LC_ALL="C.UTF-8", TERM="dumb", **(env or {}))
         self.process = subprocess.Popen([str(harness.GRADB), "-nx", "--listen", "127.0.0.1:0", *args, "dap"],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
         test.addCleanup(self.close)

@@ -146,6 +146,13 @@ static const struct {
     {"terminate", dap_disconnect},
 };
 
+int dap_thread_of(const struct dap_request *request)
+{
+    double number = out_number_of(request->arguments, "threadId");
+
+    return number > 0 && number < 1e9 ? (int)number : 0;
+}
+
 void dap_free_request(struct dap_request *request)
 {
     if (request) {

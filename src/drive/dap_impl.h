@@ -66,6 +66,7 @@ void dap_answer(struct dap *dap, const struct dap_request *request, cJSON *body)
 void dap_refuse(struct dap *dap, const struct dap_request *request, const char *message);
 void dap_event(struct dap *dap, const char *event, cJSON *body);
 void dap_free_request(struct dap_request *request);
+int dap_thread_of(const struct dap_request *request); /* a session's number; 0: none */
 /* Runs a line. False: it failed, and the request was refused. Free the answer if true. */
 bool dap_run(struct dap *dap, const struct dap_request *request, const char *line,
              struct drive_answer *answer);

@@ -91,7 +91,7 @@ static void add_bare_frame(cJSON *list, const struct gd_session *session)
 void dap_stack(struct dap *dap, struct dap_request *request)
 {
     struct gd_debugger *debugger = dap->repl->debugger;
-    int number = (int)out_number_of(request->arguments, "threadId");
+    int number = dap_thread_of(request);
     struct drive_answer answer;
     const cJSON *frame;
 

@@ -262,7 +262,7 @@ void dap_configured(struct dap *dap, struct dap_request *request)
 static bool select_thread(struct dap *dap, const struct dap_request *request)
 {
     struct gd_debugger *debugger = dap->repl->debugger;
-    int number = (int)out_number_of(request->arguments, "threadId");
+    int number = dap_thread_of(request);
 
     return !debugger->current || debugger->current->number == number ||
            gd_debugger_select(debugger, number, NULL) == GD_OK;

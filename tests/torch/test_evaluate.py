@@ -232,7 +232,8 @@ class Evaluate(torches.Folder):
         lines = text.split("\n")
         script = str(self.write("a train.py", text))
         line, empty = lines.index("        y = torch.relu(h)") + 1, lines.index("    # large ones") + 1
-        editor = Editor(self)
+        names = ("GRADB_LIBRARY", "OMP_NUM_THREADS")
+        editor = Editor(self, env={name: value for name, value in torches.environment().items() if name in names})
 
         def set_lines(*numbers):
             said = editor.ask("setBreakpoints", source={"path": script}, breakpoints=[{"line": at} for at in numbers])

@@ -161,9 +161,10 @@ const char *evaluate_place(struct command_call *call, const cJSON *reply)
     const cJSON *frame = cJSON_GetObjectItem(reply, "frame");
     const char *file = out_text_of(frame, "file");
     const char *base = strrchr(file, '/');
+    double line = out_number_of(frame, "line");
 
     return frame ? inspect_printf(call, "in %s (%s:%d)", out_text_of(frame, "function"),
-                                  base ? base + 1 : file, (int)out_number_of(frame, "line"))
+                                  base ? base + 1 : file, line > 0 && line < 1e9 ? (int)line : 0)
                  : "";
 }
 
