@@ -57,15 +57,22 @@ static void find_largest(cJSON *object, int depth, struct largest *ret)
     }
 }
 
+/* Where to cut, at or before `at`: not inside a character. Bytes that are no text are cut anywhere. */
+static size_t place_to_cut(const char *text, size_t at)
+{
+    for (size_t back = 0; back < 4 && back < at; back++) {
+        if (((unsigned char)text[at - back] & 0xc0) != 0x80) {
+            return at - back;
+        }
+    }
+    return at;
+}
+
 /* Shortens long texts, also in lists. */
 static void shorten_texts(cJSON *item)
 {
     if (cJSON_IsString(item) && strlen(item->valuestring) > MOST_STRING) {
-        size_t at = MOST_STRING;
-        while (at > 0 && ((unsigned char)item->valuestring[at] & 0xc0) == 0x80) {
-            at--;
-        }
-        memcpy(item->valuestring + at - 3, "...", 4);
+        memcpy(item->valuestring + place_to_cut(item->valuestring, MOST_STRING - 3), "...", 4);
     }
     for (cJSON *child = (item->type & (cJSON_Array | cJSON_Object)) ? item->child : NULL; child;
          child = child->next) {
@@ -73,16 +80,26 @@ static void shorten_texts(cJSON *item)
     }
 }
 
-/* Makes the object fit by dropping what is largest. */
-static void drop_largest(cJSON *object, size_t budget)
+static bool has_inside(const cJSON *item, const cJSON *wanted)
+{
+    bool found = item == wanted;
+
+    for (const cJSON *child = item->child; child && wanted && !found; child = child->next) {
+        found = has_inside(child, wanted);
+    }
+    return found;
+}
+
+/* Makes the object fit by dropping what is largest. keep: an empty list that stays; NULL: none. */
+static void drop_largest(cJSON *object, const cJSON *keep, size_t budget)
 {
     while (size_of(object) > budget) {
         struct largest largest = {.list = NULL};
         find_largest(object, 0, &largest);
         cJSON *gone = largest.list;
         for (cJSON *item = object->child; !gone && item; item = item->next) {
-            gone = strcmp(item->string, "type") != 0 && strcmp(item->string, "command") != 0 ? item
-                                                                                             : NULL;
+            bool stays = strcmp(item->string, "type") == 0 || strcmp(item->string, "command") == 0;
+            gone = stays || has_inside(item, keep) ? NULL : item;
             largest.parent = object;
         }
         if (!gone) {
@@ -115,7 +132,7 @@ static size_t add_members(cJSON *to, const cJSON *from, size_t at, size_t room)
         if (copy && size_of(copy) > room && index == at) {
             shorten_texts(copy);
             if (cJSON_IsObject(copy)) {
-                drop_largest(copy, room);
+                drop_largest(copy, NULL, room);
             } else if (size_of(copy) > room) {
                 cJSON_Delete(copy);
                 copy = cJSON_CreateString("too large for max_bytes");
@@ -146,7 +163,7 @@ static cJSON *cut_record(cJSON *whole, size_t budget, size_t at, size_t *next)
     find_largest(record, 0, &to); /* the same one: the records are equal */
     if (!from.list || !to.list) {
         shorten_texts(record);
-        drop_largest(record, budget);
+        drop_largest(record, NULL, budget);
         return record;
     }
     size_t count = (size_t)cJSON_GetArraySize(from.list);
@@ -155,7 +172,7 @@ static cJSON *cut_record(cJSON *whole, size_t budget, size_t at, size_t *next)
     }
     if (size_of(record) > budget / 2) {
         shorten_texts(record);
-        drop_largest(record, budget / 2);
+        drop_largest(record, to.list, budget / 2);
     }
     size_t frame = size_of(record);
     *next = add_members(to.list, from.list, at, frame < budget ? budget - frame : 0);
@@ -194,10 +211,7 @@ static size_t cut_text(const struct gd_buf *whole, size_t budget, size_t at, str
             len--;
         }
         if (len < budget / 2) { /* one long line */
-            len = budget;
-            while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80) {
-                len--;
-            }
+            len = place_to_cut(text, budget);
         }
     }
     gd_buf_add(ret, text, len);
