@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "drive/serve_io.h"
 #include "dump/io/json.h"
 #include "engine/utf8.h"
 #include "repl/core/repl_impl.h"
@@ -23,14 +24,9 @@ static void send_message(struct dap *dap, cJSON *message)
     gd_utf8_add_json(&body, text ? text : "{}");
     gd_buf_printf(&whole, "Content-Length: %zu\r\n\r\n", body.len);
     gd_buf_add(&whole, gd_buf_text(&body), body.len);
-    for (size_t at = 0; at < whole.len && !dap->broken;) {
-        ssize_t wrote = write(dap->out, whole.data + at, whole.len - at);
-        if (wrote > 0) {
-            at += (size_t)wrote;
-        } else if (errno != EINTR) {
-            dap->broken = true; /* the client is gone */
-            repl_quit(dap->repl, STATUS_OK);
-        }
+    if (!dap->broken && !serve_io_write(dap->out, gd_buf_text(&whole), whole.len)) {
+        dap->broken = true; /* the client is gone */
+        repl_quit(dap->repl, STATUS_OK);
     }
     free(text);
     gd_buf_deinit(&body);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "drive/serve_io.h"
 #include "repl/core/repl_impl.h"
 
 #define MOST_QUEUED       1000
@@ -20,14 +21,9 @@ void mcp_send(struct mcp *mcp, cJSON *message)
     struct gd_buf line = GD_BUF_INIT(SIZE_MAX);
 
     rpc_write(&line, message);
-    for (size_t at = 0; at < line.len && !mcp->broken;) {
-        ssize_t wrote = write(mcp->out, line.data + at, line.len - at);
-        if (wrote > 0) {
-            at += (size_t)wrote;
-        } else if (errno != EINTR) {
-            mcp->broken = true; /* the client is gone */
-            repl_quit(mcp->repl, STATUS_OK);
-        }
+    if (!mcp->broken && !serve_io_write(mcp->out, gd_buf_text(&line), line.len)) {
+        mcp->broken = true; /* the client is gone */
+        repl_quit(mcp->repl, STATUS_OK);
     }
     gd_buf_deinit(&line);
 }
@@ -164,7 +160,8 @@ static void add_request(struct mcp *mcp, struct mcp_request *request)
 {
     if (mcp->queue_count >= MOST_QUEUED || mcp->queued + request->bytes > MOST_QUEUED_BYTES) {
         mcp_answer(mcp, request,
-                   rpc_error(request->message.id, RPC_INTERNAL, "too many requests wait"));
+                   rpc_error(request->message.id, RPC_INTERNAL,
+                             "too many requests wait: send more when one is answered"));
         free_request(request);
         return;
     }

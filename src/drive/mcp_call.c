@@ -115,7 +115,6 @@ static int make_line(const struct call *call, struct gd_buf *line, struct gd_err
     const char *own = plain ? "arguments" : strcmp(call->tool->name, "command") == 0 ? "line" : "";
     const cJSON *text = cJSON_GetObjectItemCaseSensitive(call->arguments, own);
     struct usage usage = {.count = 0};
-    int used;
 
     if (plain) {
         usage_read(command, &usage);
@@ -130,7 +129,7 @@ static int make_line(const struct call *call, struct gd_buf *line, struct gd_err
     if (rc == GD_OK && plain) {
         gd_buf_printf(line, "%s%s%s", call->tool->command, call->tool->sub ? " " : "",
                       call->tool->sub ? call->tool->sub : "");
-        rc = usage_add_line(&usage, call->arguments, line, &used, err);
+        rc = usage_add_line(&usage, call->arguments, line, err);
     }
     if (rc == GD_OK && cJSON_IsString(text)) {
         gd_buf_printf(line, "%s%s", plain ? " " : "", text->valuestring);

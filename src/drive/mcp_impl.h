@@ -78,7 +78,7 @@ struct mcp_tool {
 const struct mcp_tool *mcp_find_tool(const char *name);
 const struct command *mcp_tool_command(const struct mcp_tool *tool); /* NULL: of the server */
 cJSON *mcp_list_tools(struct mcp *mcp, const struct mcp_request *request);
-/* The tool's own arguments: adds "line", nothing for `wait`. */
+/* False: the session is read-only, and the tool's command changes something. */
 bool mcp_tool_may_run(const struct mcp *mcp, const struct mcp_tool *tool);
 
 /* ---- mcp_call.c ---- */

@@ -12,7 +12,7 @@
 static const struct resource {
     const char *uri; /* with "{name}" at its end: a template */
     const char *name, *text;
-    const char *command; /* the decoded name follows it */
+    const char *command; /* the decoded name follows it, quoted */
 } resources[] = {
     {"gradb://graph", "graph", "Counts of the graph: nodes, kinds, types", "info graph"},
     {"gradb://graph/nodes", "nodes", "The nodes of the graph, weights first", "info nodes -a"},
@@ -79,6 +79,18 @@ static bool decode_name(const char *text, struct gd_buf *out)
     return true;
 }
 
+static bool add_name(const char *text, struct gd_buf *line)
+{
+    struct gd_buf name = GD_BUF_INIT(4096);
+    bool added = decode_name(text, &name) && !name.failed;
+
+    if (added) {
+        gd_buf_put_quoted(line, gd_buf_text(&name));
+    }
+    gd_buf_deinit(&name);
+    return added && !line->failed;
+}
+
 /* The command line for a URI. */
 static bool find_line(const char *uri, struct gd_buf *line)
 {
@@ -88,7 +100,7 @@ static bool find_line(const char *uri, struct gd_buf *line)
         if (is_template(r) ? strncmp(uri, r->uri, fixed) == 0 && uri[fixed] != '\0'
                            : strcmp(uri, r->uri) == 0) {
             gd_buf_puts(line, r->command);
-            return decode_name(uri + (is_template(r) ? fixed : strlen(uri)), line) && !line->failed;
+            return !is_template(r) || add_name(uri + fixed, line);
         }
     }
     return false;
@@ -98,7 +110,7 @@ cJSON *mcp_read_resource(struct mcp *mcp, const struct mcp_request *request)
 {
     const char *uri =
         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(request->message.params, "uri"));
-    struct gd_buf line = GD_BUF_INIT(4096);
+    struct gd_buf line = GD_BUF_INIT(16384);
     struct drive_answer answer;
     cJSON *message = NULL;
 

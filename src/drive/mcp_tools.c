@@ -183,7 +183,7 @@ cJSON *mcp_list_tools(struct mcp *mcp, const struct mcp_request *request)
     int listed = 0;
     char *end = NULL;
 
-    if (cursor) {
+    if (cursor && !cJSON_IsNull(cursor)) {
         at = text ? strtoul(text, &end, 10) : count + 1;
         if (at > count || !text || text[0] < '0' || text[0] > '9' || *end != '\0') {
             return rpc_error(request->message.id, RPC_PARAMS, "not a cursor of tools/list");

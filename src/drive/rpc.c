@@ -101,6 +101,11 @@ static const char *find_fault(const struct rpc_message *message, const cJSON *id
     if (!version || strcmp(version, "2.0") != 0) {
         return "a message needs \"jsonrpc\": \"2.0\"";
     }
+    bool answers =
+        cJSON_HasObjectItem(message->root, "result") || cJSON_HasObjectItem(message->root, "error");
+    if (answers && !method) {
+        return NULL; /* also an error about what has no id: an answer to it would go on and on */
+    }
     if (id && !message->id) {
         return "the \"id\" of a request is a number or text";
     }
@@ -110,9 +115,7 @@ static const char *find_fault(const struct rpc_message *message, const cJSON *id
     if (params && !message->params) {
         return "the \"params\" of a request are an object";
     }
-    bool answers =
-        cJSON_HasObjectItem(message->root, "result") || cJSON_HasObjectItem(message->root, "error");
-    return method || answers ? NULL : "a request needs a \"method\"";
+    return method ? NULL : "a request needs a \"method\"";
 }
 
 bool rpc_read(cJSON *root, struct rpc_message *ret, cJSON **answer)

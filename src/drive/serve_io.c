@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "drive/serve_io.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 bool serve_io_take(int fds[2])
@@ -16,4 +18,20 @@ bool serve_io_take(int fds[2])
         close(nothing);
     }
     return taken;
+}
+
+bool serve_io_write(int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t wrote = write(fd, bytes, len);
+        if (wrote >= 0) {
+            bytes += wrote;
+            len -= (size_t)wrote;
+        } else if (errno == EAGAIN) { /* whoever started gradb may share the descriptor */
+            poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
+        } else if (errno != EINTR) {
+            return false;
+        }
+    }
+    return true;
 }

@@ -365,16 +365,14 @@ static int add_one(const struct usage_item *item, const cJSON *value, struct gd_
 }
 
 int usage_add_line(const struct usage *usage, const cJSON *arguments, struct gd_buf *line,
-                   int *used, struct gd_err *err)
+                   struct gd_err *err)
 {
     int rc = GD_OK;
 
-    *used = 0;
     for (int i = 0; rc == GD_OK && i < usage->count; i++) {
         const struct usage_item *item = &usage->item[i];
         const cJSON *value = cJSON_GetObjectItemCaseSensitive(arguments, item->name);
         const cJSON *one;
-        *used += value ? 1 : 0;
         if (!value || cJSON_IsNull(value)) {
             rc = item->required
                      ? gd_fail(err, GD_EINVAL, "the argument \"%s\" is missing", item->name)

@@ -38,11 +38,10 @@ void usage_read(const struct command *command, struct usage *ret);
 /* The properties of a JSON schema; `required` gets the names of those that must be given. */
 void usage_add_schema(const struct usage *usage, const struct command *command, cJSON *properties,
                       cJSON *required);
-/* Adds the values of `arguments` to the line, in the order of the usage. Sets *used to how many
- * members of it belong to the usage. GD_EINVAL: one has the wrong type, or a required one is
- * missing. */
+/* Adds the values of `arguments` to the line, in the order of the usage. GD_EINVAL: one has the
+ * wrong type, or a required one is missing. */
 int usage_add_line(const struct usage *usage, const cJSON *arguments, struct gd_buf *line,
-                   int *used, struct gd_err *err);
+                   struct gd_err *err);
 const struct usage_item *usage_find(const struct usage *usage, const char *name);
 
 #endif

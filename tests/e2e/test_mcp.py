@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`gradb mcp`: with the official client, and message by message."""
+import fcntl
 import json
 import os
 import pathlib
 import subprocess
+import sys
+import termios
 import threading
 import unittest
 
@@ -15,17 +18,18 @@ CLIENT = pathlib.Path(__file__).with_name("mcp_client.py")
 CHARLM = ["run", "--", str(harness.CHARLM), "--seed", "7", *harness.SMALL, "--batch", "4"]
 RUN = ["--listen", "127.0.0.1:0", "mcp", "--allow-run", *CHARLM]
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
 
 class Server:
     """A `gradb mcp` to which messages are sent; every line of its stdout must be a message."""
 
-    def __init__(self, test, *args, hello=True):
+    def __init__(self, test, *args, hello=True, stdout=subprocess.PIPE):
         self.home = harness.folder_of(test)
         env = dict(os.environ, HOME=str(self.home), XDG_CONFIG_HOME=f"{self.home}/config", HARNESS_HOME=str(self.home),
                    XDG_STATE_HOME=f"{self.home}/state", LC_ALL="C.UTF-8", TERM="dumb")
         self.process = subprocess.Popen([str(harness.GRADB), "-nx", *map(str, args)], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+                                        stdout=stdout, stderr=subprocess.PIPE, env=env)
         self.errors = []
         threading.Thread(target=lambda: self.errors.append(self.process.stderr.read()), daemon=True).start()
         test.addCleanup(self.close)
@@ -88,8 +92,7 @@ class Protocol(unittest.TestCase):
 
     def test_each_request_may_say_its_version(self):
         server = Server(self, "mcp", hello=False)
-        meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {}}
+        meta = dict(MODERN)
         found = server.ask("server/discover", {"_meta": meta})["result"]
         self.assertIn("2026-07-28", found["supportedVersions"])
         tools = server.ask("tools/list", {"_meta": meta})["result"]
@@ -115,7 +118,9 @@ class Protocol(unittest.TestCase):
                            (b"x" * (17 << 20), -32700)):
             server.send_bytes(data)
             self.assertEqual(server.receive()["error"]["code"], code, data[:80])
+        server.send_bytes(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"what?"}}')
         self.assertEqual(server.ask("ping")["result"], {})
+        self.assertEqual(server.notes, [])  # what answers an answer never ends
 
     def test_ids_come_back_as_they_were(self):
         server = Server(self, "mcp")
@@ -131,6 +136,20 @@ class Protocol(unittest.TestCase):
         server.send_bytes(json.dumps([dict(ping, id=1), ping, dict(tool, id=2), 7]).encode())
         answers = server.receive()
         self.assertEqual(sorted(str(a["id"]) for a in answers), ["1", "2", "None"])
+
+    def test_a_stdout_that_does_not_block(self):
+        """Whoever started gradb may share the descriptor, and have set that."""
+        ours, theirs = os.pipe()
+        fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
+        os.set_blocking(theirs, False)
+        server = Server(self, "mcp", hello=False, stdout=theirs)
+        os.close(theirs)
+        server.process.stdout = os.fdopen(ours, "rb")
+        server.send("tools/list", {"_meta": MODERN}, id=1)
+        size = bytearray(4)
+        while int.from_bytes(size, sys.byteorder) < 4096 and server.process.poll() is None:
+            fcntl.ioctl(ours, termios.FIONREAD, size)  # the answer is larger: until the pipe is full
+        self.assertEqual(len(server.answer_to(1)["result"]["tools"]), 25)
 
     def test_wrong_arguments(self):
         server = Server(self, "mcp", "--allow-run")
@@ -269,10 +288,12 @@ class ReadOnly(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         server = Server(self, "mcp", "open", folder / "d")
         failed, text, record = server.call("watch", condition="WC", on="weights")
-        server_tools = [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]]
+        server_tools = [tool["name"] for tool in server.ask("tools/list", {"cursor": None})["result"]["tools"]]
         self.assertIn("step", server_tools)
         self.assertFalse(server.call("step")[0])
         self.assertEqual(server.ask("resources/read", {"uri": "gradb://nosuch"})["error"]["code"], -32002)
+        error = server.ask("resources/read", {"uri": "gradb://node/no%20such%3Enode"})["error"]
+        self.assertIn('no such>node', error["message"])
         target = json.loads(server.ask("resources/read", {"uri": "gradb://target"})["result"]["contents"][0]["text"])
         self.assertEqual(target["type"], "target")
 
