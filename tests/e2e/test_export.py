@@ -88,7 +88,8 @@ class Export(unittest.TestCase):
                     "info history head.bias norm max > 'bias.csv'", "info history loss > loss.CSV",
                     "info history loss >> loss.CSV", "print loss > none.csv", "export tensorboard board",
                     "export html page.html", "export tensorboard /dev/null/no", "export html /dev/null/no",
-                    "export html", "watch loss > 100", "info watchpoints"]
+                    "export html", "export html ''",
+                    "export trace ''", "export tensorboard ''", "watch loss > 100", "info watchpoints"]
         cls.done = harness.run_gradb("-nx", "--batch", "--json", "--listen", "127.0.0.1:0", *harness.typed(*commands),
                                      cwd=cls.folder)
         records = [json.loads(line) for line in cls.done.stdout.splitlines()]
@@ -223,7 +224,9 @@ class Export(unittest.TestCase):
 
     def test_errors(self):
         errors = self.errors()
-        self.assertIn("export html: specify a file", errors)
+        self.assertEqual(errors.count("export html: specify a file"), 2)
+        self.assertIn("export trace: specify a file", errors)
+        self.assertIn("export tensorboard: specify a folder", errors)
         self.assertIn("--histogram: name a tensor, such as fc1.weight", errors)
         for name in ("bias", "weight"):  # before the first step; never asked for
             self.assertIn("no histograms of Default/network/head.%s:0 are recorded: start with `trace histogram on "

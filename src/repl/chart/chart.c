@@ -330,6 +330,8 @@ static void choose_steps(const struct layout *layout, const struct chart_options
     if (!any && options->from > options->to) {
         picture->from = 0;
         picture->to = 1;
+    } else if (!any && options->to == INT64_MAX) { /* it has no end to write on the axis */
+        picture->to = picture->from;
     }
 }
 

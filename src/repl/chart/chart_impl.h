@@ -15,7 +15,6 @@ struct chart_trace { /* a curve as it is drawn */
     const struct chart_bins *bins; /* of each point; NULL: a line */
     size_t count;
     double low, high; /* of what is drawn; low > high: nothing is */
-    int64_t low_step, high_step;
     size_t bad, not_positive;
     int64_t first_bad;
     char letter; /* 'a', ...; 0: it is alone in its panel */
@@ -81,7 +80,6 @@ struct chart_plot { /* where the dots go */
 
 /* ---- heat maps ---- */
 
-/* Draws the shades, and a line through the medians. */
 void chart_heat_draw(const struct chart_plot *plot, const struct chart_trace *trace,
                      const struct chart_scale *scale);
 /* " -0.5 to 0.6, median ~0.01 at step 7, 3 NaN, 1 Inf"; " at step 7" alone, or left out. */

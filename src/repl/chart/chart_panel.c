@@ -108,16 +108,6 @@ static void add_value(const struct chart_trace *trace, const struct chart_option
     }
 }
 
-/* An end of the range, with fewer digits than a value. */
-static void write_end(double value, enum chart_unit unit, char *out, size_t size)
-{
-    if (unit == CHART_NUMBER) {
-        snprintf(out, size, "%.4g", value);
-    } else {
-        chart_value_text(value, unit, out, size);
-    }
-}
-
 static void write_title(const struct chart_trace *trace, const struct chart_options *options,
                         struct gd_buf *text)
 {
@@ -141,8 +131,8 @@ static void write_title(const struct chart_trace *trace, const struct chart_opti
         gd_buf_printf(text, ", %zu <= 0 not shown", trace->not_positive);
     }
     if (trace->low <= trace->high) {
-        write_end(trace->low, trace->curve->unit, low, sizeof(low));
-        write_end(trace->high, trace->curve->unit, high, sizeof(high));
+        chart_end_text(trace->low, trace->curve->unit, low, sizeof(low));
+        chart_end_text(trace->high, trace->curve->unit, high, sizeof(high));
         if (trace->low == trace->high) {
             gd_buf_printf(text, ", always %s", low);
         } else {

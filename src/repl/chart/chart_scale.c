@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Scales, their round values, and how numbers are written on them. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +47,15 @@ void chart_value_text(double value, enum chart_unit unit, char *out, size_t size
     }
 }
 
+void chart_end_text(double value, enum chart_unit unit, char *out, size_t size)
+{
+    if (unit == CHART_NUMBER) {
+        snprintf(out, size, "%.4g", value);
+    } else {
+        chart_value_text(value, unit, out, size);
+    }
+}
+
 struct chart_scale chart_scale_of(double low, double high, bool log, enum chart_unit unit)
 {
     struct unit_size size = unit_for(fmax(fabs(low), fabs(high)), unit);
@@ -60,8 +70,8 @@ struct chart_scale chart_scale_of(double low, double high, bool log, enum chart_
         low -= log ? 0.5 : room;
         high += log ? 0.5 : room;
     }
-    scale.low = low < -HUGE_VAL / 2 ? -1e308 : low;
-    scale.high = high;
+    scale.low = fmax(low, -DBL_MAX);
+    scale.high = fmin(high, DBL_MAX);
     return scale;
 }
 
@@ -181,12 +191,18 @@ int chart_ticks(const struct chart_scale *scale, int most, struct chart_tick *re
 int chart_step_ticks(int64_t from, int64_t to, int most, int64_t *ret)
 {
     double step = to > from ? round_up((double)(to - from) / (most > 0 ? most : 1)) : 1;
-    int64_t every = step < 1 ? 1 : (int64_t)step;
+    int64_t every = step < 1 ? 1 : step < 9e18 ? (int64_t)step : INT64_MAX;
+    int64_t at = from - from % every; /* the multiple at `from` or next to it */
     int count = 0;
 
-    for (int64_t at = (from + every - 1) / every * every; at <= to && count < CHART_MAX_TICKS;
-         at += every) {
-        ret[count++] = at;
+    while (at <= to && count < CHART_MAX_TICKS) {
+        if (at >= from) {
+            ret[count++] = at;
+        }
+        if (at > INT64_MAX - every) {
+            break;
+        }
+        at += every;
     }
     if (count == 0) {
         ret[count++] = from;

@@ -264,6 +264,16 @@ static void a_part_of_the_steps_and_a_cursor(void **state)
                    "    │\n"
                    "    └┬─────────────────────┬─────────────────────┬\n"
                    "step                     1500                 2000\n");
+    options.to = INT64_MAX;
+    expect_picture(&loss, 1, options,
+                   "loss: no value in these steps\n"
+                   "    │\n"
+                   "    │\n"
+                   "    │\n"
+                   "    │\n"
+                   "    │\n"
+                   "    └──────────────────────┬──────────────────────\n"
+                   "step                     1000\n");
 }
 
 static void units_and_names_are_shown(void **state)

@@ -90,7 +90,7 @@ static int export_trace(struct command_call *call, struct gd_err *err)
     int rc = repl_check_seal(call->repl, err);
 
     rc = rc != GD_OK ? rc : inspect_no_options(call, err);
-    if (rc == GD_OK && call->argc != 1) {
+    if (rc == GD_OK && (call->argc != 1 || call->argv[0][0] == '\0')) {
         rc = gd_fail(err, GD_EUSAGE, "export trace: specify a file");
     }
     rc = rc != GD_OK ? rc : list_sessions(call, &sessions, &count, err);

@@ -35,8 +35,9 @@ static const char style[] =
     "td,th{text-align:left;padding:0 1em 0 0;vertical-align:top}.chart{margin:1em 0}"
     ".chart p{margin:0;font-family:monospace;overflow-wrap:anywhere}svg{width:100%;height:auto}"
     "svg text{font:11px sans-serif;fill:currentColor}"
-    ".axis{stroke:var(--soft);fill:none}.curve{stroke:var(--line);fill:none;stroke-width:1.3}"
-    ".heat{fill:var(--line)}.median{stroke:currentColor;fill:none}"
+    ".axis{stroke:var(--soft);fill:none}.curve{stroke:var(--line);fill:none;stroke-width:1.3;"
+    "stroke-linecap:round}"
+    ".heat{fill:var(--line)}"
     ".bad{stroke:var(--bad);stroke-width:1.5}.hit{stroke:var(--hit);stroke-dasharray:2 3}";
 
 static const char script[] =
@@ -232,7 +233,7 @@ static void put_curve(FILE *file, const struct series *series, const struct span
         }
         fputs(open ? " " : "<polyline class=\"curve\" points=\"", file);
         fprintf(file, "%.1f,%.1f", x, y_of(span, low));
-        if (high > low) {
+        if (high > low || !open) { /* a point alone is a dot */
             fprintf(file, " %.1f,%.1f", x, y_of(span, high));
         }
         open = true;
@@ -300,9 +301,9 @@ static void put_shades(FILE *file, double share[HEAT_COLS][HEAT_ROWS], double pe
         fprintf(file, "<path class=\"heat\" opacity=\"%.2f\" d=\"", (double)level / HEAT_SHADES);
         for (int col = 0; col < HEAT_COLS; col++) {
             for (int row = 0; row < HEAT_ROWS; row++) {
-                double part = share[col][row] / peak;
+                double part = share[col][row] > 0 ? share[col][row] / peak : 0;
                 int of = (int)ceil(sqrt(part) * HEAT_SHADES);
-                if (part > 0 && (of < HEAT_SHADES ? of : HEAT_SHADES) == level) {
+                if ((of < HEAT_SHADES ? of : HEAT_SHADES) == level) {
                     fprintf(file, "M%.1f %dh%.1fv%dh-%.1fz", LEFT + col * width, row * HEAT_ROW,
                             width + 0.2, HEAT_ROW, width + 0.2);
                 }
@@ -328,16 +329,6 @@ static void put_heat(FILE *file, const struct series *series, const struct span 
     }
 }
 
-/* With so few digits that it fits beside the axis. */
-static void write_end(double value, enum chart_unit unit, char *out, size_t size)
-{
-    if (unit == CHART_NUMBER) {
-        snprintf(out, size, "%.4g", value);
-    } else {
-        chart_value_text(value, unit, out, size);
-    }
-}
-
 static void put_label(FILE *file, int y, const char *text)
 {
     fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>", LEFT - 6, y, text);
@@ -353,8 +344,8 @@ static void put_axes(const struct page *page, const struct series *series, const
 
     fprintf(file, "<path class=\"axis\" d=\"M%d 0V%dH%d\"/>", LEFT, HEIGHT, LEFT + WIDTH);
     if (span->low <= span->high) {
-        write_end(span->low, series->unit, low, sizeof(low));
-        write_end(span->high, series->unit, high, sizeof(high));
+        chart_end_text(span->low, series->unit, low, sizeof(low));
+        chart_end_text(span->high, series->unit, high, sizeof(high));
         put_label(file, span->low < span->high ? 12 : HEIGHT / 2 + 4, high);
         if (span->low < span->high) {
             put_label(file, HEIGHT - 2, low);
@@ -529,7 +520,7 @@ int export_html(struct command_call *call, struct gd_err *err)
     int rc = repl_check_seal(call->repl, err);
 
     rc = rc != GD_OK ? rc : inspect_no_options(call, err);
-    if (rc == GD_OK && call->argc != 1) {
+    if (rc == GD_OK && (call->argc != 1 || call->argv[0][0] == '\0')) {
         rc = gd_fail(err, GD_EUSAGE, "export html: specify a file");
     }
     if (rc != GD_OK) {

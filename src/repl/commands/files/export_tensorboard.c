@@ -94,7 +94,7 @@ int export_tensorboard(struct command_call *call, struct gd_err *err)
     int rc = repl_check_seal(call->repl, err);
 
     rc = rc != GD_OK ? rc : inspect_no_options(call, err);
-    if (rc == GD_OK && call->argc != 1) {
+    if (rc == GD_OK && (call->argc != 1 || call->argv[0][0] == '\0')) {
         rc = gd_fail(err, GD_EUSAGE, "export tensorboard: specify a folder");
     }
     if (rc != GD_OK) {
