@@ -82,7 +82,7 @@ class Export(unittest.TestCase):
         program = " ".join([str(harness.CHARLM), *harness.SMALL, "--batch", "2", "--threads", "1", "--steps", "9"])
         commands = ["set on-error continue", "run -- " + program, "trace -step 'max > 1e30' on head.bias",
                     "trace -step 'max > -1' on head.bias", "trace histogram on head.bias",
-                    "plot --histogram head.bias", "step 6", "plot --histogram head.bias > bins.csv",
+                    "plot --histogram head.bias", "step", "export html one.html", "step 5", "plot --histogram head.bias > bins.csv",
                     "plot --histogram head/bias --steps 3-4", "plot loss head.bias.histogram > mixed.csv",
                     "plot --histogram", "plot --histogram head.weight", "print head.bias",  "plot loss grad_norm > series.csv",
                     "info history head.bias norm max > 'bias.csv'", "info history loss > loss.CSV",
@@ -131,7 +131,7 @@ class Export(unittest.TestCase):
             body = data[at + 12:at + 12 + size]
             self.assertEqual(struct.unpack_from("<I", data, at + 12 + size)[0], checksum(body))
             at, count = at + 16 + size, count + 1
-        self.assertEqual(count, 1 + self.exported[0]["values"])
+        self.assertEqual(count, 1 + self.exported[1]["values"])
 
     def read_by(self, venv, program, path):
         python = venvs.python(venv)
@@ -211,7 +211,7 @@ class Export(unittest.TestCase):
         self.assertEqual(page.open, [])
         self.assertEqual(page.links, [])
         self.assertNotRegex(text, r"https?:|url\(|@import")
-        self.assertEqual(page.curves, self.exported[1]["series"] - 1)  # and one heat map
+        self.assertEqual(page.curves, self.exported[2]["series"] - 1)  # and one heat map
         self.assertGreater(page.heats, 1)
         self.assertLess(page.text.index("head.bias:0/histogram"), page.text.index("Watchpoints"))
         for part in ("--batch 2", "max > -1", "Why Default/network/head.bias", "loss", "gradb",
@@ -221,6 +221,13 @@ class Export(unittest.TestCase):
         for name, values in self.series().items():
             self.assertRegex(page.text, re.escape(name) + r" [\d.]+ at step 6")
             self.assertEqual(list(values)[-1], 6)
+
+    def test_a_page_after_one_step(self):
+        """Each curve is one point, which a browser draws only as a line to itself."""
+        points = re.findall('points="([^"]*)"/>', (self.folder / "one.html").read_text())
+        self.assertEqual(len(points), self.exported[0]["series"] - 1)
+        for place in points:
+            self.assertRegex(place, r"^(\S+) \1$")
 
     def test_errors(self):
         errors = self.errors()

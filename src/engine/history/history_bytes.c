@@ -116,7 +116,12 @@ static bool get_bins(const unsigned char *p, struct gd_history_bins *ret)
         ret->bin[i] = (uint64_t)get_u32(p + AT_BIN + 4 * i) << shift;
         total |= ret->bin[i];
     }
-    return total == 0 || (isfinite(ret->lo) && isfinite(ret->hi) && ret->lo <= ret->hi);
+    if (total == 0) { /* whatever the file says of their range */
+        ret->lo = INFINITY;
+        ret->hi = -INFINITY;
+        return true;
+    }
+    return isfinite(ret->lo) && isfinite(ret->hi) && ret->lo <= ret->hi;
 }
 
 static void put_stats(unsigned char *p, const struct gd_stats *s)

@@ -30,6 +30,7 @@ struct making {
     struct gd_layers *layers;
     struct port port[GD_NEARBY_BOXES][MOST_PORTS];
     int ports[GD_NEARBY_BOXES];
+    bool more_ports[GD_NEARBY_BOXES]; /* the last port stands for several slots */
     char name[GD_NEARBY_BOXES][192];
     char hits[GD_NEARBY_BOXES][MARK_SIZE];
     uint32_t below[GD_NEARBY_BOXES]; /* hits in a folded scope */
@@ -108,10 +109,11 @@ static void add_mark(char *marks, const char *word, bool unclear)
     size_t used = strlen(marks);
 
     snprintf(text, sizeof(text), "%.16s%s", word, unclear ? "?" : "");
-    const char *at = strstr(marks, text);
     size_t len = strlen(text);
-    if (at && (at == marks || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0')) {
-        return;
+    for (const char *at = strstr(marks, text); at; at = strstr(at + len, text)) {
+        if ((at == marks || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0')) {
+            return;
+        }
     }
     if (used + len + 2 < MARK_SIZE) {
         snprintf(marks + used, MARK_SIZE - used, "%s%s", used > 0 ? " " : "", text);
@@ -165,6 +167,7 @@ static int find_port(struct making *making, int box, uint32_t slot)
         }
     }
     if (making->ports[box] == MOST_PORTS) {
+        making->more_ports[box] = true;
         return MOST_PORTS - 1;
     }
     making->port[box][making->ports[box]].slot = slot;
@@ -187,7 +190,7 @@ static void make_ports(struct making *making)
     }
     if (making->view->tensors &&
         gd_graph_node(making->session->graph, nearby->box[0].node, &info)) {
-        for (uint32_t slot = 0; slot < info.output_count && slot < MOST_PORTS; slot++) {
+        for (uint32_t slot = 0; slot < info.output_count && slot <= MOST_PORTS; slot++) {
             find_port(making, 0, slot);
         }
     }
@@ -316,7 +319,11 @@ static void make_words(struct making *making, int index)
         struct port *port = &making->port[index][i];
         char slot[16];
         if (making->ports[index] > 1 || making->view->tensors) {
-            gd_graph_slot_name(making->session->graph, box->node, port->slot, slot);
+            if (making->more_ports[index] && i == MOST_PORTS - 1) {
+                snprintf(slot, sizeof(slot), "...");
+            } else {
+                gd_graph_slot_name(making->session->graph, box->node, port->slot, slot);
+            }
             snprintf(port->text, sizeof(port->text), port->hits[0] != '\0' ? ":%s [%s]" : ":%s",
                      slot, port->hits);
         }

@@ -217,8 +217,8 @@ static void test_histograms(void **state)
         bins.step = step;
         bins.bin[step] = (uint64_t)step << 40;
         bins.bin[GD_WATCH_BINS - 1] = 7;
-        bins.lo = step == 3 ? INFINITY : -1;
-        bins.hi = step == 3 ? -INFINITY : 3;
+        bins.lo = step == 3 ? -INFINITY : -1; /* no number between them can be drawn */
+        bins.hi = step == 3 ? INFINITY : 3;
         if (step == 3) {
             memset(bins.bin, 0, sizeof(bins.bin)); /* nothing finite */
         }

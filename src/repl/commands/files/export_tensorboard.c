@@ -71,6 +71,7 @@ static int write_session(struct command_call *call, const struct gd_session *ses
     struct newfile file;
     const char *path = inspect_printf(call, "%s/events.out.tfevents.summary.%lld.gradb", folder,
                                       (long long)session->began);
+    uint64_t before = writing->values;
     int rc = make_folder(call, folder, err), end;
 
     rc = rc != GD_OK ? rc : newfile_open(&file, path, false, err);
@@ -82,7 +83,7 @@ static int write_session(struct command_call *call, const struct gd_session *ses
     event_file_begin(file.file, session->began);
     series_each(session, write_series, writing);
     rc = writing->rc;
-    end = newfile_close(&file, rc == GD_OK, rc == GD_OK ? err : NULL);
+    end = newfile_close(&file, rc == GD_OK && writing->values > before, rc == GD_OK ? err : NULL);
     return rc != GD_OK ? rc : end;
 }
 
