@@ -57,8 +57,7 @@ static void find_largest(cJSON *object, int depth, struct largest *ret)
     }
 }
 
-/* Where to cut, at or before `at`: not inside a character. Bytes that are no text are cut anywhere.
- */
+/* Where to cut, at or before `at`: not inside a character. Invalid UTF-8 is cut anywhere. */
 static size_t place_to_cut(const char *text, size_t at)
 {
     for (size_t back = 0; back < 4 && back < at; back++) {

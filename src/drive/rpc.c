@@ -104,7 +104,7 @@ static const char *find_fault(const struct rpc_message *message, const cJSON *id
     bool answers =
         cJSON_HasObjectItem(message->root, "result") || cJSON_HasObjectItem(message->root, "error");
     if (answers && !method) {
-        return NULL; /* also an error about what has no id: an answer to it would go on and on */
+        return NULL; /* also with a null id: two peers would answer each other for ever */
     }
     if (id && !message->id) {
         return "the \"id\" of a request is a number or text";

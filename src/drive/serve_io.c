@@ -27,7 +27,7 @@ bool serve_io_write(int fd, const char *bytes, size_t len)
         if (wrote >= 0) {
             bytes += wrote;
             len -= (size_t)wrote;
-        } else if (errno == EAGAIN) { /* whoever started gradb may share the descriptor */
+        } else if (errno == EAGAIN) { /* another process may share the descriptor and set this */
             poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
         } else if (errno != EINTR) {
             return false;

@@ -20,7 +20,7 @@ static struct page first_page(cJSON *record, const char *words, size_t budget)
     return page;
 }
 
-static cJSON *repeat(const char *part, int count)
+static cJSON *repeat_text(const char *part, int count)
 {
     struct gd_buf text = GD_BUF_INIT(1 << 20);
 
@@ -40,10 +40,10 @@ static void test_the_list_stays(void **state)
     out_set(record, OUT_TEXT("type", "nodes"), OUT_TEXT("command", "info nodes"));
     part = out_list(out_object(record, "part"), "nodes");
     for (int i = 0; i < 100; i++) {
-        cJSON_AddItemToArray(part, repeat("conv", 10));
+        cJSON_AddItemToArray(part, repeat_text("conv", 10));
     }
-    cJSON_AddItemToObject(record, "first", repeat("a", 300));
-    cJSON_AddItemToObject(record, "second", repeat("b", 300));
+    cJSON_AddItemToObject(record, "first", repeat_text("a", 300));
+    cJSON_AddItemToObject(record, "second", repeat_text("b", 300));
     struct page page = first_page(record, "", 1000);
     const cJSON *list = cJSON_GetObjectItem(cJSON_GetObjectItem(page.record, "part"), "nodes");
     assert_true(cJSON_GetArraySize(list) > 0);
@@ -56,7 +56,7 @@ static void test_long_text_is_cut_between_characters(void **state)
     cJSON *record = cJSON_CreateObject();
 
     out_set(record, OUT_TEXT("type", "text"));
-    cJSON_AddItemToObject(record, "text", repeat("\u00e9", 1000));
+    cJSON_AddItemToObject(record, "text", repeat_text("\u00e9", 1000));
     struct page page = first_page(record, "", 1000);
     const char *text = out_text_of(page.record, "text");
     assert_true(strlen(text) > 390 && strlen(text) <= 400);
@@ -71,8 +71,8 @@ static void test_bytes_that_are_no_text(void **state)
     cJSON *record = cJSON_CreateObject();
 
     out_set(record, OUT_TEXT("type", "text"));
-    cJSON_AddItemToObject(record, "text", repeat("\x80", 3000));
-    cJSON *words = repeat("\x80", 3000);
+    cJSON_AddItemToObject(record, "text", repeat_text("\x80", 3000));
+    cJSON *words = repeat_text("\x80", 3000);
     struct page page = first_page(record, words->valuestring, 1000);
     assert_true(strlen(out_text_of(page.record, "text")) <= 400);
     assert_true(page.text.len > 900 && page.text.len <= 1000);

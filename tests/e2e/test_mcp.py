@@ -138,7 +138,7 @@ class Protocol(unittest.TestCase):
         self.assertEqual(sorted(str(a["id"]) for a in answers), ["1", "2", "None"])
 
     def test_a_stdout_that_does_not_block(self):
-        """Whoever started gradb may share the descriptor, and have set that."""
+        """Another process may share the descriptor, and have set that."""
         ours, theirs = os.pipe()
         fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
         os.set_blocking(theirs, False)

@@ -116,7 +116,7 @@ static bool get_bins(const unsigned char *p, struct gd_history_bins *ret)
         ret->bin[i] = (uint64_t)get_u32(p + AT_BIN + 4 * i) << shift;
         total |= ret->bin[i];
     }
-    if (total == 0) { /* whatever the file says of their range */
+    if (total == 0) { /* their range in the file means nothing */
         ret->lo = INFINITY;
         ret->hi = -INFINITY;
         return true;

@@ -106,7 +106,7 @@ double chart_bins_quantile(const struct chart_bins *bins, double part);
 void chart_smooth(struct chart_point *point, size_t count, double weight);
 /* "0.3125", "1.25 GiB", "3.2 ms", "nan". */
 void chart_value_text(double value, enum chart_unit unit, char *out, size_t size);
-/* The same of an end of a range or an axis, where a number has four digits. */
+/* The same for an end of a range or an axis, where a number has four digits. */
 void chart_end_text(double value, enum chart_unit unit, char *out, size_t size);
 
 #endif
