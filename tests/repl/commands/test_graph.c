@@ -503,6 +503,43 @@ static void narrow_terminals_get_short_names(void **state)
     net_destroy(&net);
 }
 
+/* A node with `count` outputs, and one for each that uses it. */
+static void add_split(struct net *net, const char *name, uint32_t count)
+{
+    struct gd_output output[32];
+    struct gd_node_desc split = {.name = name, .type = "Split", .outputs = output};
+    gd_node_id node = GD_NO_NODE, user = GD_NO_NODE;
+
+    assert_true(count <= 32);
+    split.output_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        output[i] = (struct gd_output){.dtype = GD_FLOAT32, .shape = {.rank = 1, .dim = {2}}};
+    }
+    assert_ok(gd_graph_add(net->fake.graph, &split, &node, NULL));
+    for (uint32_t i = 0; i < count; i++) {
+        struct gd_edge edge = {.node = node, .slot = (uint16_t)i};
+        char text[64];
+        snprintf(text, sizeof(text), "%s/use%u", name, i);
+        struct gd_node_desc use = {
+            .name = text, .type = "Add", .outputs = output, .output_count = 1};
+        assert_ok(gd_graph_add(net->fake.graph, &use, &user, NULL));
+        assert_ok(gd_graph_connect(net->fake.graph, user, &edge, 1, NULL));
+    }
+}
+
+/* The last line is of all slots that have none. */
+static void a_picture_names_no_wrong_slot(void **state)
+{
+    struct net *net = *state;
+
+    add_split(net, "some", 16);
+    add_split(net, "many", 18);
+    fake_graph_done(&net->fake);
+    net_expect_part(net, "picture -tensors some", ":15|-> some/use15\n");
+    net_expect_part(net, "picture -tensors many", ":14 |--> many/use14\n");
+    net_expect_part(net, "picture -tensors many", ":...|-+> many/use15\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -530,6 +567,7 @@ int main(void)
         NET_TEXT(frames_are_walked),
         cmocka_unit_test(narrow_terminals_get_short_names),
         NET_TEXT(long_lists_are_limited),
+        NET_TEXT(a_picture_names_no_wrong_slot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
