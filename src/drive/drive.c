@@ -148,6 +148,13 @@ void drive_give_up(struct drive *drive)
 
 /* ---- answers ---- */
 
+void drive_return_events(struct drive *drive, struct drive_answer *answer)
+{
+    cJSON_Delete(drive->events); /* empty: nothing has run since */
+    drive->events = answer->events;
+    answer->events = NULL;
+}
+
 void drive_answer_free(struct drive_answer *answer)
 {
     cJSON_Delete(answer->record);
@@ -269,6 +276,9 @@ static void add_state(struct drive *drive, struct drive_answer *answer)
                 OUT_INT("step", gd_session_step(session)));
     }
     out_set(record, OUT_TEXT("command", "wait"));
+    if (answer->record) { /* of the commands of what it stopped at */
+        keep_event(drive, answer->record);
+    }
     answer->record = record;
 }
 

@@ -45,6 +45,8 @@ void drive_destroy(struct drive *drive);
 void drive_run(struct drive *drive, const char *lines, double seconds, struct drive_answer *ret);
 /* Waits until the training stops or ends. */
 void drive_wait(struct drive *drive, double seconds, struct drive_answer *ret);
+/* The events of the last answer, which did not show them, belong to the next one. */
+void drive_return_events(struct drive *drive, struct drive_answer *answer);
 void drive_answer_free(struct drive_answer *answer);
 
 bool drive_is_busy(const struct drive *drive);

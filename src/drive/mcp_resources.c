@@ -121,6 +121,7 @@ cJSON *mcp_read_resource(struct mcp *mcp, const struct mcp_request *request)
                          "there is no resource \"%.200s\": see resources/list", uri ? uri : "");
     }
     drive_run(mcp->drive, gd_buf_text(&line), RESOURCE_SECONDS, &answer);
+    drive_return_events(mcp->drive, &answer);
     gd_buf_deinit(&line);
     if (answer.rc != GD_OK) {
         message = rpc_error(request->message.id, RPC_INTERNAL, "%s",

@@ -202,6 +202,17 @@ class Session(unittest.TestCase):
         self.assertFalse(server.call("stats", tensor="head.bias")[0])
         self.assertFalse(server.call("step")[0])
 
+    def test_an_answer_has_all_that_happened(self):
+        server = Server(self, *RUN, "--steps", "100000000")
+        server.ask("resources/read", {"uri": "gradb://target"})  # has no events: they wait for the next answer
+        watched = server.call("command", line="watch loss < 100")[2]
+        self.assertIn("connected", [event["type"] for event in watched["events"]])
+        server.call("command", line="commands 1\nprint 40 + 2\nend")
+        server.call("continue", timeout_s=0)
+        stopped = server.call("wait")[2]
+        self.assertEqual(stopped["command"], "wait")
+        self.assertIn(42, [event.get("value") for event in stopped["events"]], stopped)
+
     def test_cancelling_stops_the_training(self):
         server = Server(self, *RUN, "--steps", "100000000")
         server.send("tools/call", {"name": "continue", "arguments": {"timeout_s": 1000},
