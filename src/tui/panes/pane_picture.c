@@ -21,7 +21,7 @@ struct picture_pane {
     bool placed; /* the window was moved to the cursor */
     /* what the picture shows */
     int session;
-    uint64_t generation, graph_changes, stop, hits, hits_generation, changes;
+    uint64_t generation, stop, hits, hits_generation, changes;
     bool utf8;
     gd_node_id node; /* its centre */
     gd_scope_id scope;
