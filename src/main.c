@@ -102,8 +102,8 @@ static void add_command(struct app_options *options, bool is_file, const char *t
         (struct app_command){.is_file = is_file, .text = text};
 }
 
-/* -1: continue; otherwise the exit status. */
-static int parse_option(struct app_options *options, int code)
+/* `word`: what getopt stopped at. -1: continue; otherwise the exit status. */
+static int parse_option(struct app_options *options, int code, const char *word)
 {
     switch (code) {
     case 'x': add_command(options, true, optarg); return -1;
@@ -122,8 +122,21 @@ static int parse_option(struct app_options *options, int code)
     case OPT_VERSION: puts("gradb " GRADB_VERSION); return 0;
     case OPT_GENERATE: return generate_run(optarg);
     case 'h': print_help(); return 0;
-    default: return report_usage("unknown option, or missing argument", "");
+    default: return report_usage("unknown option, or missing argument: ", word);
     }
+}
+
+/* Most likely it is what `run` or `open` takes. */
+static int report_unknown_mode(const char *word)
+{
+    size_t len = strlen(word);
+    bool script = len > 3 && strcmp(word + len - 3, ".py") == 0;
+
+    fprintf(stderr,
+            "error: unknown mode: %s; to debug a program: gradb run -- %s%s, to look into a file: "
+            "gradb open %s\n",
+            word, script ? "python3 " : "", word, script ? "PATH" : word);
+    return STATUS_USAGE;
 }
 
 /* `sessions` and `attach` also accept their options after the mode word. */
@@ -175,9 +188,13 @@ static int parse_mode(struct app_options *options, int at, int argc, char **argv
     }
     const struct program_mode *mode = find_program_mode(argv[at]);
     if (!mode) {
-        return report_usage("unknown mode: ", argv[at]);
+        return report_unknown_mode(argv[at]);
     }
     at++;
+    if (at < argc && strcmp(argv[at], "--help") == 0) {
+        print_help();
+        return 0;
+    }
     options->mode = mode->mode;
     switch (mode->mode) {
     case APP_RUN:
@@ -244,7 +261,7 @@ int main(int argc, char **argv)
     }
     opterr = 0;
     while (status < 0 && (code = getopt_long_only(argc, argv, "+", long_options, NULL)) != -1) {
-        status = parse_option(&options, code);
+        status = parse_option(&options, code, argv[optind - 1]);
     }
     if (status < 0) {
         status = parse_mode(&options, optind, argc, argv);

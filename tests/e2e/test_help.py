@@ -179,6 +179,18 @@ class Topics(unittest.TestCase):
         self.assertGreaterEqual(len(parts), len(every) - 1)
         self.assertEqual({name: line for name, text in parts.items() for line in text.splitlines() if len(line) > 80}, {})
 
+    def test_a_command_line_of_another_debugger(self):
+        for words, told in ((["train.py", "--lr", "1"], "unknown mode: train.py; to debug a program: gradb run -- "
+                             "python3 train.py, to look into a file: gradb open PATH"),
+                            (["torchrun", "train.py"], "unknown mode: torchrun; to debug a program: gradb run -- torchrun, "
+                             "to look into a file: gradb open torchrun"),
+                            (["--args", "python", "train.py"], 'unknown option, or missing argument: --args; see "gradb '
+                             '--help"')):
+            done = harness.run_gradb(*words)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", "error: %s\n" % told))
+        for words in ("mcp", "run", "dap", "demo"):
+            self.assertRegex(harness.run_gradb(words, "--help").stdout, "^Usage: gradb ")
+
     def test_settings_have_a_help_of_their_own(self):
         text = harness.run_gradb("-q", "-nx", "--batch", "-ex", "help set rank-locking").stdout
         self.assertRegex(text, r"^set rank-locking VALUE\n(?s:.*)off \| step \| on")
