@@ -311,12 +311,14 @@ class Stops(Control):
         self.assertEqual(said, MOVES)
 
     def test_the_stack_where_no_operator_is_selected(self):
-        said = self.said([self.script("mlp.py"), "--steps", "4"], "bt", "step 2", "bt", "list", "next", "bt", "step", "up")
+        said = self.said([self.script("mlp.py"), "--steps", "4"], "bt", "step 2", "bt", "list", "next", "bt", "step", "up",
+                         "finish")
         before, second, _, third = re.split("Stopped at the end of step.*|step 3.*", said)
         self.assertRegex(before, r"#\d+  mlp\.py:\d+ in main\n")
         self.assertRegex(second, r"(?s)\n#\d+  mlp\.py:89 in main\n      optimizer\.step\(\)\n#\d+  mlp\.py:\d+ in <module>\n.*"
                          r"\n=>    89 +optimizer\.step\(\)\n")
         self.assertRegex(third, r"\n#\d+  mlp\.py:\d+ in <module>\n")
+        self.assertIn("\nStopped at the end of the forward phase, step 4, ", said)
 
     def test_the_panes_show_where_the_program_is(self):
         with Terminal(run=[self.python, self.script("mlp.py"), "--steps", "4"]) as t:

@@ -103,7 +103,8 @@ static int finish_here(struct command_call *call, struct gd_err *err)
     uint32_t count;
     const char *name = NULL;
 
-    if (gd_session_line_stack(call->session, &count)) {
+    /* elsewhere, a stack that was asked for is inside of the agent's hook */
+    if (call->session->stop.at_line && gd_session_line_stack(call->session, &count)) {
         return finish_frame(call, err);
     }
     if (find_module(call, &run.node, &name)) {
