@@ -127,7 +127,7 @@ class Moves(unittest.TestCase):
     have ended anyway."""
 
     MOVES = ("next 3", "next 200", "run-to Default/network/loss/Log-op29", "run-to Default/network/loss/Log-op29",
-             "finish", "finish", "finish", "next 7")
+             "finish phase", "finish phase", "finish phase", "next 7")
 
     def stops(self, root, *first):
         done = gradb(root, [*first, *self.MOVES, "info dump"], "--json")
