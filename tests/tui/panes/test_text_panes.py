@@ -183,7 +183,7 @@ class HistoryPane(unittest.TestCase):
             t.expect(r"│ ?histogram +\S+ [▁-█]+ \S+$")
             t.send("k")
             t.expect(r"│\.\.\..*Add-op2:0 at step 12$")
-            t.expect(r"│-[\d.]+ to [\d.]+, median ~[\d.]+$")
+            t.expect(r"│-[\d.]+ to [\d.]+, median ~-?[\d.]+$")
             t.expect(r"│ +[-\d.]*┤.*[░▒▓]")
             t.send("gH")
             t.expect(r"─ history: plot ─")
