@@ -240,6 +240,20 @@ static void keep_one_screen(void)
     make_empty("rmcup");
 }
 
+/* curses looks for input, and then reads it. If Ctrl-C flushes the input in between, the read must
+ * not wait for the next key. */
+static void set_reads(void)
+{
+    struct termios modes;
+
+    if (tcgetattr(STDIN_FILENO, &modes) == 0) {
+        modes.c_cc[VMIN] = 0;
+        modes.c_cc[VTIME] = 0;
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &modes);
+        def_prog_mode(); /* curses sets them again after a command that took the terminal */
+    }
+}
+
 static void set_modes(const struct draw *draw)
 {
     keep_modes(draw);
@@ -251,6 +265,7 @@ static void set_modes(const struct draw *draw)
     nonl();
     keypad(stdscr, TRUE);
     nodelay(stdscr, TRUE);
+    set_reads();
     set_escdelay(ESCAPE_DELAY);
     define_key("\033[200~", PASTE_BEGIN);
     define_key("\033[201~", PASTE_END);

@@ -194,8 +194,15 @@ class Panes(unittest.TestCase):
             self.assertEqual(t.wait_exit(), 0)
             self.check_restored(t)
 
+    def check_reads(self, terminal):
+        """No read waits for a key: Ctrl-C may have taken away the one that was announced."""
+        modes = termios.tcgetattr(terminal.slave)
+        self.assertFalse(modes[3] & termios.ICANON)
+        self.assertEqual((modes[6][termios.VMIN], modes[6][termios.VTIME]), (0, 0))
+
     def test_shell_has_the_terminal(self):
         with Terminal.ready() as t:
+            self.check_reads(t)
             t.send("shell echo from the child; tty -s && echo on a terminal\r")
             t.expect(r"^on a terminal$")
             t.expect(r"^Press Enter to return to the panes")
@@ -203,6 +210,7 @@ class Panes(unittest.TestCase):
             t.expect_ready()
             t.expect_not(r"^on a terminal$")
             t.command("step", r"^Stopped at the end of step 1\.")
+            self.check_reads(t)
             self.assertEqual(t.quit(), 0)
 
     def test_ascii(self):
