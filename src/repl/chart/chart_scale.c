@@ -115,10 +115,13 @@ static int list_multiples(const struct chart_scale *scale, double low, double hi
                           struct chart_tick *ret)
 {
     int count = 0;
-    double first = ceil(low / step - 1e-6);
+    double first = ceil(low / step - 1e-6), last = high / step + 1e-6;
 
-    for (int i = 0; count < CHART_MAX_TICKS && (first + i) * step <= high + step * 1e-6; i++) {
+    for (int i = 0; count < CHART_MAX_TICKS && first + i <= last; i++) {
         double value = (first + i) * step;
+        if (!isfinite(value)) { /* just above the largest number */
+            break;
+        }
         value = fabs(value) < step * 1e-6 ? 0 : value;
         ret[count].value = value * scale->per;
         write_label(value, step, ret[count].label);
