@@ -265,6 +265,9 @@ gd_scope_id gd_graph_next_scope(const struct gd_graph *graph, const char *path, 
 const struct gd_frame *gd_graph_stack(struct gd_graph *graph, gd_node_id node, uint32_t *count);
 /* Framework or installed package: as the process says, else by the file's name. */
 bool gd_frame_is_library(const struct gd_frame *frame);
+/* The innermost of these frames with a file that is not a library's, else the innermost with a
+ * file; NULL: none has one. */
+const struct gd_frame *gd_frame_place(const struct gd_frame *frames, uint32_t count);
 /* The innermost frame of the user's own code, else the innermost; NULL: no frame has a file. */
 const struct gd_frame *gd_graph_place(struct gd_graph *graph, gd_node_id node);
 

@@ -180,10 +180,8 @@ bool gd_frame_is_library(const struct gd_frame *frame)
                                                strstr(frame->file, "dist-packages")));
 }
 
-const struct gd_frame *gd_graph_place(struct gd_graph *graph, gd_node_id node)
+const struct gd_frame *gd_frame_place(const struct gd_frame *frames, uint32_t count)
 {
-    uint32_t count = 0;
-    const struct gd_frame *frames = gd_graph_stack(graph, node, &count);
     const struct gd_frame *found = NULL;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -196,6 +194,14 @@ const struct gd_frame *gd_graph_place(struct gd_graph *graph, gd_node_id node)
         found = found ? found : &frames[i];
     }
     return found;
+}
+
+const struct gd_frame *gd_graph_place(struct gd_graph *graph, gd_node_id node)
+{
+    uint32_t count = 0;
+    const struct gd_frame *frames = gd_graph_stack(graph, node, &count);
+
+    return gd_frame_place(frames, count);
 }
 
 /* Whether `path` ends in `file`, after a directory separator. */

@@ -284,7 +284,6 @@ void gd_session_on_stack(struct gd_session *session, const struct gd_frame *fram
                          size_t frame_count)
 {
     struct session_lines *lines = &session->impl->lines;
-
     struct gd_event event = {.type = GD_EV_STACK, .session = session};
 
     keep_stack(lines, frames, frame_count);

@@ -356,17 +356,6 @@ struct inspect_state *inspect_state(struct repl *repl)
     return state;
 }
 
-/* The innermost frame outside of libraries; NULL: there is none. */
-static const struct gd_frame *own_of_stop(const struct gd_frame *frame, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (!gd_frame_is_library(&frame[i])) {
-            return &frame[i];
-        }
-    }
-    return NULL;
-}
-
 /* Index of the node's own frame among the frames with a file; GD_NO_NODE: of the training thread's.
  * Does not allocate: the panes ask for each picture. */
 static uint32_t own_frame(const struct command_call *call, gd_node_id node)
@@ -375,8 +364,7 @@ static uint32_t own_frame(const struct command_call *call, gd_node_id node)
     const struct gd_frame *frame = node == GD_NO_NODE
                                        ? gd_session_line_stack(call->session, &count)
                                        : gd_graph_stack(call->session->graph, node, &count);
-    const struct gd_frame *own =
-        node == GD_NO_NODE ? own_of_stop(frame, count) : gd_graph_place(call->session->graph, node);
+    const struct gd_frame *own = gd_frame_place(frame, count);
 
     for (; own && frame != own; frame++) {
         place += !frame->is_title && frame->file[0] != '\0';

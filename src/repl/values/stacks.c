@@ -116,8 +116,7 @@ void stack_ask_later(struct gd_session *session)
     }
 }
 
-/* ---- the stack that is meant ------------------------------------------------------------------
- */
+/* ---- the stack that is meant ----------------------------------------------------------------- */
 
 int stack_subject(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err)
 {
