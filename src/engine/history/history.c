@@ -444,6 +444,24 @@ static void take_bins(void *ctx, size_t number, const struct history_record *rec
     ((struct gd_history_bins *)ctx)[number] = record->bins;
 }
 
+union history_item { /* what is read */
+    struct gd_history_record value;
+    struct gd_history_bins bins;
+};
+
+static void put_oldest_first(void *items, size_t count, size_t size)
+{
+    unsigned char other[sizeof(union history_item)];
+
+    for (size_t i = 0; i < count / 2; i++) {
+        unsigned char *first = (unsigned char *)items + i * size;
+        unsigned char *last = (unsigned char *)items + (count - 1 - i) * size;
+        memcpy(other, first, size);
+        memcpy(first, last, size);
+        memcpy(last, other, size);
+    }
+}
+
 size_t gd_history_read(const struct gd_history *history, uint32_t index,
                        struct gd_history_record *ret, size_t max)
 {
@@ -451,12 +469,7 @@ size_t gd_history_read(const struct gd_history *history, uint32_t index,
         return 0;
     }
     size_t count = each_record(history, index, max, take_value, ret);
-    for (size_t i = 0; i < count / 2; i++) {
-        struct gd_history_record other = ret[i];
-
-        ret[i] = ret[count - 1 - i];
-        ret[count - 1 - i] = other;
-    }
+    put_oldest_first(ret, count, sizeof(*ret));
     return count;
 }
 
@@ -467,11 +480,6 @@ size_t gd_history_read_bins(const struct gd_history *history, uint32_t index,
         return 0;
     }
     size_t count = each_record(history, index, max, take_bins, ret);
-    for (size_t i = 0; i < count / 2; i++) {
-        struct gd_history_bins other = ret[i];
-
-        ret[i] = ret[count - 1 - i];
-        ret[count - 1 - i] = other;
-    }
+    put_oldest_first(ret, count, sizeof(*ret));
     return count;
 }

@@ -97,6 +97,10 @@ struct gd_buf;
 int chart_run(const struct chart_picture *picture, int row, int col, struct gd_buf *text,
               enum chart_ink *ink);
 
+/* How many finite elements there are. */
+uint64_t chart_bins_count(const struct chart_bins *bins);
+/* Where bin number `bin` begins, 0 to CHART_BINS; a fraction is inside the bin. */
+double chart_bins_edge(const struct chart_bins *bins, double bin);
 /* Where a part of the finite elements is below, 0 to 1, interpolated inside a bin; NaN: none is
  * finite. */
 double chart_bins_quantile(const struct chart_bins *bins, double part);

@@ -9,7 +9,7 @@
 
 #define LOG_DECADES 4 /* of the shares that a logarithmic scale of shades tells apart */
 
-static uint64_t count_of(const struct chart_bins *bins)
+uint64_t chart_bins_count(const struct chart_bins *bins)
 {
     uint64_t count = 0;
 
@@ -19,15 +19,21 @@ static uint64_t count_of(const struct chart_bins *bins)
     return count;
 }
 
+double chart_bins_edge(const struct chart_bins *bins, double bin)
+{
+    double at = bin / CHART_BINS;
+
+    return bins->low * (1 - at) + bins->high * at;
+}
+
 double chart_bins_quantile(const struct chart_bins *bins, double part)
 {
-    double wanted = part * (double)count_of(bins), below = 0;
+    double wanted = part * (double)chart_bins_count(bins), below = 0;
 
     for (int i = 0; i < CHART_BINS; i++) {
         double here = (double)bins->bin[i];
         if (here > 0 && below + here >= wanted) {
-            double at = (i + (wanted - below) / here) / CHART_BINS;
-            return bins->low * (1 - at) + bins->high * at;
+            return chart_bins_edge(bins, i + (wanted - below) / here);
         }
         below += here;
     }
@@ -48,7 +54,7 @@ static void add_step(const struct chart_plot *plot, const struct chart_bins *bin
 {
     double low = chart_scale_at(scale, bins->low) * plot->rows;
     double high = chart_scale_at(scale, bins->high) * plot->rows;
-    double count = (double)count_of(bins), each = (high - low) / CHART_BINS;
+    double count = (double)chart_bins_count(bins), each = (high - low) / CHART_BINS;
 
     for (int i = 0; i < CHART_BINS; i++) {
         double from = low + each * i, to = low + each * (i + 1);

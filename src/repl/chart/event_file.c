@@ -152,11 +152,6 @@ void event_file_scalar(FILE *file, double wall_time, int64_t step, const char *n
     write_value(file, wall_time, step, &inner);
 }
 
-static double end_of(const struct chart_bins *bins, double at)
-{
-    return bins->low * (1 - at / CHART_BINS) + bins->high * (at / CHART_BINS);
-}
-
 void event_file_histogram(FILE *file, double wall_time, int64_t step, const char *name,
                           const struct chart_bins *bins)
 {
@@ -167,7 +162,8 @@ void event_file_histogram(FILE *file, double wall_time, int64_t step, const char
 
     for (int i = 0; i < CHART_BINS; i++) {
         double here = (double)bins->bin[i];
-        double middle = any ? end_of(bins, i + 0.5) : 0, end = any ? end_of(bins, i + 1) : 0;
+        double middle = any ? chart_bins_edge(bins, i + 0.5) : 0,
+               end = any ? chart_bins_edge(bins, i + 1) : 0;
         count += here;
         sum += here * middle;
         squares += here * middle * middle;

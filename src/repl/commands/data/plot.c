@@ -310,12 +310,12 @@ static void write_bins(struct command_call *call, const struct plot_request *req
         for (size_t k = 0; k < series->count * CHART_BINS; k++) {
             const struct chart_bins *bins = &series->bins[k / CHART_BINS];
             int64_t step = series->point[k / CHART_BINS].step;
-            double from = (double)(k % CHART_BINS) / CHART_BINS, to = from + 1.0 / CHART_BINS;
+            size_t bin = k % CHART_BINS;
             if (bins->low <= bins->high && is_wanted(&request->options, step)) {
                 out_put(table, OUT_TEXT("name", series->name), OUT_INT("step", step),
-                        OUT_REAL("low", bins->low * (1 - from) + bins->high * from),
-                        OUT_REAL("high", bins->low * (1 - to) + bins->high * to),
-                        OUT_INT("count", bins->bin[k % CHART_BINS]));
+                        OUT_REAL("low", chart_bins_edge(bins, (double)bin)),
+                        OUT_REAL("high", chart_bins_edge(bins, (double)bin + 1)),
+                        OUT_INT("count", bins->bin[bin]));
             }
         }
     }

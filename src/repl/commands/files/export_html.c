@@ -247,15 +247,11 @@ static void put_curve(FILE *file, const struct series *series, const struct span
 /* The share of the elements of some steps in each row of a column. */
 static void add_shares(const struct chart_bins *bins, const struct span *span, double *share)
 {
-    double count = 0;
+    double count = (double)chart_bins_count(bins);
 
     for (int i = 0; i < CHART_BINS; i++) {
-        count += (double)bins->bin[i];
-    }
-    for (int i = 0; i < CHART_BINS; i++) {
-        double from = (double)i / CHART_BINS, to = (i + 1.0) / CHART_BINS;
-        double top = y_of(span, bins->low * (1 - to) + bins->high * to) / HEAT_ROW;
-        double end = y_of(span, bins->low * (1 - from) + bins->high * from) / HEAT_ROW;
+        double top = y_of(span, chart_bins_edge(bins, i + 1)) / HEAT_ROW;
+        double end = y_of(span, chart_bins_edge(bins, i)) / HEAT_ROW;
         double part = bins->bin[i] ? (double)bins->bin[i] / count : 0;
         for (int row = (int)top; row < HEAT_ROWS && part > 0 && (row < end || row == (int)top);
              row++) {
