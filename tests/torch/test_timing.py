@@ -21,48 +21,51 @@ class Timings(torches.Folder):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done, harness.records(done, "timing")
 
-    def advice_of(self, how, steps):
-        """{rule: text} of that way of wasting time."""
-        _, (record, *_) = self.timed(*torches.warm(self.python), SCRIPT, how, steps)
-        self.assertEqual(record["examined_steps"], steps)
-        self.assertGreater(record["examined_operators"], 5)
-        return {advice["rule"]: advice.get("place", "") + ": " + advice["text"] for advice in record["advice"]}
+    def advice_of(self, rule, how, steps):
+        """The text of that rule on that way of wasting time (None: there is no advice). The advice follows from measured
+        shares of the time, which a busy machine can move: up to three trainings are measured until it is as expected."""
+        expected = {rule} if rule else set()
+        for _ in range(3):
+            _, (record, *_) = self.timed(*torches.warm(self.python), SCRIPT, how, steps)
+            self.assertEqual(record["examined_steps"], steps)
+            self.assertGreater(record["examined_operators"], 5)
+            advice = {advice["rule"]: advice.get("place", "") + ": " + advice["text"] for advice in record["advice"]}
+            if set(advice) == expected:
+                break
+        self.assertLessEqual(expected, set(advice), record["median"])
+        self.assertLessEqual(set(advice), {*expected, "jitter"}, record["median"])
+        return advice.get(rule)
 
 
 @torches.both
 class Advice(Timings):
     def test_a_tuned_script_gets_none(self):
-        self.assertEqual(self.advice_of("none", 60), {})
+        self.assertIsNone(self.advice_of(None, "none", 60))
 
     def test_a_slow_loader(self):
-        advice = self.advice_of("loader", 30)
-        self.assertEqual(list(advice), ["slow-loader"])
-        self.assertRegex(advice["slow-loader"], r"^tuning\.py:\d+: waiting for data takes \d\d % .*num_workers=0")
+        advice = self.advice_of("slow-loader", "loader", 30)
+        self.assertRegex(advice, r"^tuning\.py:\d+: waiting for data takes \d\d % .*num_workers=0")
 
     def test_a_queue_that_runs_empty(self):
-        advice = self.advice_of("jitter", 40)
-        self.assertIn("num_workers=2, prefetch_factor=2", advice["slow-loader"])
-        self.assertRegex(advice["slow-loader"], r"; \d+ of \d+ requests found no batch ready\)")
+        advice = self.advice_of("slow-loader", "jitter", 40)
+        self.assertIn("num_workers=2, prefetch_factor=2", advice)
+        self.assertRegex(advice, r"; \d+ of \d+ requests found no batch ready\)")
 
     def test_item_in_the_loop(self):
-        advice = self.advice_of("item", 60)
-        self.assertEqual(list(advice), ["synchronization"])
+        advice = self.advice_of("synchronization", "item", 60)
         line = SCRIPT.read_text().split("\n").index(
             next(line for line in SCRIPT.read_text().split("\n") if ".item()" in line)) + 1
-        self.assertIn("tuning.py:%d: 4 times per step the program reads a value with item()" % line,
-                      advice["synchronization"])
+        self.assertIn("tuning.py:%d: 4 times per step the program reads a value with item()" % line, advice)
 
     def test_odd_shapes(self):
-        advice = self.advice_of("shapes", 30)
-        self.assertEqual(list(advice), ["shapes"])
-        self.assertIn("pad 997, 997 to 1000, 1000", advice["shapes"])
+        advice = self.advice_of("shapes", "shapes", 30)
+        self.assertIn("pad 997, 997 to 1000, 1000", advice)
 
     def test_casts(self):
         if torches.release_of(self.python) < (2, 0):
             self.skipTest("its matrix products take so long that the casts do not matter")
-        advice = self.advice_of("casts", 40)
-        self.assertEqual(list(advice), ["casts"])
-        self.assertRegex(advice["casts"], r"^tuning\.py:\d+: 80 casts and 0 layout changes per step take")
+        advice = self.advice_of("casts", "casts", 40)
+        self.assertRegex(advice, r"^tuning\.py:\d+: 80 casts and 0 layout changes per step take")
 
 
 @torches.both
