@@ -200,6 +200,7 @@ static int run_mode(struct app *app)
 
     switch (options->mode) {
     case APP_RUN: return repl_run_program(app->repl, options->program);
+    case APP_DIAGNOSE: return repl_diagnose(app->repl, options->program);
     case APP_OPEN: return repl_open_files(app->repl, options->opened);
     case APP_LISTEN: return repl_execute(app->repl, "listen");
     case APP_DEMO: return demo_start(app->repl, app->terminal);

@@ -17,7 +17,8 @@ enum app_mode {
     APP_SESSIONS,
     APP_ATTACH,
     APP_MCP,
-    APP_DAP
+    APP_DAP,
+    APP_DIAGNOSE
 };
 enum app_serve { SERVE_USER, SERVE_MCP, SERVE_DAP };
 enum app_when { APP_AUTO, APP_ALWAYS, APP_NEVER };
@@ -31,7 +32,7 @@ struct app_options {
     enum app_mode mode;
     enum app_serve serve;       /* instead of a prompt */
     bool allow_run;             /* what is served may change the training and write files */
-    char *const *program;       /* of APP_RUN; NULL-terminated */
+    char *const *program;       /* of APP_RUN, or the words of APP_DIAGNOSE; NULL-terminated */
     char *const *opened;        /* of APP_OPEN: paths and options of the command "open" */
     const char *listen_address; /* NULL: the default */
     struct app_command *commands;

@@ -204,6 +204,13 @@ static int parse_mode(struct app_options *options, int at, int argc, char **argv
         }
         options->program = argv + at;
         return -1;
+    case APP_DIAGNOSE:
+        if (at >= argc) {
+            return report_usage("diagnose: missing program: gradb diagnose -- PROGRAM...", "");
+        }
+        options->program = argv + at;
+        options->batch = true;
+        return -1;
     case APP_OPEN:
         if (at >= argc) {
             return report_usage("open: missing path: gradb open PATH...", "");

@@ -7,6 +7,8 @@
 const struct program_mode program_modes[] = {
     {"run", APP_RUN, WORDS_PROGRAM, "run -- PROGRAM...",
      "start a training script and stop before its first step"},
+    {"diagnose", APP_DIAGNOSE, WORDS_PROGRAM, "diagnose [OPTION...] -- PROGRAM...",
+     "follow a training script to its end and say what is wrong with it"},
     {"listen", APP_LISTEN, WORDS_NONE, "listen [ADDRESS]",
      "wait for training processes to connect"},
     {"open", APP_OPEN, WORDS_FILES, "open PATH...", "inspect a dump, a checkpoint or a recording"},

@@ -56,6 +56,7 @@ int native_is_watched_closely(const struct native_context *context)
 {
     PyObject *agent = context->agent;
     if (native_get(agent, AGENT_OVERFLOW) != Py_None ||
+        native_get(agent, AGENT_OBSERVER) != Py_None ||
         native_get(agent, AGENT_DETAIL) != Py_None ||
         native_get(agent, AGENT_ALLOCATIONS) != Py_None) {
         return 1;

@@ -21,6 +21,7 @@ static const struct {
                           [AGENT_SHARDS] = "shards",
                           [AGENT_DETAIL] = "detail",
                           [AGENT_OVERFLOW] = "overflow",
+                          [AGENT_OBSERVER] = "observer",
                           [AGENT_ALLOCATIONS] = "allocations",
                           [AGENT_STEPS] = "steps",
                           [AGENT_LIVE] = "live",

@@ -34,6 +34,7 @@ enum native_agent_field {
     AGENT_SHARDS,
     AGENT_DETAIL,
     AGENT_OVERFLOW,
+    AGENT_OBSERVER,
     AGENT_ALLOCATIONS,
     AGENT_STEPS,
     AGENT_LIVE,
@@ -115,7 +116,7 @@ enum native_mark_field { MARK_NODE, MARK_OPERATOR };
 enum native_regions_field { REGIONS_COMPILED };
 
 #define NATIVE_FIELDS 12 /* at most, of a class with many instances */
-#define NATIVE_MOST   16 /* at most, of a class with one instance */
+#define NATIVE_MOST   20 /* at most, of a class with one instance */
 
 struct native_record {
     PyObject ob_base;

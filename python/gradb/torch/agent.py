@@ -17,8 +17,8 @@ import torch
 
 from .. import _lib, changes, ending, evaluate, happenings, native
 from . import (  # some only to register their commands
-    allocations, aten, backward, clearing, digest, exceptions, live, memory, metrics, modules, norms, oom, ops, optim,
-    overflow_store, program as programs, rates, regions, saving, source_text, storages, summary, training, values,
+    allocations, aten, backward, clearing, digest, exceptions, live, memory, metrics, modules, norms, observe, oom, ops,
+    optim, overflow_store, program as programs, rates, regions, saving, source_text, storages, summary, training, values,
     warning_lines)
 from ..memory import Growth
 from ..lines import Lines
@@ -53,6 +53,7 @@ class Agent(native.base("Agent")):
         self.shards = False     # there may be operators that shard the model
         self.detail = None      # an aten.Detail while ATen calls are nodes
         self.overflow = None    # an overflow_checker.Checker while overflows are looked for
+        self.observer = None    # the observe.Observation in a step whose operators its watchers see
         self.allocations = None  # an allocations.Allocations while allocations are observed
         self.growth = Growth()
         self.live = live.Live()
@@ -79,6 +80,7 @@ class Agent(native.base("Agent")):
         self.saving = saving.Saving(self)
         self.evaluation = Evaluation(self)
         self.overflows = overflow_store.Overflows(self)
+        self.observation = observe.Observation(self)
         self.clearing = clearing.Clearings(self)
         self.steps = Steps(self)
         self.metrics = metrics.Metrics(self)
@@ -233,10 +235,12 @@ class Agent(native.base("Agent")):
             self._recorded = False
             self.observe_allocations(False)
             self.overflows.disarm()
+            self.observation.disarm()
         self._records = connected and not self._recorded
         self.timing.step_begins(connected)
         looks = bool(connected and (self._records or self.words.armed != 0 or self.timing.on
                                    or self.overflow is not None or self.allocations is not None
+                                   or self.observation.wants(self.steps.step)
                                    or self.source.kept.needs_operators() or self.exceptions.mode == "all"))
         self._held = self.steps.main() if connected and self.happenings.is_awaited("end") else None
         self.reporter.begin_step(self.steps.step, looks)
@@ -244,6 +248,8 @@ class Agent(native.base("Agent")):
         self.set_watching(looks)
         if self.allocations is not None:
             self.allocations.step_begins(self.steps.step)
+        if self.observation.on:
+            self.observation.step_begins(self.steps.step)
         if self.native is not None and not looks:
             self._go_idle(bool(connected))
 

@@ -46,13 +46,13 @@ class Events(native.base("Events")):
         self.loader.used()
         if "loss" in self._told or not self.agent.connected():
             return
-        loss = self.agent.scaler.unscaled(_alone(tensors))
+        loss = self.agent.scaler.unscaled(alone(tensors))
         if _is_number(loss) and not self._is_weighted(gradients):
             self._losses.append(self._read(loss))
 
     def _is_weighted(self, gradients):
         """Whether backward() was given a gradient other than 1. One on a device is not read: that would wait."""
-        gradient = _alone(gradients)
+        gradient = alone(gradients)
         return _is_number(gradient) and gradient.is_cpu and self._read(gradient) != 1
 
     def _read(self, value):
@@ -145,7 +145,7 @@ def _is_number(value):
             and value.layout is torch.strided and not value.is_complex())
 
 
-def _alone(given):
+def alone(given):
     """What backward() was given, unwrapped where it is one thing."""
     return given[0] if isinstance(given, (tuple, list)) and len(given) == 1 else given
 

@@ -111,6 +111,8 @@ class Loader(Wrappers, native.base("Loader")):
         if self._last is not None:
             self._last[1] += 1
             self._parts = _described(batch)
+        if self.agent.observation.on:
+            self.agent.observation.tell("batch", batch)
 
     def latest(self):
         """(the loader that returned a batch last, rows of that batch's tensors); (None, ()) when none has."""

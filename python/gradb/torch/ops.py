@@ -208,6 +208,8 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
                              operator.writes or out is not None)
         if overflow is not None:
             overflow.forget()
+        if agent.observer is not None:
+            agent.observer.operator_ran(operator, func, args, kwargs, result)
         return result
 
     def _run_without_node(self, operator, caller, func, args, kwargs):
@@ -218,6 +220,8 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
         if operator.view:
             result = _call(caller, func, args, {})
             reporter.same_as(result, args[0], operator.leaks)
+            if self._agent.observer is not None:
+                self._agent.observer.left(operator, func, args, kwargs, result)
             return result
         timing = self._agent.timing
         began = timing.now() if timing.on else 0.0
@@ -226,6 +230,8 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
             timing.waited(operator.name, began)
         if operator.name in _EXITS and args:
             reporter.left_by(operator.name, args[0])
+        if self._agent.observer is not None:
+            self._agent.observer.left(operator, func, args, kwargs, result)
         return result
 
     if native.module is None:

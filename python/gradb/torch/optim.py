@@ -55,9 +55,13 @@ class Optimizers:
 
         @functools.wraps(sets_back)
         def zero_grad(optimizer, *args, **kwargs):
-            if regions.is_compiling() or not agent.watching:
+            if regions.is_compiling():
                 return sets_back(optimizer, *args, **kwargs)
-            return agent.unintercepted(sets_back, optimizer, *args, **kwargs)
+            call = agent.unintercepted if agent.watching else _plainly
+            result = call(sets_back, optimizer, *args, **kwargs)
+            if agent.observation.on:
+                optimizers.zeroed(optimizer)
+            return result
         self._replaced = [("__init__", made, __init__), ("__setstate__", copied, __setstate__),
                           ("zero_grad", sets_back, zero_grad)]
         self._zero_grad = zero_grad, sets_back
@@ -180,6 +184,11 @@ class Optimizers:
         context = self.agent.native
         if context is None or not context.optimizer_ended(optimizer):
             self.agent.steps.optimizer_ended(optimizer)
+
+    @guarded
+    def zeroed(self, optimizer):
+        """An optimizer's gradients were zeroed, while the training is observed."""
+        self.agent.observation.tell("zeroed", optimizer)
 
     # ---- names ----
 
@@ -365,6 +374,10 @@ def _state(optimizer, parameter, key):
 def _parameters(optimizer):
     for group in optimizer.param_groups:
         yield from group["params"]
+
+
+def _plainly(function, *args, **kwargs):
+    return function(*args, **kwargs)
 
 
 def _is_around(function, code):

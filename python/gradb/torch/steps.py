@@ -13,7 +13,7 @@ import weakref
 import torch
 
 from .. import _lib, native
-from . import checkpoint, commands, timing
+from . import checkpoint, commands, events, timing
 from .guard import guarded
 
 _REPLACED = 2  # after this many steps of another optimizer on the main one's parameters, that is the main one
@@ -259,6 +259,8 @@ class Steps(native.base("Steps")):
                 self.agent.events.backward_begins(tensors, gradients)
             if accumulates:
                 self.agent.clearing.pass_begins()
+                if self.agent.observation.on:
+                    self.agent.observation.tell("loss", events.alone(tensors))
         self.agent.timing.turn(timing.BACKWARD)
         self.agent.timing.pass_begins()
         self.enter(_lib.BACKWARD)
@@ -283,6 +285,8 @@ class Steps(native.base("Steps")):
         self.enter(_lib.NO_PHASE)  # another pass may follow at once, as a phase of its own
         if accumulates:
             self.agent.clearing.pass_ended()
+            if self.agent.observation.on:
+                self.agent.observation.tell("passed")
         self.forward = False
         self.agent.timing.turn(timing.GAP)
         self.agent.timing.pass_ended()
@@ -332,6 +336,8 @@ class Steps(native.base("Steps")):
         self.agent.events.optimizer_begins(optimizer, "" if is_main else self.agent.optimizers.name_of(optimizer))
         if self.agent.norms.on:
             self.agent.norms.before(optimizer)
+        if self.agent.observation.on:
+            self.agent.observation.tell("before_step", optimizer)
         self.agent.pause()
 
     def closure(self, function):
@@ -379,6 +385,8 @@ class Steps(native.base("Steps")):
         agent = self.agent
         if agent.norms.on:
             agent.norms.after(optimizer)
+        if agent.observation.on:
+            agent.observation.tell("after_step", optimizer)
         if agent.watching:
             agent.resume()
             agent.optimizers.stepped(optimizer)

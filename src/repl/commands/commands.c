@@ -86,6 +86,7 @@ extern const struct command cmd_up;
 extern const struct command cmd_down;
 extern const struct command cmd_sources;
 extern const struct command cmd_annotate;
+extern const struct command cmd_diagnose;
 extern const struct command cmd_why;
 extern const struct command cmd_picture;
 extern const struct command cmd_tensor_graph;
@@ -216,6 +217,7 @@ const struct command *const command_table[] = {
     &cmd_down,
     &cmd_sources,
     &cmd_annotate,
+    &cmd_diagnose,
     &cmd_why,
     &cmd_picture,
     &cmd_tensor_graph,

@@ -95,6 +95,8 @@ void repl_set_lend(struct repl *repl, repl_lend_fn fn, void *ctx);
 void repl_set_listen(struct repl *repl, const char *address);
 /* The command `run -- argv...`. Returns GD_OK or the error, which was printed. */
 int repl_run_program(struct repl *repl, char *const argv[]);
+/* The command `diagnose` with these words. */
+int repl_diagnose(struct repl *repl, char *const argv[]);
 /* The command `open argv...`. */
 int repl_open_files(struct repl *repl, char *const argv[]);
 /* Once, after the last command: ends the program that `run` started, detaches the others, closes

@@ -7,6 +7,7 @@
 #include "engine/why/why.h"
 #include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/commands/breakpoints/oom.h"
+#include "repl/commands/breakpoints/why_find.h"
 #include "repl/commands/breakpoints/why_question.h"
 #include "repl/commands/breakpoints/why_snapshot.h"
 #include "repl/core/await.h"
@@ -248,6 +249,62 @@ static int show_answer(struct command_call *call, const struct why_question *q,
     return gone ? offer_next_step(call, q) : GD_OK;
 }
 
+/* The question in call->argv, and its answer; the caller frees it with answer_free. */
+static int ask_why(struct command_call *call, struct why_question *q, struct why_answer **answer,
+                   struct gd_err *err)
+{
+    int rc = why_question_parse(call, q, err);
+    rc = rc != GD_OK ? rc : why_ask_facts(call, q->node, &q->facts, err);
+    if (rc == GD_OK && q->scalar) { /* the most recent one */
+        gd_node_id made = gd_why_loss(call->session->graph, &q->facts);
+        q->node = made != GD_NO_NODE ? made : q->node;
+    }
+    q->facts.told = q->scalar && !isfinite(q->scalar->value);
+    if (q->scalar) {
+        snprintf(q->facts.scalar, sizeof(q->facts.scalar), "%s", q->scalar->name);
+    }
+    if (rc == GD_OK && q->apart && q->facts.of_parameter) {
+        rc = why_ask_ranks(call, &q->facts, err);
+    }
+    rc = rc != GD_OK ? rc : why_choose_slot(call, q, err);
+    rc = rc != GD_OK ? rc : why_choose_bad(call, q, err);
+    rc = rc != GD_OK ? rc : why_take_gradient(call, q, err);
+    return rc != GD_OK ? rc : ask_origin(call, q->node, q->slot, q->bad, &q->facts, answer, err);
+}
+
+static void add_origin(struct command_call *call, const struct gd_why *why, cJSON *ret)
+{
+    struct stack_places places;
+    uint32_t own = 0;
+    const char *name = gd_graph_name(call->session->graph, why->origin);
+
+    if (why->origin == GD_NO_NODE || !name) {
+        return;
+    }
+    out_set(ret, OUT_TEXT("node", name));
+    if (stack_places(call, why->origin, &places, NULL) == GD_OK && stack_own_frame(&places, &own)) {
+        const struct gd_frame *frame = &places.frame[places.place[own]];
+        out_set(ret, OUT_TEXT("file", frame->file), OUT_INT("line", frame->line));
+    }
+}
+
+int why_find(struct command_call *call, cJSON *ret, struct gd_err *err)
+{
+    struct why_question q = {.node = GD_NO_NODE};
+    struct why_answer *answer = NULL;
+    int rc = ask_why(call, &q, &answer, err);
+
+    if (rc == GD_OK) {
+        const struct gd_why *why = &answer->why;
+        out_set(ret, OUT_TEXT("rule", why->rule), OUT_TEXT("text", why->text),
+                OUT_INT("step", call->session->stop.step),
+                OUT_IF(why->since >= 0, OUT_INT("since", why->since)));
+        add_origin(call, why, ret);
+        answer_free(answer);
+    }
+    return rc;
+}
+
 static int run_why(struct command_call *call, struct gd_err *err)
 {
     struct why_question q = {.node = GD_NO_NODE};
@@ -260,23 +317,7 @@ static int run_why(struct command_call *call, struct gd_err *err)
     if (rc != GD_OK || done) {
         return rc;
     }
-    rc = why_question_parse(call, &q, err);
-    rc = rc != GD_OK ? rc : why_ask_facts(call, q.node, &q.facts, err);
-    if (rc == GD_OK && q.scalar) { /* the most recent one */
-        gd_node_id made = gd_why_loss(call->session->graph, &q.facts);
-        q.node = made != GD_NO_NODE ? made : q.node;
-    }
-    q.facts.told = q.scalar && !isfinite(q.scalar->value);
-    if (q.scalar) {
-        snprintf(q.facts.scalar, sizeof(q.facts.scalar), "%s", q.scalar->name);
-    }
-    if (rc == GD_OK && q.apart && q.facts.of_parameter) {
-        rc = why_ask_ranks(call, &q.facts, err);
-    }
-    rc = rc != GD_OK ? rc : why_choose_slot(call, &q, err);
-    rc = rc != GD_OK ? rc : why_choose_bad(call, &q, err);
-    rc = rc != GD_OK ? rc : why_take_gradient(call, &q, err);
-    rc = rc != GD_OK ? rc : ask_origin(call, q.node, q.slot, q.bad, &q.facts, &answer, err);
+    rc = ask_why(call, &q, &answer, err);
     if (rc != GD_OK) {
         return rc;
     }

@@ -171,6 +171,11 @@ int repl_run_program(struct repl *repl, char *const argv[])
     return execute_words(repl, "run --", argv, "the program's arguments are");
 }
 
+int repl_diagnose(struct repl *repl, char *const argv[])
+{
+    return execute_words(repl, "diagnose", argv, "the program's arguments are");
+}
+
 int repl_open_files(struct repl *repl, char *const argv[])
 {
     return execute_words(repl, "open", argv, "the names of the files are");

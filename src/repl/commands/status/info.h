@@ -34,6 +34,7 @@ int info_optimizer(struct command_call *call, struct gd_err *err);
 int info_overflows(struct command_call *call, struct gd_err *err);
 int info_params(struct command_call *call, struct gd_err *err);
 int info_ranks(struct command_call *call, struct gd_err *err);
+int info_rules(struct command_call *call, struct gd_err *err);
 int info_scalars(struct command_call *call, struct gd_err *err);
 /* graph/scope.c: the scope itself, and what is in it. GD_ENODATA */
 int info_scope(struct command_call *call, gd_scope_id scope, bool all, struct gd_err *err);

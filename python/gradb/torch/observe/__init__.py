@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: MIT
+"""What `diagnose` knows of a run: evidence, gathered by watchers while the training runs.
+
+A watcher looks at one subject (the order of calls, updates, losses, data, ...) and states what it measured: a piece of
+evidence is a dict of "kind", numbers and texts, with the "file", "line" and "node" that it is about. It does not judge:
+the rules of the debugger do (src/repl/diagnose/), from thresholds that they state.
+
+Watchers see each operator in observed steps only: the first ones, and then steps 16, 32, 64 and so on, so that their
+cost fades. Losses, updates and the order of calls are noted in each step. A fault in a watcher ends that watcher, and
+is reported: the training and the other watchers continue."""
+import os
+
+import torch
+
+from .. import commands, stack
+from ..guard import apart
+from ..values import outside_training
+
+_ALL = 8            # so many first steps are observed
+_MOST_EVIDENCE = 64  # pieces of one kind
+
+
+class Watcher:
+    """The base of all. Override what is needed: methods that are not overridden cost nothing. All of them are called on
+    the training thread, apart from the program's operators, and must change nothing of the training: no random number
+    may be drawn, no gradient made, no hook left behind. Keep no tensor alive longer than a step, except small copies.
+    """
+
+    def __init__(self, observation):
+        self.observation = observation
+        self.agent = observation.agent
+
+    def begins(self, step):
+        """An observed step begins."""
+
+    def operator(self, call):
+        """An operator of an observed step has returned: a Call."""
+
+    def left(self, call):
+        """The same for a call that is not a node: it made a number or an array of a tensor (item, numpy, tolist), or
+        a tensor without a gradient (data)."""
+
+    def loss(self, tensor):
+        """A backward pass into the parameters begins at `tensor`, in any step."""
+
+    def passed(self):
+        """A backward pass has ended, in any step: the gradients of its parameters are there."""
+
+    def before_step(self, optimizer):
+        """An optimizer is about to step, in any step."""
+
+    def after_step(self, optimizer):
+        """It has stepped."""
+
+    def zeroed(self, optimizer):
+        """optimizer.zero_grad() has run, in any step."""
+
+    def batch(self, batch):
+        """A DataLoader returned a batch to the training thread, in any step."""
+
+    def ends(self, step):
+        """A step has ended; `self.observation.observes` says whether it was an observed one."""
+
+    def evidence(self):
+        """What was found: a list of dicts, see `piece`. May be asked for at any stop, several times."""
+        return []
+
+
+class Call:
+    """An operator that has returned. name: as in node names (`linear`, `cross_entropy`); function: what was called;
+    grad: whether gradients were enabled."""
+    __slots__ = ("agent", "name", "function", "args", "kwargs", "result", "writes", "grad")
+
+    def __init__(self, agent, operator, function, args, kwargs, result, grad):
+        self.agent = agent
+        self.grad = grad
+        self.name = operator.name
+        self.writes = operator.writes
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs or {}
+        self.result = result
+
+    def given(self, index, name, default=None):
+        """The argument at that position, or of that name."""
+        return self.args[index] if len(self.args) > index else self.kwargs.get(name, default)
+
+    def module(self):
+        """The path of the module that runs; "" outside of modules."""
+        return self.agent.modules.path() or ""
+
+    def node(self):
+        """The name of the node that made the result, or ""."""
+        return node_of(self.agent, self.result)
+
+    def is_forward(self):
+        """Whether it belongs to the forward pass or to the loss of a training step: gradients are on, and it is neither
+        the optimizer's nor the backward pass's."""
+        return self.grad and not self.agent.in_backward and not self.agent.steps.running
+
+    def where(self):
+        """{"file", "line", "node"} of the call. Only while it runs."""
+        found = here()
+        node = self.node()
+        if node:
+            found["node"] = node
+        return found
+
+
+def here():
+    """{"file", "line"} of the user's line that runs now; {} where there is none."""
+    place = stack.shown(stack.frames(2))
+    return {} if place is None else {"file": place[0].co_filename, "line": place[1]}
+
+
+def node_of(agent, tensor):
+    """The name of the node that made a tensor or holds it, or ""."""
+    if not isinstance(tensor, torch.Tensor):
+        return ""
+    origin = agent.graph.producer(tensor)
+    node = origin[2] if origin is not None else None
+    node = node if node is not None else agent.graph.holder(tensor)
+    return node.name if node is not None else ""
+
+
+def parameter_name(agent, parameter):
+    """The name of a parameter as nodes have it, or ""."""
+    held = agent.graph.holder(parameter)
+    return held.name if held is not None else ""
+
+
+def piece(kind, where=None, **numbers):
+    """A piece of evidence. Numbers must be Python's own; None is left out."""
+    found = {"kind": kind}
+    found.update(where or {})
+    found.update((key, value) for key, value in numbers.items() if value is not None)
+    return found
+
+
+class Observation:
+    """The watchers of one agent. on: they are armed; observes: the running step's operators are seen by them."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.on = self.observes = False
+        self.steps = 0          # that have ended while armed
+        self.observed = 0       # of them, those whose operators were seen
+        self.operators = 0      # that were seen
+        self._watchers = []
+        self._failed = []       # {"watcher", "error"}
+        self._lists = {}        # method -> bound methods of the watchers that override it
+
+    # ---- arming ----
+
+    def arm(self):
+        """Makes the watchers, from the next step on (or this one, if nothing of it has run)."""
+        if self.on:
+            return
+        from . import registry  # their modules need this one
+        self._watchers = [kind(self) for kind in registry.WATCHERS]
+        self.on = True
+        self._list()
+        self.agent.happenings.on("step-end", self._step_ended)
+        self.agent.end_idle()
+        if self.agent.steps.is_between():
+            self.step_begins(self.agent.steps.step)
+
+    def disarm(self):
+        """Ends it. The evidence is gone."""
+        if self.on:
+            self.on = self.observes = False
+            self.agent.observer = None
+            self._watchers, self._lists = [], {}
+            self.agent.happenings.off("step-end", self._step_ended)
+
+    def _list(self):
+        names = ("begins", "operator", "left", "loss", "passed", "before_step", "after_step", "zeroed", "batch", "ends")
+        self._lists = {name: [watcher for watcher in self._watchers
+                              if getattr(type(watcher), name) is not getattr(Watcher, name)] for name in names}
+
+    def wants(self, step):
+        """Whether the operators of that step are to be seen."""
+        return self.on and (step <= _ALL or step & (step - 1) == 0)
+
+    # ---- what happens ----
+
+    def step_begins(self, step):
+        """A step begins: decides whether its operators are seen."""
+        self.observes = self.wants(step)
+        self.agent.observer = self if self.observes else None
+        if self.observes:
+            self._tell("begins", step)
+
+    def _step_ended(self, _kind, info):
+        self.steps += 1
+        self.observed += self.observes
+        self._tell("ends", info["step"])
+
+    def operator_ran(self, operator, function, args, kwargs, result):
+        """An operator of the program has run, in an observed step."""
+        self.operators += 1
+        if self.agent.is_training_thread():
+            self._tell("operator", Call(self.agent, operator, function, args, kwargs, result, torch.is_grad_enabled()))
+
+    def left(self, operator, function, args, kwargs, result):
+        """A call that is not a node has run."""
+        if self.agent.is_training_thread():
+            self._tell("left", Call(self.agent, operator, function, args, kwargs, result, torch.is_grad_enabled()))
+
+    def tell(self, name, *args):
+        """Something happened, of those that are noted in each step."""
+        if self.on and self.agent.is_training_thread():
+            self._tell(name, *args)
+
+    def _tell(self, name, *args):
+        told = self._lists.get(name)
+        if not told:
+            return
+        with self.agent.own_moment(), outside_training():
+            for watcher in tuple(told):
+                try:
+                    getattr(watcher, name)(*args)
+                except Exception as error:  # one subject is not looked at any more
+                    self._fails(watcher, error)
+
+    def _fails(self, watcher, error):
+        place = error.__traceback__
+        while place is not None and place.tb_next is not None:
+            place = place.tb_next
+        where = "%s:%d" % (os.path.basename(place.tb_frame.f_code.co_filename), place.tb_lineno) if place else ""
+        self._failed.append({"watcher": type(watcher).__name__, "error": "%s: %s (%s)" % (
+            type(error).__name__, str(error).split("\n", 1)[0][:200], where)})
+        self._watchers.remove(watcher)
+        self._list()
+
+    # ---- evidence ----
+
+    def report(self):
+        """What is known by now, for the debugger."""
+        found, counts = [], {}
+        with self.agent.own_moment(), outside_training():
+            for watcher in tuple(self._watchers):
+                try:
+                    pieces = watcher.evidence()
+                except Exception as error:
+                    self._fails(watcher, error)
+                    continue
+                for one in pieces:
+                    counts[one["kind"]] = counts.get(one["kind"], 0) + 1
+                    if counts[one["kind"]] <= _MOST_EVIDENCE:
+                        found.append(one)
+        return {"step": self.agent.steps.computed(), "steps": self.steps, "observed": self.observed,
+                "operators": self.operators, "watchers": [type(one).__name__ for one in self._watchers],
+                "failed": self._failed, "evidence": found}
+
+
+def _observe(agent, args, _node):
+    wanted = commands.switch_of("observe", args)
+    if wanted is True:
+        agent.observation.arm()
+    elif wanted is False:
+        agent.observation.disarm()
+    return {"on": agent.observation.on}
+
+
+def _evidence(agent, _args, _node):
+    if not agent.observation.on:
+        raise commands.CommandError("nothing is observed: `diagnose` turns that on")
+    return agent.observation.report()
+
+
+commands.register("observe", _observe, None)
+commands.register("evidence", _evidence, None)

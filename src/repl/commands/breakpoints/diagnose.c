@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Commands: diagnose */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/ranks.h"
+#include "repl/core/exit_status.h"
+#include "repl/core/parse.h"
+#include "repl/core/repl_impl.h"
+#include "repl/diagnose/report.h"
+#include "repl/diagnose/rule.h"
+#include "repl/launch/launch.h"
+#include "repl/values/inspect.h"
+
+#define END_SECONDS 3600.0 /* for what a script does after its training */
+
+struct words { /* of the command line */
+    struct diagnose_run run;
+    const char *html, *fail_on;
+};
+
+static int take_seconds(struct command_call *call, double *ret, struct gd_err *err)
+{
+    const char *text = NULL;
+    char *end = NULL;
+    int rc = inspect_take_option(call, "--time", &text, err);
+
+    if (rc == GD_OK && text) {
+        *ret = strtod(text, &end);
+        if (end == text || *end != '\0' || !(*ret > 0) || *ret > 1e9) {
+            return gd_fail(err, GD_EUSAGE, "diagnose --time: \"%.60s\" is not a number of seconds",
+                           text);
+        }
+    }
+    return rc;
+}
+
+/* Words after `--` belong to the program. */
+static int take_words(struct command_call *call, struct words *ret, char ***program,
+                      struct gd_err *err)
+{
+    int own = 0, all = call->argc;
+
+    while (own < all && strcmp(call->argv[own], "--") != 0) {
+        own++;
+    }
+    *program = own < all ? call->argv + own + 1 : NULL;
+    if (*program && own + 1 == all) {
+        return gd_fail(err, GD_EUSAGE, "diagnose: missing program after \"--\"");
+    }
+    call->argc = own;
+    int rc = inspect_take_count(call, "--steps", 1, INT32_MAX, &ret->run.steps, err);
+    rc = rc != GD_OK ? rc : take_seconds(call, &ret->run.seconds, err);
+    rc = rc != GD_OK ? rc : inspect_take_option(call, "--html", &ret->html, err);
+    rc = rc != GD_OK ? rc : inspect_take_option(call, "--fail-on", &ret->fail_on, err);
+    if (rc == GD_OK && ret->fail_on && strcmp(ret->fail_on, "note") != 0 &&
+        !diagnose_is_at_least(ret->fail_on, "note")) {
+        return gd_fail(err, GD_EUSAGE, "diagnose --fail-on: expected fault, suspect or note");
+    }
+    if (rc == GD_OK && call->argc > 0) {
+        return gd_fail(err, GD_EUSAGE,
+                       "diagnose: unexpected argument \"%.60s\": put -- before a "
+                       "program",
+                       call->argv[0]);
+    }
+    return rc;
+}
+
+/* Starts the program as `run` does. */
+static int start(struct command_call *call, char *const *program, int count, struct gd_err *err)
+{
+    struct gd_buf line = GD_BUF_INIT(PARSE_MAX_LINE);
+
+    gd_buf_puts(&line, "run --");
+    for (int i = 0; i < count; i++) {
+        gd_buf_putc(&line, ' ');
+        gd_buf_put_quoted(&line, program[i]);
+    }
+    int rc = line.failed ? GD_ELIMIT : repl_run_line(call->repl, gd_buf_text(&line), LINE_SCRIPT);
+    gd_buf_deinit(&line);
+    call->session = call->debugger->current;
+    if (rc == GD_OK && (!call->session || call->session->state != GD_STOPPED)) {
+        rc = GD_ELOST;
+    }
+    return rc == GD_OK ? GD_OK : gd_fail(err, rc, "the program could not be followed");
+}
+
+static bool is_over(void *ctx)
+{
+    struct command_call *call = ctx;
+    return !call->session || !gd_session_is_live(call->session);
+}
+
+/* The training is over: lets the script end. */
+static void let_end(struct command_call *call)
+{
+    struct gd_run run = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
+    struct gd_session *session = call->session;
+
+    if (is_over(call) || session->state != GD_STOPPED) {
+        return;
+    }
+    gd_session_hold(session);
+    call->repl->job.drives[0] = session->number;
+    if (gd_ranks_resume(session, &run, NULL) == GD_OK) {
+        repl_wait(call->repl, is_over, call, END_SECONDS);
+    }
+    call->repl->job.drives[0] = 0;
+    gd_session_release(session);
+}
+
+static void add_status(struct command_call *call, const struct words *words, const cJSON *findings)
+{
+    const cJSON *one;
+
+    cJSON_ArrayForEach(one, findings)
+    {
+        const char *verdict = out_text_of(one, "verdict");
+        if (diagnose_is_at_least(verdict, words->fail_on ? words->fail_on : "note")) {
+            repl_add_status(call->repl, STATUS_WATCHPOINT);
+        }
+    }
+    if (words->run.raised) {
+        repl_training_failed(call->repl);
+    }
+}
+
+static int diagnose(struct command_call *call, struct words *words, struct gd_err *err)
+{
+    int rc = diagnose_follow(call, &words->run, err);
+    cJSON *findings = rc == GD_OK ? diagnose_judge(words->run.pieces) : NULL;
+
+    if (rc == GD_OK && !findings) {
+        rc = gd_fail_nomem(err);
+    }
+    if (rc == GD_OK && (words->run.ended || words->run.raised)) {
+        let_end(call);
+        launch_wait(call->repl, END_SECONDS);
+    }
+    if (rc == GD_OK && words->html) {
+        rc = diagnose_report_html(call, &words->run, findings, words->html, err);
+    }
+    if (findings) {
+        add_status(call, words, findings);
+        diagnose_report(call, &words->run, findings);
+    }
+    cJSON_Delete(words->run.pieces);
+    cJSON_Delete(words->run.looked_at);
+    return rc;
+}
+
+static int run_diagnose(struct command_call *call, struct gd_err *err)
+{
+    struct words words = {.html = NULL};
+    char **program = NULL;
+    int count = call->argc;
+    int rc = take_words(call, &words, &program, err);
+
+    if (rc == GD_OK && program) {
+        rc = start(call, program, count - (int)(program - call->argv), err);
+    } else if (rc == GD_OK) {
+        rc = repl_check_needs(call, "diagnose", CMD_NEEDS_STOP | CMD_NEEDS_LIVE, err);
+    }
+    return rc == GD_OK ? diagnose(call, &words, err) : rc;
+}
+
+const struct command cmd_diagnose = {
+    .name = "diagnose",
+    .group = "breakpoints",
+    .usage = "diagnose [--steps N] [--time S] [--html FILE] [--fail-on VERDICT] [-- PROGRAM...]",
+    .summary = "Follow a training run and say what is wrong with it",
+    .help =
+        "Follow the stopped training (or start PROGRAM) to its end, for N steps or for S\n"
+        "seconds, and print what was found: a fault is a mistake whatever the intention, a\n"
+        "suspect is probably one, a note is an observation. Each finding names its cause, its\n"
+        "place, the numbers that it is based on, and what to change. Without any finding the\n"
+        "answer says what was looked at. \"info rules\" lists the rules.\n"
+        "\n"
+        "The training computes the same as without it. Operators are observed in the first 8\n"
+        "steps, and in steps 16, 32, 64 and so on; losses, updates and the order of calls in\n"
+        "each step.\n"
+        "\n"
+        "Under --batch the exit status is 4 if anything was found, or with --fail-on only if a\n"
+        "finding is at least that certain; 5 if the training failed.",
+    .examples = "diagnose -- python train.py\n"
+                "diagnose --steps 200\n"
+                "diagnose --fail-on fault --html report.html -- python train.py",
+    .args = {ARG_WORD},
+    .flags = CMD_CHANGES,
+    .run = run_diagnose,
+};

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/diagnose/follow.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/event/happening.h"
+#include "engine/ranks.h"
+#include "repl/commands/breakpoints/why_find.h"
+#include "repl/core/everyone.h"
+#include "repl/core/repl_impl.h"
+
+#define FIRST_CHUNK       8    /* steps until evidence is collected for the first time */
+#define LONGEST_CHUNK     4096 /* and at most between two times: a killed process gives no last one */
+#define OVERFLOWS         4    /* operators that made a non-finite value, at which `why` is asked */
+#define EXACT_STEP        0.05 /* seconds: in longer steps the exact search costs too much */
+#define INTERRUPT_SECONDS 10
+
+/* The state of one diagnosis. The session is looked up by number after each wait. */
+struct follow {
+    struct command_call *call;
+    struct diagnose_run *run;
+    int number;
+    int64_t begun;   /* the step at which it began */
+    double deadline; /* by gd_debugger.now; 0: none */
+    int end;         /* the catchpoint of the end */
+    bool exact;      /* overflows are looked for */
+    int asked;       /* answers of `why` about overflows */
+};
+
+static struct gd_session *session_of(const struct follow *f)
+{
+    return gd_debugger_session(f->call->debugger, f->number);
+}
+
+static double now(const struct follow *f)
+{
+    const struct gd_debugger *debugger = f->call->debugger;
+    return debugger->now ? debugger->now(debugger->now_ctx) : 0;
+}
+
+/* ---- evidence -------------------------------------------------------------------------------- */
+
+static int ask(struct follow *f, const char *command, const char *words, cJSON **ret,
+               struct gd_err *err)
+{
+    const char *text = NULL;
+    int rc = repl_command(f->call, command, words, GD_NO_NODE, &text, err);
+
+    *ret = rc == GD_OK ? cJSON_Parse(text) : NULL;
+    if (rc == GD_OK && !cJSON_IsObject(*ret)) {
+        cJSON_Delete(*ret);
+        *ret = NULL;
+        return gd_fail(err, GD_EPROTO, "the training process sent a malformed reply");
+    }
+    return rc;
+}
+
+/* Replaces what the watchers have reported so far; answers of `why` stay. */
+static void take_evidence(struct follow *f, cJSON *report)
+{
+    cJSON *kept = cJSON_CreateArray(), *old = f->run->pieces;
+    cJSON *fresh = cJSON_DetachItemFromObject(report, "evidence");
+
+    while (old && old->child) {
+        cJSON *piece = cJSON_DetachItemFromArray(old, 0);
+        if (strncmp(out_text_of(piece, "kind"), "why-", 4) == 0) {
+            cJSON_AddItemToArray(kept, piece);
+        } else {
+            cJSON_Delete(piece);
+        }
+    }
+    while (fresh && fresh->child) {
+        cJSON_AddItemToArray(kept, cJSON_DetachItemFromArray(fresh, 0));
+    }
+    cJSON_Delete(old);
+    cJSON_Delete(fresh);
+    f->run->pieces = kept;
+    cJSON_Delete(f->run->looked_at);
+    f->run->looked_at = report;
+}
+
+static int collect(struct follow *f, struct gd_err *err)
+{
+    cJSON *report = NULL;
+    int rc = ask(f, "evidence", "", &report, err);
+
+    if (rc == GD_OK) {
+        take_evidence(f, report);
+    }
+    return rc;
+}
+
+/* The first sentence becomes "text", the others "more". */
+static void split_text(cJSON *piece)
+{
+    char *text = strdup(out_text_of(piece, "text"));
+    char *end = text ? strstr(text, ". ") : NULL;
+
+    while (end && !isupper((unsigned char)end[2])) {
+        end = strstr(end + 1, ". ");
+    }
+    if (end) {
+        *end = '\0';
+        out_set(piece, OUT_TEXT("more", end + 2));
+    } else if (text && text[0] != '\0' && text[strlen(text) - 1] == '.') {
+        text[strlen(text) - 1] = '\0';
+    }
+    cJSON_DeleteItemFromObject(piece, "text");
+    out_set(piece, OUT_TEXT("text", text ? text : ""));
+    free(text);
+}
+
+/* Asks `why` at this stop; what it cannot say is no evidence. */
+static void ask_why(struct follow *f, const char *kind, const char *about)
+{
+    struct own_call own;
+    struct gd_err ignored;
+    cJSON *piece = cJSON_CreateObject();
+    const char *argv[] = {about, NULL};
+    static const struct command hook = {.name = "why"};
+    struct command_call *call = repl_begin_call(&own, f->call->repl, &hook, session_of(f));
+
+    call->argv = (char **)argv;
+    call->argc = about ? 1 : 0;
+    out_set(piece, OUT_TEXT("kind", kind));
+    if (why_find(call, piece, &ignored) == GD_OK && out_text_of(piece, "rule")[0] != '\0') {
+        split_text(piece);
+        cJSON_AddItemToArray(f->run->pieces, piece);
+    } else {
+        cJSON_Delete(piece);
+    }
+    out_report_end(&own.report);
+}
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+static bool is_still(void *ctx)
+{
+    const struct follow *f = ctx;
+    const struct gd_session *session = session_of(f);
+
+    return !session || !gd_ranks_is_running(session);
+}
+
+/* Resumes and waits. GD_ETIMEOUT: the time is over, and it is stopped; GD_EINTR the same. */
+static int move(struct follow *f, const struct gd_run *run, struct gd_err *err)
+{
+    int rc = gd_ranks_resume(session_of(f), run, err);
+    double left = f->deadline > 0 ? f->deadline - now(f) : -1;
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    rc = repl_wait(f->call->repl, is_still, f, f->deadline > 0 && left < 0 ? 0 : left);
+    if (rc == GD_EINTR || rc == GD_ETIMEOUT) {
+        if (session_of(f) && gd_session_is_live(session_of(f))) {
+            gd_ranks_interrupt(session_of(f), NULL);
+            repl_wait(f->call->repl, is_still, f, INTERRUPT_SECONDS);
+        }
+        f->run->interrupted = rc == GD_EINTR;
+    }
+    f->call->session = session_of(f);
+    return rc;
+}
+
+static bool is_over(const struct follow *f)
+{
+    const struct gd_session *session = session_of(f);
+
+    return !session || !gd_session_is_live(session);
+}
+
+/* How many steps to run before evidence is collected again. */
+static int64_t next_chunk(const struct follow *f)
+{
+    int64_t done = session_of(f)->stop.step - f->begun;
+    int64_t chunk = done < FIRST_CHUNK ? FIRST_CHUNK - done : done;
+    int64_t left = f->run->steps > 0 ? f->run->steps - done : INT64_MAX;
+
+    chunk = chunk > LONGEST_CHUNK ? LONGEST_CHUNK : chunk;
+    return chunk < left ? chunk : left;
+}
+
+/* After the first steps: whether they are short enough for the exact search. */
+static void weigh_exact(struct follow *f, double seconds)
+{
+    struct gd_err ignored;
+    cJSON *reply = NULL;
+
+    if (f->exact && seconds > FIRST_CHUNK * EXACT_STEP &&
+        ask(f, "overflow", "off", &reply, &ignored) == GD_OK) {
+        f->exact = false;
+    }
+    cJSON_Delete(reply);
+}
+
+/* At a stop on the way. Returns whether to go on. */
+static bool look(struct follow *f, struct gd_err *err)
+{
+    const struct gd_stop *stop = &session_of(f)->stop;
+    bool ends = stop->reason == GD_STOP_EVENT && stop->happened.kind == GD_HAPPENED_END;
+
+    if (stop->reason == GD_STOP_EXCEPTION) {
+        f->run->raised = true;
+        ask_why(f, "why-exception", NULL);
+        collect(f, err);
+        return false;
+    }
+    if (stop->reason == GD_STOP_PROGRAM || stop->reason == GD_STOP_HIT) { /* an overflow */
+        if (f->asked++ < OVERFLOWS) {
+            ask_why(f, "why-overflow", NULL);
+        }
+        return true;
+    }
+    collect(f, err);
+    bool done = f->run->steps > 0 && stop->step - f->begun >= f->run->steps;
+    if (ends || done || stop->reason == GD_STOP_INTERRUPT) {
+        ask_why(f, "why-loss", "loss");
+        f->run->ended = ends;
+        return false;
+    }
+    return true;
+}
+
+static int go(struct follow *f, struct gd_err *err)
+{
+    double began = now(f);
+    bool weighed = false;
+
+    for (;;) {
+        struct gd_run run = {.kind = GD_RUN_STEP, .count = next_chunk(f), .node = GD_NO_NODE};
+        int rc = move(f, &run, err);
+        if (is_over(f)) {
+            f->run->ended = true;
+            return f->run->looked_at ? GD_OK
+                                     : gd_fail(err, GD_ELOST,
+                                               "the training ended before its first step was over");
+        }
+        if (rc == GD_EINTR || rc == GD_ETIMEOUT) {
+            collect(f, err);
+            ask_why(f, "why-loss", "loss");
+            return GD_OK;
+        }
+        if (rc != GD_OK || !look(f, err)) {
+            return rc;
+        }
+        if (!weighed && session_of(f)->stop.step - f->begun >= FIRST_CHUNK) {
+            weigh_exact(f, now(f) - began);
+            weighed = true;
+        }
+    }
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static int arm(struct follow *f, struct gd_err *err)
+{
+    struct gd_catch_spec spec = {.kind = GD_HAPPENED_END, .every = 1, .temporary = true};
+    struct gd_breakpoint *at = NULL;
+    const char *reply = NULL;
+    struct gd_err ignored;
+    int rc = everyone_command(f->call, "observe", "on", &reply, err);
+
+    if (rc == GD_EUNSUPPORTED || rc == GD_ENOTFOUND) {
+        return gd_fail(err, GD_EUNSUPPORTED, "this training process cannot be observed");
+    }
+    rc = rc != GD_OK ? rc : gd_debugger_catch(f->call->debugger, &spec, &at, err);
+    if (rc == GD_OK) {
+        f->end = at->number;
+        f->exact = everyone_command(f->call, "overflow", "stop 4", &reply, &ignored) == GD_OK;
+    }
+    return rc;
+}
+
+static void disarm(struct follow *f)
+{
+    struct gd_err ignored;
+    const char *reply = NULL;
+
+    gd_debugger_delete_breakpoint(f->call->debugger, f->end, &ignored);
+    if (!is_over(f) && session_of(f)->state == GD_STOPPED) {
+        f->call->session = session_of(f);
+        everyone_command(f->call, "observe", "off", &reply, &ignored);
+        if (f->exact) {
+            everyone_command(f->call, "overflow", "off", &reply, &ignored);
+        }
+    }
+}
+
+int diagnose_follow(struct command_call *call, struct diagnose_run *run, struct gd_err *err)
+{
+    struct follow f = {.call = call, .run = run, .number = call->session->number};
+
+    run->pieces = cJSON_CreateArray();
+    f.begun = call->session->stop.step;
+    f.deadline = run->seconds > 0 ? now(&f) + run->seconds : 0;
+    int rc = arm(&f, err);
+    if (rc == GD_OK) {
+        call->repl->job.drives[0] = f.number;
+        rc = go(&f, err);
+        call->repl->job.drives[0] = 0;
+    }
+    disarm(&f);
+    return rc;
+}

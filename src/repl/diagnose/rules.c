@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The tables of rules, in the order in which equally certain findings are ranked. */
+#include "repl/diagnose/rule.h"
+
+const struct diagnose_rule *const diagnose_tables[] = {
+    diagnose_rules_numbers,
+    diagnose_rules_loss,
+    diagnose_rules_why,
+    NULL,
+};
