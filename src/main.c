@@ -181,6 +181,22 @@ static int parse_served_mode(struct app_options *options, enum app_serve serve, 
     return rc;
 }
 
+/* The program of `run`; options and program of `diagnose`, which is a batch of its own. */
+static int parse_program(struct app_options *options, int at, int argc, char **argv)
+{
+    bool diagnoses = options->mode == APP_DIAGNOSE;
+
+    at += !diagnoses && at < argc && strcmp(argv[at], "--") == 0;
+    if (at >= argc) {
+        return report_usage(diagnoses ? "diagnose: missing program: gradb diagnose -- PROGRAM..."
+                                      : "run: missing program: gradb run -- PROGRAM...",
+                            "");
+    }
+    options->program = argv + at;
+    options->batch = options->batch || diagnoses;
+    return -1;
+}
+
 static int parse_mode(struct app_options *options, int at, int argc, char **argv)
 {
     if (at >= argc) {
@@ -198,25 +214,10 @@ static int parse_mode(struct app_options *options, int at, int argc, char **argv
     options->mode = mode->mode;
     switch (mode->mode) {
     case APP_RUN:
-        at += at < argc && strcmp(argv[at], "--") == 0;
-        if (at >= argc) {
-            return report_usage("run: missing program: gradb run -- PROGRAM...", "");
-        }
-        options->program = argv + at;
-        return -1;
-    case APP_DIAGNOSE:
-        if (at >= argc) {
-            return report_usage("diagnose: missing program: gradb diagnose -- PROGRAM...", "");
-        }
-        options->program = argv + at;
-        options->batch = true;
-        return -1;
+    case APP_DIAGNOSE: return parse_program(options, at, argc, argv);
     case APP_OPEN:
-        if (at >= argc) {
-            return report_usage("open: missing path: gradb open PATH...", "");
-        }
         options->opened = argv + at;
-        return -1;
+        return at < argc ? -1 : report_usage("open: missing path: gradb open PATH...", "");
     case APP_DAP:
         options->serve = SERVE_DAP;
         options->mode = APP_PROMPT;

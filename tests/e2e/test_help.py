@@ -11,7 +11,8 @@ DATA = harness.SOURCE / "LICENSES" / "MIT.txt"
 TRAINER = ["run", "--", str(harness.CHARLM), "--data", str(DATA), "--seed", "1", "--threads", "1", "--steps", "100000"]
 
 # Examples that leave this host, this process or this run; and those that cannot succeed here, with why.
-ELSEWHERE = ("run -- python train.py --epochs 3", "run -- torchrun --nproc-per-node 2 train.py", "listen", "listen 0.0.0.0:50051", "!nvidia-smi",
+ELSEWHERE = ("run -- python train.py --epochs 3", "run -- torchrun --nproc-per-node 2 train.py", "diagnose -- python train.py",
+             "diagnose --fail-on fault --html report.html -- python train.py", "listen", "listen 0.0.0.0:50051", "!nvidia-smi",
              "| info settings | less", "lockstep @1 @2",
              "lockstep @1 @2 on weights|gradients --by step --steps 100 rtol=1e-3",
              "lockstep @2 @1 --shift 1")  # there is one training

@@ -18,8 +18,8 @@ import torch
 from .. import _lib, changes, ending, evaluate, happenings, native
 from . import (  # some only to register their commands
     allocations, aten, backward, clearing, digest, exceptions, live, memory, metrics, modules, norms, observe, oom, ops,
-    optim, overflow_store, program as programs, rates, regions, saving, source_text, storages, summary, training, values,
-    warning_lines)
+    optim, overflow_store, program as programs, rates, regions, saving, source_text, storages, summary, training,
+    values, warning_lines)
 from ..memory import Growth
 from ..lines import Lines
 from ..memory_metrics import Metrics

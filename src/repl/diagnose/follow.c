@@ -7,6 +7,8 @@
 
 #include "engine/event/happening.h"
 #include "engine/ranks.h"
+#include "engine/watch/condition.h"
+#include "engine/watch/watchpoint.h"
 #include "repl/commands/breakpoints/why_find.h"
 #include "repl/core/everyone.h"
 #include "repl/core/repl_impl.h"
@@ -25,6 +27,7 @@ struct follow {
     int64_t begun;   /* the step at which it began */
     double deadline; /* by gd_debugger.now; 0: none */
     int end;         /* the catchpoint of the end */
+    int watch;       /* the watchpoint, in a process without watchers; 0: none */
     bool exact;      /* overflows are looked for */
     int asked;       /* answers of `why` about overflows */
 };
@@ -34,7 +37,7 @@ static struct gd_session *session_of(const struct follow *f)
     return gd_debugger_session(f->call->debugger, f->number);
 }
 
-static double now(const struct follow *f)
+static double get_time(const struct follow *f)
 {
     const struct gd_debugger *debugger = f->call->debugger;
     return debugger->now ? debugger->now(debugger->now_ctx) : 0;
@@ -42,8 +45,8 @@ static double now(const struct follow *f)
 
 /* ---- evidence -------------------------------------------------------------------------------- */
 
-static int ask(struct follow *f, const char *command, const char *words, cJSON **ret,
-               struct gd_err *err)
+static int ask_process(struct follow *f, const char *command, const char *words, cJSON **ret,
+                       struct gd_err *err)
 {
     const char *text = NULL;
     int rc = repl_command(f->call, command, words, GD_NO_NODE, &text, err);
@@ -81,10 +84,18 @@ static void take_evidence(struct follow *f, cJSON *report)
     f->run->looked_at = report;
 }
 
-static int collect(struct follow *f, struct gd_err *err)
+static int collect_evidence(struct follow *f, struct gd_err *err)
 {
-    cJSON *report = NULL;
-    int rc = ask(f, "evidence", "", &report, err);
+    cJSON *report = f->watch > 0 ? cJSON_CreateObject() : NULL;
+
+    if (report) { /* it has no watchers */
+        out_set(report, OUT_INT("steps", session_of(f)->stop.step - f->begun),
+                OUT_BOOL("watched", true));
+        cJSON_Delete(f->run->looked_at);
+        f->run->looked_at = report;
+        return GD_OK;
+    }
+    int rc = ask_process(f, "evidence", "", &report, err);
 
     if (rc == GD_OK) {
         take_evidence(f, report);
@@ -112,7 +123,7 @@ static void split_text(cJSON *piece)
     free(text);
 }
 
-/* Asks `why` at this stop; what it cannot say is no evidence. */
+/* Asks `why` at this stop; an answer without a cause is not evidence. */
 static void ask_why(struct follow *f, const char *kind, const char *about)
 {
     struct own_call own;
@@ -145,10 +156,10 @@ static bool is_still(void *ctx)
 }
 
 /* Resumes and waits. GD_ETIMEOUT: the time is over, and it is stopped; GD_EINTR the same. */
-static int move(struct follow *f, const struct gd_run *run, struct gd_err *err)
+static int move_on(struct follow *f, const struct gd_run *run, struct gd_err *err)
 {
     int rc = gd_ranks_resume(session_of(f), run, err);
-    double left = f->deadline > 0 ? f->deadline - now(f) : -1;
+    double left = f->deadline > 0 ? f->deadline - get_time(f) : -1;
 
     if (rc != GD_OK) {
         return rc;
@@ -190,14 +201,14 @@ static void weigh_exact(struct follow *f, double seconds)
     cJSON *reply = NULL;
 
     if (f->exact && seconds > FIRST_CHUNK * EXACT_STEP &&
-        ask(f, "overflow", "off", &reply, &ignored) == GD_OK) {
+        ask_process(f, "overflow", "off", &reply, &ignored) == GD_OK) {
         f->exact = false;
     }
     cJSON_Delete(reply);
 }
 
-/* At a stop on the way. Returns whether to go on. */
-static bool look(struct follow *f, struct gd_err *err)
+/* At a stop on the way. Returns whether to continue. */
+static bool look_around(struct follow *f, struct gd_err *err)
 {
     const struct gd_stop *stop = &session_of(f)->stop;
     bool ends = stop->reason == GD_STOP_EVENT && stop->happened.kind == GD_HAPPENED_END;
@@ -205,7 +216,7 @@ static bool look(struct follow *f, struct gd_err *err)
     if (stop->reason == GD_STOP_EXCEPTION) {
         f->run->raised = true;
         ask_why(f, "why-exception", NULL);
-        collect(f, err);
+        collect_evidence(f, err);
         return false;
     }
     if (stop->reason == GD_STOP_PROGRAM || stop->reason == GD_STOP_HIT) { /* an overflow */
@@ -214,7 +225,7 @@ static bool look(struct follow *f, struct gd_err *err)
         }
         return true;
     }
-    collect(f, err);
+    collect_evidence(f, err);
     bool done = f->run->steps > 0 && stop->step - f->begun >= f->run->steps;
     if (ends || done || stop->reason == GD_STOP_INTERRUPT) {
         ask_why(f, "why-loss", "loss");
@@ -224,14 +235,14 @@ static bool look(struct follow *f, struct gd_err *err)
     return true;
 }
 
-static int go(struct follow *f, struct gd_err *err)
+static int follow_run(struct follow *f, struct gd_err *err)
 {
-    double began = now(f);
+    double began = get_time(f);
     bool weighed = false;
 
     for (;;) {
         struct gd_run run = {.kind = GD_RUN_STEP, .count = next_chunk(f), .node = GD_NO_NODE};
-        int rc = move(f, &run, err);
+        int rc = move_on(f, &run, err);
         if (is_over(f)) {
             f->run->ended = true;
             return f->run->looked_at ? GD_OK
@@ -239,15 +250,15 @@ static int go(struct follow *f, struct gd_err *err)
                                                "the training ended before its first step was over");
         }
         if (rc == GD_EINTR || rc == GD_ETIMEOUT) {
-            collect(f, err);
+            collect_evidence(f, err);
             ask_why(f, "why-loss", "loss");
             return GD_OK;
         }
-        if (rc != GD_OK || !look(f, err)) {
+        if (rc != GD_OK || !look_around(f, err)) {
             return rc;
         }
         if (!weighed && session_of(f)->stop.step - f->begun >= FIRST_CHUNK) {
-            weigh_exact(f, now(f) - began);
+            weigh_exact(f, get_time(f) - began);
             weighed = true;
         }
     }
@@ -255,31 +266,50 @@ static int go(struct follow *f, struct gd_err *err)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static int arm(struct follow *f, struct gd_err *err)
+/* For a process without watchers: stops at the first output that is not finite. */
+static int watch_outputs(struct follow *f, struct gd_err *err)
+{
+    struct gd_watch_spec spec = {
+        .where = "all", .action = GD_WATCH_STOP, .temporary = true, .label = "diagnose"};
+    struct gd_watchpoint *watch = NULL;
+    int rc = gd_condition_find("TO", &spec.condition, err);
+
+    rc = rc == GD_OK ? gd_watchpoint_add(f->call->debugger, &spec, &watch, err) : rc;
+    f->watch = rc == GD_OK ? watch->number : 0;
+    return rc;
+}
+
+static int arm_watchers(struct follow *f, struct gd_err *err)
 {
     struct gd_catch_spec spec = {.kind = GD_HAPPENED_END, .every = 1, .temporary = true};
     struct gd_breakpoint *at = NULL;
     const char *reply = NULL;
     struct gd_err ignored;
-    int rc = everyone_command(f->call, "observe", "on", &reply, err);
+    bool can = f->call->session->target->capabilities & GD_CAN_COMMAND;
+    int rc = can ? everyone_command(f->call, "observe", "on", &reply, err) : GD_EUNSUPPORTED;
 
-    if (rc == GD_EUNSUPPORTED || rc == GD_ENOTFOUND) {
-        return gd_fail(err, GD_EUNSUPPORTED, "this training process cannot be observed");
+    if (rc == GD_EUNSUPPORTED || rc == GD_EINVAL || rc == GD_ENOTFOUND) {
+        rc = watch_outputs(f, err);
     }
     rc = rc != GD_OK ? rc : gd_debugger_catch(f->call->debugger, &spec, &at, err);
     if (rc == GD_OK) {
         f->end = at->number;
-        f->exact = everyone_command(f->call, "overflow", "stop 4", &reply, &ignored) == GD_OK;
+        f->exact = f->watch == 0 &&
+                   everyone_command(f->call, "overflow", "stop 4", &reply, &ignored) == GD_OK;
     }
     return rc;
 }
 
-static void disarm(struct follow *f)
+static void remove_watchers(struct follow *f)
 {
     struct gd_err ignored;
     const char *reply = NULL;
 
     gd_debugger_delete_breakpoint(f->call->debugger, f->end, &ignored);
+    if (f->watch > 0) { /* unless it has stopped the training */
+        gd_watchpoint_delete(f->call->debugger, f->watch, &ignored);
+        return;
+    }
     if (!is_over(f) && session_of(f)->state == GD_STOPPED) {
         f->call->session = session_of(f);
         everyone_command(f->call, "observe", "off", &reply, &ignored);
@@ -295,13 +325,13 @@ int diagnose_follow(struct command_call *call, struct diagnose_run *run, struct 
 
     run->pieces = cJSON_CreateArray();
     f.begun = call->session->stop.step;
-    f.deadline = run->seconds > 0 ? now(&f) + run->seconds : 0;
-    int rc = arm(&f, err);
+    f.deadline = run->seconds > 0 ? get_time(&f) + run->seconds : 0;
+    int rc = arm_watchers(&f, err);
     if (rc == GD_OK) {
         call->repl->job.drives[0] = f.number;
-        rc = go(&f, err);
+        rc = follow_run(&f, err);
         call->repl->job.drives[0] = 0;
     }
-    disarm(&f);
+    remove_watchers(&f);
     return rc;
 }

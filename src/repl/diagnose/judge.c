@@ -188,7 +188,7 @@ static void add_finding(cJSON *findings, cJSON *finding, const cJSON *piece)
 }
 
 /* Faults, then suspects, then notes; each in the order of the tables. */
-static cJSON *ranked(cJSON *findings)
+static cJSON *rank_findings(cJSON *findings)
 {
     cJSON *ret = cJSON_CreateArray();
     int rank = 0;
@@ -212,8 +212,8 @@ static cJSON *ranked(cJSON *findings)
     return ret;
 }
 
-static void apply(const struct diagnose_rule *rule, const struct diagnose_evidence *all,
-                  cJSON *pieces, cJSON *findings)
+static void apply_rule(const struct diagnose_rule *rule, const struct diagnose_evidence *all,
+                       cJSON *pieces, cJSON *findings)
 {
     cJSON *piece;
 
@@ -235,8 +235,8 @@ cJSON *diagnose_judge(cJSON *pieces)
 
     for (size_t i = 0; findings && diagnose_tables[i]; i++) {
         for (const struct diagnose_rule *rule = diagnose_tables[i]; rule->name; rule++) {
-            apply(rule, &all, pieces, findings);
+            apply_rule(rule, &all, pieces, findings);
         }
     }
-    return findings ? ranked(findings) : NULL;
+    return findings ? rank_findings(findings) : NULL;
 }

@@ -91,14 +91,14 @@ static void say_looked_at(struct command_call *call, const cJSON *looked, const 
 {
     const cJSON *one;
 
-    out_say(
-        call->out, looked,
-        "[{?none}Nothing found. ]Looked at {steps|step}, in {observed} of them at all operators "
-        "({operators:n}), with {rules|rule}.\n",
-        OUT_BOOL("none", cJSON_GetArraySize(findings) == 0));
+    out_say(call->out, looked,
+            "[{?none}Nothing found. ]Examined {steps|step}[, in {observed} of them all operators "
+            "({operators:n})][{?watched} for outputs that are not finite, and the loss], with "
+            "{rules|rule}.\n",
+            OUT_BOOL("none", cJSON_GetArraySize(findings) == 0));
     cJSON_ArrayForEach(one, cJSON_GetObjectItem(looked, "failed"))
     {
-        out_say(call->out, one, "Not looked at: {watcher} failed: {error}\n");
+        out_say(call->out, one, "Not examined: {watcher} failed: {error}\n");
     }
 }
 
@@ -124,6 +124,7 @@ static cJSON *looked_at(const struct diagnose_run *run)
         out_set(ret, OUT_INT("steps", out_number_of(run->looked_at, "steps")),
                 OUT_INT("observed", out_number_of(run->looked_at, "observed")),
                 OUT_INT("operators", out_number_of(run->looked_at, "operators")),
+                OUT_IF(diagnose_is(run->looked_at, "watched"), OUT_BOOL("watched", true)),
                 OUT_INT("rules", count_rules()),
                 OUT_INT("evidence", cJSON_GetArraySize(run->pieces)),
                 OUT_JSON("failed",
@@ -233,8 +234,8 @@ int diagnose_report_html(struct command_call *call, const struct diagnose_run *r
         }
         fputs("<p>", sink.file);
         put_template(sink.file, looked,
-                     "Looked at {steps|step}, in {observed} of them at all operators "
-                     "({operators:n}), with {rules|rule}.");
+                     "Examined {steps|step}[, in {observed} of them all operators "
+                     "({operators:n})], with {rules|rule}.");
         fputs("</p></body></html>\n", sink.file);
         rc = newfile_close(&sink, true, err);
     }

@@ -5,7 +5,7 @@
 
 #include "repl/diagnose/follow.h"
 
-/* Prints the findings (diagnose_judge) and what was looked at; in JSON the record "diagnosis".
+/* Prints the findings (diagnose_judge) and what was examined; in JSON the record "diagnosis".
  * Takes ownership of the findings. */
 void diagnose_report(struct command_call *call, const struct diagnose_run *run, cJSON *findings);
 /* Writes the same as one self-contained page. GD_EIO. */

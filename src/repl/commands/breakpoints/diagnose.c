@@ -67,7 +67,8 @@ static int take_words(struct command_call *call, struct words *ret, char ***prog
 }
 
 /* Starts the program as `run` does. */
-static int start(struct command_call *call, char *const *program, int count, struct gd_err *err)
+static int start_program(struct command_call *call, char *const *program, int count,
+                         struct gd_err *err)
 {
     struct gd_buf line = GD_BUF_INIT(PARSE_MAX_LINE);
 
@@ -125,7 +126,7 @@ static void add_status(struct command_call *call, const struct words *words, con
     }
 }
 
-static int diagnose(struct command_call *call, struct words *words, struct gd_err *err)
+static int report_run(struct command_call *call, struct words *words, struct gd_err *err)
 {
     int rc = diagnose_follow(call, &words->run, err);
     cJSON *findings = rc == GD_OK ? diagnose_judge(words->run.pieces) : NULL;
@@ -157,11 +158,11 @@ static int run_diagnose(struct command_call *call, struct gd_err *err)
     int rc = take_words(call, &words, &program, err);
 
     if (rc == GD_OK && program) {
-        rc = start(call, program, count - (int)(program - call->argv), err);
+        rc = start_program(call, program, count - (int)(program - call->argv), err);
     } else if (rc == GD_OK) {
         rc = repl_check_needs(call, "diagnose", CMD_NEEDS_STOP | CMD_NEEDS_LIVE, err);
     }
-    return rc == GD_OK ? diagnose(call, &words, err) : rc;
+    return rc == GD_OK ? report_run(call, &words, err) : rc;
 }
 
 const struct command cmd_diagnose = {
@@ -174,16 +175,17 @@ const struct command cmd_diagnose = {
         "seconds, and print what was found: a fault is a mistake whatever the intention, a\n"
         "suspect is probably one, a note is an observation. Each finding names its cause, its\n"
         "place, the numbers that it is based on, and what to change. Without any finding the\n"
-        "answer says what was looked at. \"info rules\" lists the rules.\n"
+        "answer says what was checked. \"info rules\" lists the rules.\n"
         "\n"
         "The training computes the same as without it. Operators are observed in the first 8\n"
         "steps, and in steps 16, 32, 64 and so on; losses, updates and the order of calls in\n"
-        "each step.\n"
+        "each step. In other programs than PyTorch scripts only outputs that are not finite and\n"
+        "the loss are examined.\n"
         "\n"
         "Under --batch the exit status is 4 if anything was found, or with --fail-on only if a\n"
         "finding is at least that certain; 5 if the training failed.",
     .examples = "diagnose -- python train.py\n"
-                "diagnose --steps 200\n"
+                "diagnose --steps 20\n"
                 "diagnose --fail-on fault --html report.html -- python train.py",
     .args = {ARG_WORD},
     .flags = CMD_CHANGES,

@@ -1,0 +1,3 @@
+# A C program: outputs that are not finite, and the loss.
+diagnose --steps 3
+info rules softmax-twice
