@@ -52,8 +52,16 @@ struct diagnose_rule {
 };
 
 /* A table ends with an entry without a name. */
-extern const struct diagnose_rule diagnose_rules_loss[];
 extern const struct diagnose_rule diagnose_rules_numbers[];
+extern const struct diagnose_rule diagnose_rules_calls[];
+extern const struct diagnose_rule diagnose_rules_updates[];
+extern const struct diagnose_rule diagnose_rules_backward[];
+extern const struct diagnose_rule diagnose_rules_loss[];
+extern const struct diagnose_rule diagnose_rules_data[];
+extern const struct diagnose_rule diagnose_rules_axes[];
+extern const struct diagnose_rule diagnose_rules_collapse[];
+extern const struct diagnose_rule diagnose_rules_language[];
+extern const struct diagnose_rule diagnose_rules_ranks[];
 extern const struct diagnose_rule diagnose_rules_why[];
 
 /* All tables; NULL ends them. */
