@@ -5,7 +5,7 @@
 set -eu
 build=$1
 shift
-[ $# -gt 0 ] || set -- wire graph step idle stats watch tui torch mindspore dump
+[ $# -gt 0 ] || set -- wire graph step idle stats watch tui torch diagnose mindspore dump
 
 bench()
 {
@@ -31,6 +31,9 @@ for name in "$@"; do
         python3 "$(dirname "$0")/bench_torch.py" "$build/src/gradb" "$(dirname "$0")/../tests/torch/scripts" ||
             printf 'torch failed\n' >&2
         ;;
+    diagnose)
+        python3 "$(dirname "$0")/bench_diagnose.py" "$build/src/gradb" || printf 'diagnose failed\n' >&2
+        ;;
     mindspore)
         python3 "$(dirname "$0")/bench_mindspore.py" "$build/src/gradb" || printf 'mindspore failed\n' >&2
         ;;
@@ -42,7 +45,7 @@ for name in "$@"; do
         ;;
     stats) "$build/bench/bench_stats" "$(dirname "$0")/stats_numpy.py" ;;
     *)
-        printf 'bench: unknown benchmark: %s (wire, graph, step, idle, stats, watch, tui, torch, mindspore, dump)\n' "$name" >&2
+        printf 'bench: unknown benchmark: %s (wire, graph, step, idle, stats, watch, tui, torch, diagnose, mindspore, dump)\n' "$name" >&2
         exit 2
         ;;
     esac
