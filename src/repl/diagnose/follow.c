@@ -12,6 +12,7 @@
 #include "repl/commands/breakpoints/why_find.h"
 #include "repl/core/everyone.h"
 #include "repl/core/repl_impl.h"
+#include "repl/diagnose/rule.h"
 
 #define FIRST_CHUNK       8    /* steps until evidence is collected for the first time */
 #define LONGEST_CHUNK     4096 /* and at most between two times: a killed process gives no last one */
@@ -123,6 +124,16 @@ static void split_text(cJSON *piece)
     free(text);
 }
 
+/* Forgets what `why` has said about that. */
+static void drop_kind(cJSON *pieces, const char *kind)
+{
+    for (int i = cJSON_GetArraySize(pieces); i-- > 0;) {
+        if (strcmp(out_text_of(cJSON_GetArrayItem(pieces, i), "kind"), kind) == 0) {
+            cJSON_DeleteItemFromArray(pieces, i);
+        }
+    }
+}
+
 /* Asks `why` at this stop; an answer without a cause is not evidence. */
 static void ask_why(struct follow *f, const char *kind, const char *about)
 {
@@ -226,13 +237,13 @@ static bool look_around(struct follow *f, struct gd_err *err)
         return true;
     }
     collect_evidence(f, err);
-    bool done = f->run->steps > 0 && stop->step - f->begun >= f->run->steps;
-    if (ends || done || stop->reason == GD_STOP_INTERRUPT) {
+    if (stop->reason == GD_STOP_STEP) { /* the newest answer counts */
+        drop_kind(f->run->pieces, "why-loss");
         ask_why(f, "why-loss", "loss");
-        f->run->ended = ends;
-        return false;
     }
-    return true;
+    bool done = f->run->steps > 0 && stop->step - f->begun >= f->run->steps;
+    f->run->ended = ends;
+    return !ends && !done && stop->reason != GD_STOP_INTERRUPT;
 }
 
 static int follow_run(struct follow *f, struct gd_err *err)
@@ -250,9 +261,7 @@ static int follow_run(struct follow *f, struct gd_err *err)
                                                "the training ended before its first step was over");
         }
         if (rc == GD_EINTR || rc == GD_ETIMEOUT) {
-            collect_evidence(f, err);
-            ask_why(f, "why-loss", "loss");
-            return GD_OK;
+            return collect_evidence(f, err);
         }
         if (rc != GD_OK || !look_around(f, err)) {
             return rc;
@@ -319,10 +328,50 @@ static void remove_watchers(struct follow *f)
     }
 }
 
+/* When the loss was not finite for the first time, and what made it so was not seen. */
+static void note_bad_loss(struct follow *f, double seconds)
+{
+    const struct diagnose_evidence all = {.pieces = f->run->pieces};
+    const cJSON *course = diagnose_find(&all, "loss-course");
+    double steps = out_number_of(f->run->looked_at, "steps");
+
+    f->run->exact = f->exact;
+    if (course && !f->exact && steps > 0 && !diagnose_find(&all, "why-overflow")) {
+        f->run->bad_since = (int64_t)out_number_of(course, "not_finite_since");
+        f->run->bad_after = seconds * (double)f->run->bad_since / steps;
+    }
+}
+
+int diagnose_find_origin(struct command_call *call, struct diagnose_run *run, struct gd_err *err)
+{
+    struct follow f = {.call = call, .run = run, .number = call->session->number};
+    struct gd_run there = {.kind = GD_RUN_STEP, .count = run->bad_since - 2, .node = GD_NO_NODE};
+    const char *reply = NULL;
+    int rc = GD_OK;
+
+    call->repl->job.drives[0] = f.number;
+    if (there.count > 0) {
+        rc = move_on(&f, &there, err);
+    }
+    if (rc == GD_OK && !is_over(&f)) {
+        rc = everyone_command(call, "overflow", "stop 1", &reply, err);
+    }
+    there.count = 2;
+    if (rc == GD_OK && !is_over(&f)) {
+        rc = move_on(&f, &there, err);
+    }
+    if (rc == GD_OK && !is_over(&f) && session_of(&f)->stop.reason == GD_STOP_PROGRAM) {
+        ask_why(&f, "why-overflow", NULL);
+    }
+    call->repl->job.drives[0] = 0;
+    return rc;
+}
+
 int diagnose_follow(struct command_call *call, struct diagnose_run *run, struct gd_err *err)
 {
     struct follow f = {.call = call, .run = run, .number = call->session->number};
 
+    double began = get_time(&f);
     run->pieces = cJSON_CreateArray();
     f.begun = call->session->stop.step;
     f.deadline = run->seconds > 0 ? get_time(&f) + run->seconds : 0;
@@ -331,6 +380,7 @@ int diagnose_follow(struct command_call *call, struct diagnose_run *run, struct 
         call->repl->job.drives[0] = f.number;
         rc = follow_run(&f, err);
         call->repl->job.drives[0] = 0;
+        note_bad_loss(&f, get_time(&f) - began);
     }
     remove_watchers(&f);
     return rc;

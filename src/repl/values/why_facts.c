@@ -99,6 +99,14 @@ static void take_scaling(const cJSON *reply, struct gd_why_facts *ret)
     take_text(skipped, "scaler", ret->scaler, sizeof(ret->scaler));
 }
 
+/* Nothing of the program has run since the step ended: the gradients are those that it used. At
+ * other events between two steps they may have been zeroed. */
+static bool is_right_after_step(const struct gd_stop *stop)
+{
+    return stop->at_step_end && !stop->at_line &&
+           (stop->reason != GD_STOP_EVENT || stop->happened.kind == GD_HAPPENED_STEP_END);
+}
+
 int why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_facts *ret,
                   struct gd_err *err)
 {
@@ -112,8 +120,8 @@ int why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_fact
         session->state != GD_STOPPED) {
         return GD_OK;
     }
-    int rc =
-        repl_command(call, COMMAND, session->stop.at_step_end ? "audit" : "", node, &text, &why);
+    const char *audit = is_right_after_step(&session->stop) ? "audit" : "";
+    int rc = repl_command(call, COMMAND, audit, node, &text, &why);
     if (rc != GD_OK) {
         return rc == GD_EINTR ? gd_fail(err, rc, "%s", why.text) : GD_OK;
     }

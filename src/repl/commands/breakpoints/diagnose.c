@@ -12,7 +12,8 @@
 #include "repl/launch/launch.h"
 #include "repl/values/inspect.h"
 
-#define END_SECONDS 3600.0 /* for what a script does after its training */
+#define END_SECONDS   3600.0 /* for what a script does after its training */
+#define AGAIN_SECONDS 600.0  /* a program is not started again to run longer than that */
 
 struct words { /* of the command line */
     struct diagnose_run run;
@@ -126,17 +127,46 @@ static void add_status(struct command_call *call, const struct words *words, con
     }
 }
 
-static int report_run(struct command_call *call, struct words *words, struct gd_err *err)
+/* The steps were too long to examine each operator's output in all of them: the program that this
+ * command has started runs again, to the step in which the loss was not finite. */
+static void run_again(struct command_call *call, struct words *words, char *const *program,
+                      int count)
+{
+    struct gd_err err;
+
+    if (words->run.bad_since == 0 || words->run.bad_after > AGAIN_SECONDS) {
+        return;
+    }
+    out_printf(call->out,
+               "The loss is not finite since step %lld: running the program again to that step, to "
+               "find the operator.\n",
+               (long long)words->run.bad_since);
+    out_flush(call->out);
+    launch_kill(call->repl);
+    if (start_program(call, program, count, &err) != GD_OK ||
+        diagnose_find_origin(call, &words->run, &err) != GD_OK) {
+        repl_printf(call->repl, true, "warning: the second run failed: %s\n", err.text);
+    }
+    call->repl->job.muted = true;
+    launch_kill(call->repl);
+    call->repl->job.muted = false;
+}
+
+static int report_run(struct command_call *call, struct words *words, char *const *program,
+                      int count, struct gd_err *err)
 {
     int rc = diagnose_follow(call, &words->run, err);
-    cJSON *findings = rc == GD_OK ? diagnose_judge(words->run.pieces) : NULL;
 
-    if (rc == GD_OK && !findings) {
-        rc = gd_fail_nomem(err);
-    }
     if (rc == GD_OK && (words->run.ended || words->run.raised)) {
         let_end(call);
         launch_wait(call->repl, END_SECONDS);
+    }
+    if (rc == GD_OK && program) {
+        run_again(call, words, program, count);
+    }
+    cJSON *findings = rc == GD_OK ? diagnose_judge(words->run.pieces) : NULL;
+    if (rc == GD_OK && !findings) {
+        rc = gd_fail_nomem(err);
     }
     if (rc == GD_OK && words->html) {
         rc = diagnose_report_html(call, &words->run, findings, words->html, err);
@@ -157,12 +187,13 @@ static int run_diagnose(struct command_call *call, struct gd_err *err)
     int count = call->argc;
     int rc = take_words(call, &words, &program, err);
 
+    count -= program ? (int)(program - call->argv) : 0;
     if (rc == GD_OK && program) {
-        rc = start_program(call, program, count - (int)(program - call->argv), err);
+        rc = start_program(call, program, count, err);
     } else if (rc == GD_OK) {
         rc = repl_check_needs(call, "diagnose", CMD_NEEDS_STOP | CMD_NEEDS_LIVE, err);
     }
-    return rc == GD_OK ? report_run(call, &words, err) : rc;
+    return rc == GD_OK ? report_run(call, &words, program, count, err) : rc;
 }
 
 const struct command cmd_diagnose = {
