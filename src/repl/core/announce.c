@@ -36,6 +36,9 @@ bool repl_announces_event(const struct repl *repl, const struct gd_event *event)
     if (event->type == GD_EV_RANKS && ons_hold(event->session)) {
         return false;
     }
+    if (event->type == GD_EV_HIT && repl->job.diagnoses) {
+        return false;
+    }
     return !repl->end.closing && !is_muted(repl, event->type) &&
            !(moves && is_driven(repl, event->session));
 }

@@ -209,7 +209,8 @@ static void note_event(struct repl *repl, const struct gd_event *event)
     if (event->type == GD_EV_LOG && event->text) {
         repl_launch_log(repl, event->text);
     }
-    if (event->type == GD_EV_HIT && !event->hit->error && !event->hit->traced) {
+    if (event->type == GD_EV_HIT && !event->hit->error && !event->hit->traced &&
+        !repl->job.diagnoses) {
         repl_add_status(repl, STATUS_WATCHPOINT); /* even if it does not stop the run */
     }
     if (event->session && gd_ranks_of(event->session) && !ev_is_active(&repl->watchers.ranks)) {

@@ -89,6 +89,8 @@ struct repl {
         bool muted;          /* a command ends a process: its end is not announced */
         /* sessions that a command moves and whose stops it reports itself; 0: none */
         int drives[2];
+        bool
+            diagnoses; /* a command uses hits as evidence: they are neither announced nor counted */
     } job;
 
     struct repl_busy busy;

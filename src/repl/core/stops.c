@@ -53,7 +53,7 @@ void repl_note_stop(struct repl *repl, struct gd_session *session)
             add_number(repl, hit->watchpoint);
         }
     }
-    if (session->stop.reason == GD_STOP_HIT) {
+    if (session->stop.reason == GD_STOP_HIT && !repl->job.diagnoses) {
         repl_add_status(repl, STATUS_WATCHPOINT);
     }
     if (repl->busy.depth == 0) {

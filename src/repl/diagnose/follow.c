@@ -8,9 +8,12 @@
 #include "engine/event/happening.h"
 #include "engine/ranks.h"
 #include "engine/watch/condition.h"
+#include "engine/watch/expected.h"
 #include "engine/watch/watchpoint.h"
+#include "engine/why/why.h"
 #include "repl/commands/breakpoints/why_find.h"
 #include "repl/core/everyone.h"
+#include "repl/core/hits.h"
 #include "repl/core/repl_impl.h"
 #include "repl/diagnose/rule.h"
 
@@ -19,18 +22,20 @@
 #define OVERFLOWS         4    /* operators that made a non-finite value, at which `why` is asked */
 #define EXACT_STEP        0.05 /* seconds: in longer steps the exact search costs too much */
 #define INTERRUPT_SECONDS 10
+#define MOST_WATCHPOINTS  16
 
 /* The state of one diagnosis. The session is looked up by number after each wait. */
 struct follow {
     struct command_call *call;
     struct diagnose_run *run;
     int number;
-    int64_t begun;   /* the step at which it began */
-    double deadline; /* by gd_debugger.now; 0: none */
-    int end;         /* the catchpoint of the end */
-    int watch;       /* the watchpoint, in a process without watchers; 0: none */
-    bool exact;      /* overflows are looked for */
-    int asked;       /* answers of `why` about overflows */
+    int64_t begun;               /* the step at which it began */
+    double deadline;             /* by gd_debugger.now; 0: none */
+    int end;                     /* the catchpoint of the end */
+    int watch[MOST_WATCHPOINTS]; /* in a process without watchers: by number */
+    int watch_count;
+    bool exact; /* overflows are looked for */
+    int asked;  /* answers of `why` about overflows */
 };
 
 static struct gd_session *session_of(const struct follow *f)
@@ -87,10 +92,10 @@ static void take_evidence(struct follow *f, cJSON *report)
 
 static int collect_evidence(struct follow *f, struct gd_err *err)
 {
-    cJSON *report = f->watch > 0 ? cJSON_CreateObject() : NULL;
+    cJSON *report = f->watch_count > 0 ? cJSON_CreateObject() : NULL;
 
     if (report) { /* it has no watchers */
-        out_set(report, OUT_INT("steps", session_of(f)->stop.step - f->begun),
+        out_set(report, OUT_INT("steps", gd_session_step(session_of(f)) - f->begun),
                 OUT_BOOL("watched", true));
         cJSON_Delete(f->run->looked_at);
         f->run->looked_at = report;
@@ -218,6 +223,17 @@ static void weigh_exact(struct follow *f, double seconds)
     cJSON_Delete(reply);
 }
 
+/* The hit of this stop is about values that are not finite. */
+static bool is_overflow(const struct gd_session *session)
+{
+    for (size_t i = session->hit_count; i-- > hits_first_of_stop(session);) {
+        if (gd_why_of_hit(&session->hits[i]) == GD_BAD_NONFINITE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* At a stop on the way. Returns whether to continue. */
 static bool look_around(struct follow *f, struct gd_err *err)
 {
@@ -230,7 +246,11 @@ static bool look_around(struct follow *f, struct gd_err *err)
         collect_evidence(f, err);
         return false;
     }
-    if (stop->reason == GD_STOP_PROGRAM || stop->reason == GD_STOP_HIT) { /* an overflow */
+    if (stop->reason == GD_STOP_HIT && !is_overflow(session_of(f))) {
+        ask_why(f, "why-hit", NULL);
+        return true;
+    }
+    if (stop->reason == GD_STOP_PROGRAM || stop->reason == GD_STOP_HIT) {
         if (f->asked++ < OVERFLOWS) {
             ask_why(f, "why-overflow", NULL);
         }
@@ -256,6 +276,9 @@ static int follow_run(struct follow *f, struct gd_err *err)
         int rc = move_on(f, &run, err);
         if (is_over(f)) {
             f->run->ended = true;
+            if (f->watch_count > 0 && session_of(f)) {
+                collect_evidence(f, err);
+            }
             return f->run->looked_at ? GD_OK
                                      : gd_fail(err, GD_ELOST,
                                                "the training ended before its first step was over");
@@ -275,16 +298,44 @@ static int follow_run(struct follow *f, struct gd_err *err)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* For a process without watchers: stops at the first output that is not finite. */
+static int add_watchpoint(struct follow *f, const struct gd_recommendation *offer,
+                          struct gd_err *err)
+{
+    struct gd_watch_spec spec = {.condition = offer->condition,
+                                 .values = offer->values,
+                                 .value_count = offer->value_count,
+                                 .where = offer->where,
+                                 .guard = offer->guard,
+                                 .steps = offer->steps,
+                                 .action = GD_WATCH_STOP,
+                                 .temporary = true,
+                                 .label = "diagnose"};
+    struct gd_watchpoint *watch = NULL;
+    int rc = gd_watchpoint_add(f->call->debugger, &spec, &watch, err);
+
+    if (rc == GD_OK) {
+        f->watch[f->watch_count++] = watch->number;
+    }
+    return rc;
+}
+
+/* For a process without watchers: stops once for each recommended watchpoint. Of those that
+ * MindSpore evaluates itself only the one that healthy runs do not trigger. */
 static int watch_outputs(struct follow *f, struct gd_err *err)
 {
-    struct gd_watch_spec spec = {
-        .where = "all", .action = GD_WATCH_STOP, .temporary = true, .label = "diagnose"};
-    struct gd_watchpoint *watch = NULL;
-    int rc = gd_condition_find("TO", &spec.condition, err);
+    const struct gd_session *session = f->call->session;
+    struct gd_recommendation offer = {.where = "all"};
+    int rc = GD_OK;
 
-    rc = rc == GD_OK ? gd_watchpoint_add(f->call->debugger, &spec, &watch, err) : rc;
-    f->watch = rc == GD_OK ? watch->number : 0;
+    if (strcasecmp(session->peer.framework, "mindspore") == 0) {
+        rc = gd_condition_find("TO", &offer.condition, err);
+        return rc == GD_OK ? add_watchpoint(f, &offer, err) : rc;
+    }
+    for (size_t i = 0; rc == GD_OK && f->watch_count < MOST_WATCHPOINTS &&
+                       gd_recommendation_at(f->call->session, i, &offer);
+         i++) {
+        rc = add_watchpoint(f, &offer, err);
+    }
     return rc;
 }
 
@@ -300,12 +351,14 @@ static int arm_watchers(struct follow *f, struct gd_err *err)
     if (rc == GD_EUNSUPPORTED || rc == GD_EINVAL || rc == GD_ENOTFOUND) {
         rc = watch_outputs(f, err);
     }
-    rc = rc != GD_OK ? rc : gd_debugger_catch(f->call->debugger, &spec, &at, err);
-    if (rc == GD_OK) {
-        f->end = at->number;
-        f->exact = f->watch == 0 &&
-                   everyone_command(f->call, "overflow", "stop 4", &reply, &ignored) == GD_OK;
+    if (rc != GD_OK) {
+        return rc;
     }
+    if (gd_debugger_catch(f->call->debugger, &spec, &at, &ignored) == GD_OK) {
+        f->end = at->number; /* without it, the last evidence before the end counts */
+    }
+    f->exact = f->watch_count == 0 &&
+               everyone_command(f->call, "overflow", "stop 4", &reply, &ignored) == GD_OK;
     return rc;
 }
 
@@ -315,11 +368,10 @@ static void remove_watchers(struct follow *f)
     const char *reply = NULL;
 
     gd_debugger_delete_breakpoint(f->call->debugger, f->end, &ignored);
-    if (f->watch > 0) { /* unless it has stopped the training */
-        gd_watchpoint_delete(f->call->debugger, f->watch, &ignored);
-        return;
+    for (int i = 0; i < f->watch_count; i++) { /* unless they have stopped the training */
+        gd_watchpoint_delete(f->call->debugger, f->watch[i], &ignored);
     }
-    if (!is_over(f) && session_of(f)->state == GD_STOPPED) {
+    if (f->watch_count == 0 && !is_over(f) && session_of(f)->state == GD_STOPPED) {
         f->call->session = session_of(f);
         everyone_command(f->call, "observe", "off", &reply, &ignored);
         if (f->exact) {
@@ -378,7 +430,9 @@ int diagnose_follow(struct command_call *call, struct diagnose_run *run, struct 
     int rc = arm_watchers(&f, err);
     if (rc == GD_OK) {
         call->repl->job.drives[0] = f.number;
+        call->repl->job.diagnoses = true;
         rc = follow_run(&f, err);
+        call->repl->job.diagnoses = false;
         call->repl->job.drives[0] = 0;
         note_bad_loss(&f, get_time(&f) - began);
     }

@@ -25,6 +25,8 @@ struct diagnose_run {
  * stopped, or has ended. GD_EUNSUPPORTED: the process cannot be observed. GD_ELOST: it ended before
  * anything was observed. */
 int diagnose_follow(struct command_call *call, struct diagnose_run *run, struct gd_err *err);
+/* The same where a dump is open: searches all of it. GD_ENODATA: it cannot be searched. */
+int diagnose_recorded(struct command_call *call, struct diagnose_run *run, struct gd_err *err);
 /* The same program, started again and stopped before its first step: runs to step run->bad_since -
  * 1 and examines each operator's output from there. Adds what `why` says to the evidence, if the
  * value is not finite this time, too. */

@@ -93,7 +93,8 @@ static void say_looked_at(struct command_call *call, const cJSON *looked, const 
 
     out_say(call->out, looked,
             "[{?none}Nothing found. ]Examined {steps|step}[, in {observed} of them all operators "
-            "({operators:n})][{?watched} for outputs that are not finite, and the loss], with "
+            "({operators:n})][, {tensors|tensor}[ ({not_checked:n} could not be read)]][{?watched} "
+            "for outputs that are not finite, and the loss], with "
             "{rules|rule}.\n",
             OUT_BOOL("none", cJSON_GetArraySize(findings) == 0));
     cJSON_ArrayForEach(one, cJSON_GetObjectItem(looked, "failed"))
@@ -125,6 +126,10 @@ static cJSON *looked_at(const struct diagnose_run *run)
                 OUT_INT("observed", out_number_of(run->looked_at, "observed")),
                 OUT_INT("operators", out_number_of(run->looked_at, "operators")),
                 OUT_IF(diagnose_is(run->looked_at, "watched"), OUT_BOOL("watched", true)),
+                OUT_IF(diagnose_has(run->looked_at, "tensors"),
+                       OUT_INT("tensors", out_number_of(run->looked_at, "tensors"))),
+                OUT_IF(diagnose_has(run->looked_at, "tensors"),
+                       OUT_INT("not_checked", out_number_of(run->looked_at, "not_checked"))),
                 OUT_INT("rules", count_rules()),
                 OUT_INT("evidence", cJSON_GetArraySize(run->pieces)),
                 OUT_JSON("failed",

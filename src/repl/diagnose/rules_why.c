@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What `why` says at an overflow, at an exception and about the loss: its own rules. */
+#include <string.h>
+
 #include "repl/diagnose/rule.h"
+#include "repl/out/out.h"
 
 static enum diagnose_verdict judge_always(cJSON *piece, const struct diagnose_evidence *all)
 {
@@ -9,30 +12,63 @@ static enum diagnose_verdict judge_always(cJSON *piece, const struct diagnose_ev
     return DIAGNOSE_FAULT;
 }
 
+/* What made the first value that is not finite is known: weights and losses follow from it. */
 static enum diagnose_verdict judge_loss(cJSON *piece, const struct diagnose_evidence *all)
 {
-    (void)piece;
+    bool follows = diagnose_is(piece, "nonfinite") && diagnose_find(all, "why-overflow");
+
+    return follows ? DIAGNOSE_SILENT : DIAGNOSE_SUSPECT;
+}
+
+static enum diagnose_verdict judge_dump(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const char *origin = diagnose_text(piece, "origin");
+
     (void)all;
-    return DIAGNOSE_SUSPECT;
+    out_set(piece, OUT_BOOL("made", strcmp(origin, "throw-point") == 0),
+            OUT_BOOL("read", strcmp(origin, "source") == 0));
+    return strcmp(origin, "throw-point") == 0 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
 const struct diagnose_rule diagnose_rules_why[] = {
+    {.name = "dump-nonfinite",
+     .evidence = "dump-nonfinite",
+     .cost = DIAGNOSE_EXACT,
+     .judge = judge_dump,
+     .cause = "[{?made}{node}[ ({op})] makes NaN or infinity of finite inputs[: {hint}]]"
+              "[{!made}The first values that are not finite are in {tensor}[; {node} reads "
+              "{bad_input}, which is not finite either, and nothing earlier in the dump made it]]",
+     .numbers = "{nan:n} NaN, {pos_inf:n} +Inf, {neg_inf:n} -Inf[; in step {step}][; on rank "
+                "{rank}][; its inputs are from {inputs_min:g4} to {inputs_max:g4}]",
+     .advice = "[{?made}Look at the inputs of {node} in this step.][{!made}Look at where {tensor} "
+               "comes from: the data, a parameter, or a node that was not dumped.]",
+     .look = "first-nonfinite, inputs {node}",
+     .source = "docs/howto-dumps.md"},
     {.name = "overflow",
      .evidence = "why-overflow",
      .cost = DIAGNOSE_EXACT,
      .judge = judge_always,
      .cause = "{text}",
      .numbers = "in step {step}[, bad since step {since}]",
-     .advice = "{more}",
+     .advice = "[{more}]",
      .look = "catch overflow, rerun",
      .source = "rules of `why`: docs/howto-nan.md"},
+    {.name = "hit",
+     .evidence = "why-hit",
+     .cost = DIAGNOSE_EXACT,
+     .judge = judge_loss,
+     .cause = "{text}",
+     .numbers = "in step {step}[, bad since step {since}]",
+     .advice = "[{more}]",
+     .look = "recommend, why",
+     .source = "rules of `why`: docs/howto-loss.md"},
     {.name = "exception",
      .evidence = "why-exception",
      .cost = DIAGNOSE_OPERATORS,
      .judge = judge_always,
      .cause = "{text}",
      .numbers = "in step {step}[, bad since step {since}]",
-     .advice = "{more}",
+     .advice = "[{more}]",
      .source = "rules of `why`: docs/howto-loss.md"},
     {.name = "loss",
      .evidence = "why-loss",
@@ -40,7 +76,7 @@ const struct diagnose_rule diagnose_rules_why[] = {
      .judge = judge_loss,
      .cause = "{text}",
      .numbers = "in step {step}[, bad since step {since}]",
-     .advice = "{more}",
+     .advice = "[{more}]",
      .look = "why loss",
      .source = "rules of `why loss`: docs/howto-loss.md"},
     {.name = NULL},

@@ -155,7 +155,9 @@ static void run_again(struct command_call *call, struct words *words, char *cons
 static int report_run(struct command_call *call, struct words *words, char *const *program,
                       int count, struct gd_err *err)
 {
-    int rc = diagnose_follow(call, &words->run, err);
+    bool recorded = !program && gd_session_is_record(call->session);
+    int rc = recorded ? diagnose_recorded(call, &words->run, err)
+                      : diagnose_follow(call, &words->run, err);
 
     if (rc == GD_OK && (words->run.ended || words->run.raised)) {
         let_end(call);
@@ -190,7 +192,7 @@ static int run_diagnose(struct command_call *call, struct gd_err *err)
     count -= program ? (int)(program - call->argv) : 0;
     if (rc == GD_OK && program) {
         rc = start_program(call, program, count, err);
-    } else if (rc == GD_OK) {
+    } else if (rc == GD_OK && !(call->session && gd_session_is_record(call->session))) {
         rc = repl_check_needs(call, "diagnose", CMD_NEEDS_STOP | CMD_NEEDS_LIVE, err);
     }
     return rc == GD_OK ? report_run(call, &words, program, count, err) : rc;

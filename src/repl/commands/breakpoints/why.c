@@ -297,6 +297,7 @@ int why_find(struct command_call *call, cJSON *ret, struct gd_err *err)
     if (rc == GD_OK) {
         const struct gd_why *why = &answer->why;
         out_set(ret, OUT_TEXT("rule", why->rule), OUT_TEXT("text", why->text),
+                OUT_IF(why->bad == GD_BAD_NONFINITE, OUT_BOOL("nonfinite", true)),
                 OUT_INT("step", call->session->stop.step),
                 OUT_IF(why->since >= 0, OUT_INT("since", why->since)));
         add_origin(call, why, ret);
