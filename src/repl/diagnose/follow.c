@@ -152,7 +152,10 @@ static void ask_why(struct follow *f, const char *kind, const char *about)
     call->argv = (char **)argv;
     call->argc = about ? 1 : 0;
     out_set(piece, OUT_TEXT("kind", kind));
-    if (why_find(call, piece, &ignored) == GD_OK && out_text_of(piece, "rule")[0] != '\0') {
+    bool found = why_find(call, piece, &ignored) == GD_OK;
+    /* without a rule it says at least where a value that is not finite comes from */
+    const char *needed = diagnose_is(piece, "nonfinite") ? "node" : "rule";
+    if (found && out_text_of(piece, needed)[0] != '\0') {
         split_text(piece);
         cJSON_AddItemToArray(f->run->pieces, piece);
     } else {
