@@ -20,7 +20,6 @@ class Classifier(nn.Module):
 
 
 def main():
-    dist.init_process_group("gloo")
     rank = dist.get_rank()
     torch.manual_seed(41)
     model = DDP(Classifier())
@@ -36,9 +35,10 @@ def main():
         optimizer.step()
         if rank == 0 and step % 10 == 0:
             print("step", step, "loss", round(loss.item(), 4), flush=True)
-    dist.barrier()
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
+    dist.init_process_group("gloo")
     main()
+    dist.barrier()
+    dist.destroy_process_group()

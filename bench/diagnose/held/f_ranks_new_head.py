@@ -17,22 +17,26 @@ class Net(nn.Module):
         return self.head(self.body(x))
 
 
+def main():
+    rank = dist.get_rank()
+    torch.manual_seed(48)
+    net = DDP(Net(10), find_unused_parameters=True)
+    net.module.head = nn.Linear(32, 3)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    centers = torch.randn(3, 10)
+    draw = torch.Generator().manual_seed(rank)
+    for step in range(50):
+        y = torch.randint(0, 3, (16,), generator=draw)
+        x = centers[y] + 1.5 * torch.randn(16, 10, generator=draw)
+        loss = F.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if rank == 0 and step % 10 == 9:
+            print(f"{step + 1}: {loss.item():.4f}", flush=True)
+
+
 dist.init_process_group("gloo")
-rank = dist.get_rank()
-torch.manual_seed(48)
-net = DDP(Net(10), find_unused_parameters=True)
-net.module.head = nn.Linear(32, 3)
-optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
-centers = torch.randn(3, 10)
-draw = torch.Generator().manual_seed(rank)
-for step in range(50):
-    y = torch.randint(0, 3, (16,), generator=draw)
-    x = centers[y] + 1.5 * torch.randn(16, 10, generator=draw)
-    loss = F.cross_entropy(net(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    if rank == 0 and step % 10 == 9:
-        print(f"{step + 1}: {loss.item():.4f}", flush=True)
+main()
 dist.barrier()
 dist.destroy_process_group()

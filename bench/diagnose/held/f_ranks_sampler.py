@@ -32,23 +32,27 @@ class Bag(nn.Module):
         return self.fc(self.embed(tokens))
 
 
+def main():
+    rank = int(os.environ["RANK"])
+    device_index = int(os.environ.get("DEVICE_INDEX", 0))
+    torch.manual_seed(47)
+    data = Reviews()
+    sampler = DistributedSampler(data, num_replicas=dist.get_world_size(), rank=device_index)
+    loader = DataLoader(data, batch_size=32, sampler=sampler)
+    model = DistributedDataParallel(Bag())
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for epoch in range(6):
+        sampler.set_epoch(epoch)
+        for tokens, labels in loader:
+            loss = nn.functional.cross_entropy(model(tokens), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        if rank == 0:
+            print(f"epoch {epoch} loss {loss.item():.4f}", flush=True)
+
+
 dist.init_process_group("gloo")
-rank = int(os.environ["RANK"])
-device_index = int(os.environ.get("DEVICE_INDEX", 0))
-torch.manual_seed(47)
-data = Reviews()
-sampler = DistributedSampler(data, num_replicas=dist.get_world_size(), rank=device_index)
-loader = DataLoader(data, batch_size=32, sampler=sampler)
-model = DistributedDataParallel(Bag())
-optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-for epoch in range(6):
-    sampler.set_epoch(epoch)
-    for tokens, labels in loader:
-        loss = nn.functional.cross_entropy(model(tokens), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    if rank == 0:
-        print(f"epoch {epoch} loss {loss.item():.4f}", flush=True)
+main()
 dist.barrier()
 dist.destroy_process_group()

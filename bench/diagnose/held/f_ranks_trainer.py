@@ -27,17 +27,21 @@ class Trainer:
         return loss.item()
 
 
+def main():
+    rank = dist.get_rank()
+    torch.manual_seed(49)
+    centers = torch.randn(6, 14)
+    trainer = Trainer(nn.Sequential(nn.Linear(14, 32), nn.ReLU(), nn.Linear(32, 6)))
+    draw = torch.Generator().manual_seed(50 + rank)
+    for epoch in range(6):
+        labels = torch.randint(0, 6, (240,), generator=draw)
+        inputs = centers[labels] + torch.randn(240, 14, generator=draw)
+        losses = [trainer.training_step(x, y) for x, y in zip(inputs.split(32), labels.split(32))]
+        if rank == 0:
+            print(f"epoch {epoch} examples {trainer.seen} loss {sum(losses) / len(losses):.4f}", flush=True)
+
+
 dist.init_process_group("gloo")
-rank = dist.get_rank()
-torch.manual_seed(49)
-centers = torch.randn(6, 14)
-trainer = Trainer(nn.Sequential(nn.Linear(14, 32), nn.ReLU(), nn.Linear(32, 6)))
-draw = torch.Generator().manual_seed(50 + rank)
-for epoch in range(6):
-    labels = torch.randint(0, 6, (240,), generator=draw)
-    inputs = centers[labels] + torch.randn(240, 14, generator=draw)
-    losses = [trainer.training_step(x, y) for x, y in zip(inputs.split(32), labels.split(32))]
-    if rank == 0:
-        print(f"epoch {epoch} examples {trainer.seen} loss {sum(losses) / len(losses):.4f}", flush=True)
+main()
 dist.barrier()
 dist.destroy_process_group()
