@@ -27,9 +27,9 @@ FIRST = 6       # steps before the first block, in which gradb shows the graph
 HIT = ": last_of_block > 0, step "  # gradb's message at the end of a block of `next`
 
 # A block under gradb: name of the result, mode of the training, commands to set up, command that runs the steps, command
-# that undoes the set-up, and how many times as long the block is; then the mean of its steps counts, because only a few
-# of them cost something.
-Block = collections.namedtuple("Block", "name mode before go after times", defaults=("delete", 1))
+# that undoes the set-up, and how many times as long the block is, or how many of its steps count; then their mean counts,
+# because only a few of them cost something.
+Block = collections.namedtuple("Block", "name mode before go after times steps", defaults=("delete", 1, 0))
 
 
 def setting(name, otherwise):
@@ -89,7 +89,7 @@ class Bench:
         self.about = None
 
     def _steps(self, block):
-        return self.counts * block.times + WARM + 1
+        return (block.steps or self.counts * block.times) + WARM + 1
 
     def run(self, pairs, rounds):
         """Runs all pairs."""
@@ -161,7 +161,7 @@ class Bench:
 
     def _compare(self, bare, training, block, bare_first):
         """The ratio of a block to a bare one, which comes first or second."""
-        steps, mean = self._steps(block), block.times > 1
+        steps, mean = self._steps(block), block.times > 1 or block.steps > 0
         before = counted(bare.run("plain", steps), mean) if bare_first else None
         found = counted(training.run(block.mode, steps), mean)
         if before is None:

@@ -143,6 +143,7 @@ class Observation:
     def __init__(self, agent):
         self.agent = agent
         self.on = self.observes = False
+        self._first = 0         # the step in which they were armed
         self.steps = 0          # that have ended while armed
         self.observed = 0       # of them, those whose operators were seen
         self.operators = 0      # that were seen
@@ -159,6 +160,9 @@ class Observation:
         from . import registry  # their modules need this one
         self._watchers = [kind(self) for kind in registry.WATCHERS]
         self.on = True
+        self._first = self.agent.steps.step + (not self.agent.steps.is_between())
+        self.steps = self.observed = self.operators = 0
+        self._failed = []
         self._list()
         self.agent.happenings.on("step-end", self._step_ended)
         self.agent.end_idle()
@@ -180,7 +184,8 @@ class Observation:
 
     def wants(self, step):
         """Whether the operators of that step are to be seen."""
-        return self.on and (step <= _ALL or step & (step - 1) == 0)
+        number = step - self._first + 1
+        return self.on and (number <= _ALL or number & (number - 1) == 0)
 
     # ---- what happens ----
 
