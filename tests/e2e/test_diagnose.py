@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`diagnose` where no Python runs: charlm's faults, a dump, a MindSpore 1.x process. PyTorch: tests/torch/test_diagnose.py."""
 import json
+import re
 import unittest
 
 import numpy as np
@@ -97,6 +98,21 @@ class MindSpore(unittest.TestCase):
         self.assertTrue(record["looked_at"]["watched"])
         self.assertEqual([one["verdict"] for one in record["findings"]], ["fault"], record["findings"])
         self.assertEqual(record["findings"][0]["evidence"][0], "in step 3")
+
+
+class Names(unittest.TestCase):
+    """`info rules` lists each name that a finding of `why` can have, and no other."""
+
+    def test_they_are_those_of_the_sources(self):
+        folder = harness.SOURCE / "src" / "engine" / "why"
+        text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("why*.c") if path.name != "why_names.c")
+        used = set(re.findall(r'"([a-z0-9]+(?:-[a-z0-9]+)*)"', text))
+        stated = set(re.findall(r'(?:why_say\(\s*ret,|ret->rule =|\d,|= \{)\s*"([a-z0-9]+(?:-[a-z0-9]+)+)"', text))
+        record = harness.records(harness.run_gradb("-nx", "--json", "--batch", "-ex", "info rules"), "rules")[-1]
+        listed = {one["rule"] for one in record["rules"] if one["evidence"] == "why"}
+        self.assertGreater(len(stated), 30)
+        self.assertEqual(stated - listed, set())
+        self.assertEqual(listed - used, set())
 
 
 if __name__ == "__main__":

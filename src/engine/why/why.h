@@ -106,6 +106,14 @@ struct gd_why {
     bool cut;        /* the walk was ended by its limit */
 };
 
+struct gd_why_rule {
+    const char *name;   /* as in gd_why.rule */
+    const char *text;   /* what it finds */
+    const char *inputs; /* what it is based on */
+};
+/* All rules, by name; one without a name ends them. */
+const struct gd_why_rule *gd_why_rules(void);
+
 /* facts: copied; NULL: only the graph and values are known. fn runs once, with the answer
  * (borrowed) or with an error. GD_ENOTFOUND, GD_ESTATE. */
 typedef void (*gd_why_fn)(void *ctx, const struct gd_why *why, const struct gd_err *err);

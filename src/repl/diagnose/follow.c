@@ -383,6 +383,21 @@ static void remove_watchers(struct follow *f)
     }
 }
 
+cJSON *diagnose_so_far(struct command_call *call)
+{
+    struct diagnose_run run = {.steps = 0};
+    struct follow f = {.call = call, .run = &run, .number = call->session->number};
+    struct gd_err ignored;
+    bool can =
+        gd_session_is_live(call->session) && call->session->target->capabilities & GD_CAN_COMMAND;
+    cJSON *findings =
+        can && collect_evidence(&f, &ignored) == GD_OK ? diagnose_judge(run.pieces) : NULL;
+
+    cJSON_Delete(run.pieces);
+    cJSON_Delete(run.looked_at);
+    return findings;
+}
+
 /* When the loss was not finite for the first time, and what made it so was not seen. */
 static void note_bad_loss(struct follow *f, double seconds)
 {

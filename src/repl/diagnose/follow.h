@@ -25,6 +25,9 @@ struct diagnose_run {
  * stopped, or has ended. GD_EUNSUPPORTED: the process cannot be observed. GD_ELOST: it ended before
  * anything was observed. */
 int diagnose_follow(struct command_call *call, struct diagnose_run *run, struct gd_err *err);
+/* What the watchers of a process that is observed already have seen: findings, as diagnose_judge
+ * gives them; NULL: it is not observed. The caller deletes them. */
+cJSON *diagnose_so_far(struct command_call *call);
 /* The same where a dump is open: searches all of it. GD_ENODATA: it cannot be searched. */
 int diagnose_recorded(struct command_call *call, struct diagnose_run *run, struct gd_err *err);
 /* The same program, started again and stopped before its first step: runs to step run->bad_since -

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/session.h"
+#include "engine/why/why.h"
 #include "repl/commands/breakpoints/breakpoints.h"
 #include "repl/diagnose/rule.h"
 #include "repl/out/newfile.h"
@@ -103,12 +104,25 @@ static void say_looked_at(struct command_call *call, const cJSON *looked, const 
     }
 }
 
+void diagnose_say_findings(struct command_call *call, const cJSON *findings)
+{
+    const cJSON *one;
+
+    cJSON_ArrayForEach(one, findings)
+    {
+        say_finding(call, one);
+    }
+}
+
 /* ---- the record ------------------------------------------------------------------------------ */
 
 static int count_rules(void)
 {
     int count = 0;
 
+    for (const struct gd_why_rule *rule = gd_why_rules(); rule->name; rule++) {
+        count++;
+    }
     for (size_t i = 0; diagnose_tables[i]; i++) {
         for (const struct diagnose_rule *rule = diagnose_tables[i]; rule->name; rule++) {
             count++;
@@ -141,13 +155,9 @@ static cJSON *looked_at(const struct diagnose_run *run)
 void diagnose_report(struct command_call *call, const struct diagnose_run *run, cJSON *findings)
 {
     cJSON *record = out_record(call->out, "diagnosis"), *looked = looked_at(run);
-    const cJSON *one;
 
     out_printf(call->out, "\n");
-    cJSON_ArrayForEach(one, findings)
-    {
-        say_finding(call, one);
-    }
+    diagnose_say_findings(call, findings);
     say_looked_at(call, looked, findings);
     out_set(record,
             OUT_IF(call->session && call->session->peer.world_size > 1,

@@ -5,6 +5,8 @@
 
 #include "repl/diagnose/follow.h"
 
+/* Prints the findings alone. */
+void diagnose_say_findings(struct command_call *call, const cJSON *findings);
 /* Prints the findings (diagnose_judge) and what was examined; in JSON the record "diagnosis".
  * Takes ownership of the findings. */
 void diagnose_report(struct command_call *call, const struct diagnose_run *run, cJSON *findings);

@@ -11,7 +11,9 @@
 #include "repl/commands/breakpoints/why_question.h"
 #include "repl/commands/breakpoints/why_snapshot.h"
 #include "repl/core/await.h"
+#include "repl/core/everyone.h"
 #include "repl/core/repl_impl.h"
+#include "repl/diagnose/report.h"
 #include "repl/values/checked.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
@@ -306,6 +308,30 @@ int why_find(struct command_call *call, cJSON *ret, struct gd_err *err)
     return rc;
 }
 
+/* The rules of `diagnose`, about the loss. Where the process is not observed yet, and nothing was
+ * found otherwise, it is from now on. */
+static void add_findings(struct command_call *call, bool found)
+{
+    struct gd_err ignored;
+    const char *reply = NULL;
+    cJSON *findings = diagnose_so_far(call);
+
+    if (findings) {
+        if (cJSON_GetArraySize(findings) == 0) {
+            out_printf(call->out, "The rules of `diagnose` find nothing so far.\n");
+        }
+        diagnose_say_findings(call, findings);
+        out_set(out_record(call->out, "why"), OUT_JSON("findings", findings));
+        return;
+    }
+    if (!found && gd_session_is_live(call->session) &&
+        call->session->target->capabilities & GD_CAN_COMMAND &&
+        everyone_command(call, "observe", "on", &reply, &ignored) == GD_OK) {
+        out_printf(call->out, "From now on the order of calls, updates, data and operators are "
+                              "observed: run some steps, then ask again (or `diagnose`).\n");
+    }
+}
+
 static int run_why(struct command_call *call, struct gd_err *err)
 {
     struct why_question q = {.node = GD_NO_NODE};
@@ -323,7 +349,11 @@ static int run_why(struct command_call *call, struct gd_err *err)
         return rc;
     }
     rc = show_answer(call, &q, &answer->why, all, err);
+    bool found = answer->why.rule[0] != '\0';
     answer_free(answer);
+    if (rc == GD_OK && q.scalar && strcasestr(q.scalar->name, "loss")) {
+        add_findings(call, found);
+    }
     return rc;
 }
 

@@ -2,6 +2,7 @@
 /* `info rules`. */
 #include <string.h>
 
+#include "engine/why/why.h"
 #include "repl/commands/status/info.h"
 #include "repl/diagnose/report.h"
 #include "repl/diagnose/rule.h"
@@ -31,6 +32,25 @@ static void show_rule(struct command_call *call, cJSON *list, const struct diagn
     diagnose_say(call, "source", rule->source);
 }
 
+static int show_rules_of_why(struct command_call *call, cJSON *list, const char *only)
+{
+    int shown = 0;
+
+    for (const struct gd_why_rule *rule = gd_why_rules(); rule->name; rule++) {
+        if (only && strcmp(only, rule->name) != 0) {
+            continue;
+        }
+        cJSON *object = out_push(list);
+        out_set(object, OUT_TEXT("rule", rule->name), OUT_TEXT("evidence", "why"),
+                OUT_TEXT("cost", rule->inputs), OUT_TEXT("cause", rule->text));
+        out_say(call->out, object,
+                only ? "{rule}\n  judges    {cost} (a rule of `why`)\n  finds     {cause}\n"
+                     : "{rule:-26} {evidence:-20} {cost}\n");
+        shown++;
+    }
+    return shown;
+}
+
 int info_rules(struct command_call *call, struct gd_err *err)
 {
     const char *only = call->argc > 0 ? call->argv[0] : NULL;
@@ -45,6 +65,7 @@ int info_rules(struct command_call *call, struct gd_err *err)
             }
         }
     }
+    shown += show_rules_of_why(call, list, only);
     if (shown == 0) {
         return gd_fail(err, GD_ENOTFOUND, "there is no rule \"%.60s\": \"info rules\" lists them",
                        only);
