@@ -314,6 +314,8 @@ class Agent(native.base("Agent")):
     def _apply(self):
         """Pushes or pops the mode, as wanted now."""
         self.watching_now = self._may_watch()
+        if self.steps.in_operator:
+            return  # PyTorch has taken the mode off for the operator that runs, and will put it back
         (ops.push if self.watching_now else ops.pop)(self._mode)
 
     def _may_watch(self):

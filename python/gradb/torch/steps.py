@@ -32,6 +32,7 @@ class Steps(native.base("Steps")):
         self._main = None       # weak reference
         self._chosen = ""       # by name; "" when none was chosen
         self._others = 0        # steps of another optimizer on the main one's parameters, since the main one stepped
+        self.in_operator = False  # an operator has run, and begins the forward pass
         self.running = []
         self._closures = 0      # how often its closure was called
         self._in_closure = False
@@ -236,7 +237,11 @@ class Steps(native.base("Steps")):
             return False
         if self._passes == 0 and not self.forward:
             if any(tensor.requires_grad and not tensor.is_leaf for tensor in outputs):
-                self.forward_begins()
+                self.in_operator = True
+                try:
+                    self.forward_begins()
+                finally:
+                    self.in_operator = False
             self.enter(_lib.FORWARD)
         return True
 

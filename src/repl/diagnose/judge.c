@@ -143,6 +143,11 @@ static cJSON *make_finding(const struct diagnose_rule *rule, enum diagnose_verdi
     put_words(finding, "cause", rule->cause, piece);
     out_list(finding, "where");
     add_place(finding, piece);
+    const cJSON *also;
+    cJSON_ArrayForEach(also, cJSON_GetObjectItem(piece, "also"))
+    {
+        add_place(finding, also);
+    }
     put_list(finding, "evidence", rule->numbers, piece);
     put_words(finding, "advice", rule->advice, piece);
     put_words(finding, "look", rule->look, piece);

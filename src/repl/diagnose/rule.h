@@ -4,8 +4,8 @@
  *
  * Evidence is gathered in the training process by watchers (python/gradb/torch/observe/), which
  * measure and do not judge: each piece is a JSON object {"kind", numbers, texts} with the "file",
- * "line" and "node" that it is about. A rule judges pieces of one kind and puts its finding into
- * words. All thresholds are here, none in the watchers.
+ * "line" and "node" that it is about; "also" lists further places. A rule judges pieces of one kind
+ * and puts its finding into words. All thresholds are here, none in the watchers.
  *
  * To add a rule: let a watcher report the evidence, and add an entry to the table of its subject
  * (rules_SUBJECT.c). `info rules`, docs/diagnose.md's table and the command follow the entry.

@@ -58,6 +58,12 @@ class Watcher:
     def batch(self, batch):
         """A DataLoader returned a batch to the training thread, in any step."""
 
+    def loads(self, module, state_dict):
+        """A module's load_state_dict is about to run, in any step."""
+
+    def closes(self):
+        """Observation ends: undo what was put in place."""
+
     def ends(self, step):
         """A step has ended; `self.observation.observes` says whether it was an observed one."""
 
@@ -147,6 +153,7 @@ class Observation:
         self.steps = 0          # that have ended while armed
         self.observed = 0       # of them, those whose operators were seen
         self.operators = 0      # that were seen
+        self.sources = None     # the source_lines.Sources, once read
         self._watchers = []
         self._failed = []       # {"watcher", "error"}
         self._lists = {}        # method -> bound methods of the watchers that override it
@@ -174,11 +181,14 @@ class Observation:
         if self.on:
             self.on = self.observes = False
             self.agent.observer = None
+            for watcher in self._watchers:
+                watcher.closes()
             self._watchers, self._lists = [], {}
             self.agent.happenings.off("step-end", self._step_ended)
 
     def _list(self):
-        names = ("begins", "operator", "left", "loss", "passed", "before_step", "after_step", "zeroed", "batch", "ends")
+        names = ("begins", "operator", "left", "loss", "passed", "before_step", "after_step", "zeroed", "batch", "loads",
+                 "ends")
         self._lists = {name: [watcher for watcher in self._watchers
                               if getattr(type(watcher), name) is not getattr(Watcher, name)] for name in names}
 
@@ -236,6 +246,7 @@ class Observation:
         self._failed.append({"watcher": type(watcher).__name__, "error": "%s: %s (%s)" % (
             type(error).__name__, str(error).split("\n", 1)[0][:200], where)})
         self._watchers.remove(watcher)
+        watcher.closes()
         self._list()
 
     # ---- evidence ----

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The watchers, in the order in which their evidence is reported."""
+from .collapse import Copies, Weights
 from .losses import Losses
+from .units import Units
 
-WATCHERS = (Losses,)
+WATCHERS = (Losses, Weights, Copies, Units)

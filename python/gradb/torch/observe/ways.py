@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""What leads to what, in the graph of the forward pass that ran last."""
+_DEEPEST = 4096
+_LOSSES = frozenset(("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss", "kl_div",
+                     "binary_cross_entropy", "binary_cross_entropy_with_logits", "poisson_nll_loss", "gaussian_nll_loss",
+                     "sub", "rsub", "__rsub__", "sub_"))
+_JOIN = frozenset(("sub", "mse_loss", "l1_loss", "smooth_l1_loss", "cosine_similarity", "cosine_embedding_loss", "cdist",
+                   "pairwise_distance", "mul", "matmul", "mm", "bmm", "einsum"))
+
+
+class Ways:
+    """The edges of the graph, in both directions."""
+
+    def __init__(self, agent):
+        self._nodes = {}
+        self._next = {}
+        for node in list(agent.graph.nodes.values()):
+            if node.name.startswith(("backward/", "eval/")) or node.edges is None:
+                continue
+            self._nodes[node.name] = node
+            for edge in node.edges:
+                if edge is not None:
+                    self._next.setdefault(edge[0].name, []).append(node.name)
+
+    def above(self, name):
+        """The names of what a node is computed from, the nearest first."""
+        seen, waiting = {name}, [name]
+        while waiting and len(seen) < _DEEPEST:
+            node = self._nodes.get(waiting.pop(0))
+            for edge in node.edges if node is not None else ():
+                if edge is not None and edge[0].name not in seen:
+                    seen.add(edge[0].name)
+                    waiting.append(edge[0].name)
+                    yield edge[0].name
+
+    def below(self, name):
+        """The names of what is computed from a node, the nearest first."""
+        seen, waiting = {name}, [name]
+        while waiting and len(seen) < _DEEPEST:
+            for following in self._next.get(waiting.pop(0), ()):
+                if following not in seen:
+                    seen.add(following)
+                    waiting.append(following)
+                    yield following
+
+    def operator(self, name):
+        """The operator of a node, or ""."""
+        node = self._nodes.get(name)
+        return node.operator if node is not None else ""
+
+    def leads_to(self, name, operators):
+        """Whether one of those operators is computed from a node."""
+        return any(self.operator(one) in operators for one in self.below(name))
+
+    def next_is(self, name, operators):
+        """Whether one of those operators reads a node directly."""
+        return any(self.operator(one) in operators for one in self._next.get(name, ()))
+
+    def meets_targets(self, name):
+        """Whether a loss compares what is computed from a node with something that is not."""
+        below = {name, *self.below(name)}
+        for one in below:
+            node = self._nodes.get(one)
+            if node is not None and node.operator in _LOSSES:
+                others = [edge[0].name for edge in node.edges if edge is not None and edge[0].name not in below]
+                if others or len([edge for edge in node.edges if edge is not None]) < 2:
+                    return True
+        return False
+
+    def meets_itself(self, name):
+        """{"node"} of an operator that compares what a node's layer made with what the same layer made in another pass,
+        and nothing else; {} if there is none."""
+        node = self._nodes.get(name)
+        if node is None:
+            return {}
+        weights = {edge[0].name for edge in node.edges if edge is not None and edge[0].operator == "Parameter"}
+        twins = {other.name for other in self._nodes.values() if other.operator == node.operator and weights
+                 and weights == {edge[0].name for edge in other.edges if edge is not None
+                                 and edge[0].operator == "Parameter"}}
+        if len(twins) < 2:
+            return {}
+        for one in self.below(name):
+            if self.operator(one) in _JOIN:
+                edges = [edge[0].name for edge in self._nodes[one].edges if edge is not None]
+                sources = [self._twins_above(edge, twins) for edge in edges]
+                if len(edges) == 2 and all(sources) and sources[0] != sources[1]:
+                    return {"node": one}
+        return {}
+
+    def _twins_above(self, name, twins):
+        """The layers of `twins` that a node is computed from, if from nothing else; else an empty set."""
+        found, seen, waiting = set(), {name}, [name]
+        while waiting:
+            one = waiting.pop()
+            if one in twins:
+                found.add(one)
+                continue
+            node = self._nodes.get(one)
+            edges = [edge[0].name for edge in node.edges if edge is not None] if node is not None else []
+            if not edges:
+                return frozenset()
+            for edge in edges:
+                if edge not in seen:
+                    seen.add(edge)
+                    waiting.append(edge)
+        return frozenset(found)
