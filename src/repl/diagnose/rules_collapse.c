@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Rules about symmetry and collapse: units that stay equal, that are dead or saturated, outputs
- * that become equal, copies that are none, dropout, batch normalization. */
+ * that become equal, copies that are aliases, dropout, batch normalization. */
 #include <math.h>
 
 #include "repl/diagnose/rule.h"
@@ -276,7 +276,8 @@ const struct diagnose_rule diagnose_rules_collapse[] = {
          "{how} copies the network onto itself: source and target are the same tensors, an alias "
          "and not a copy, so the target network, average or saved state follows every step",
      .numbers = "{tensors|tensor} with the same memory, [{module}, ]{times|time}",
-     .advice = "Make a real copy once: copy.deepcopy(model), or clone each tensor of the state_dict()",
+     .advice =
+         "Make a real copy once: copy.deepcopy(model), or clone each tensor of the state_dict()",
      .source =
          "PyTorch documentation of Module.state_dict (it returns references); Mnih et al. 2015"},
     {.name = "dropout-rate",

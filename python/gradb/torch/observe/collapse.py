@@ -6,7 +6,7 @@ from .. import values
 from . import Watcher, here, parameter_name, piece
 from .source_lines import sources_of
 
-_MOST_ROWS = 256         # of a weight that are looked at
+_MOST_ROWS = 256         # of a weight that are examined
 _MOST_COLUMNS = 65536
 _MOST_PARAMETERS = 4096  # of all optimizers
 _NAMES = 3               # in a piece
@@ -72,7 +72,7 @@ class Weights(Watcher):
             return
         wide = rows.shape[0] > 1 and rows.shape[1] > 1
         self._matrices += wide
-        if not bool((rows == rows[:1]).all()) or (not wide and rows.numel() > 1 and float(rows.min()) != float(rows.max())):
+        if not bool((rows == rows[:1]).all()) or (not wide and float(rows.min()) != float(rows.max())):
             return
         same = _Same(parameter, parameter_name(self.agent, parameter), rows)
         self._equal += wide
@@ -94,7 +94,8 @@ class Weights(Watcher):
 
     def evidence(self):
         """One piece about weights with equal rows that moved, one about those that never had a gradient but 0."""
-        matrices = [one for one in self._same.values() if len(one.shape) > 1 and min(one.shape[0], one.first.shape[1]) > 1]
+        matrices = [one for one in self._same.values()
+                    if len(one.shape) > 1 and min(one.shape[0], one.first.shape[1]) > 1]
         moved = [one for one in matrices if one.moved > 0 and one.nonzero]
         stuck = [one for one in matrices if one.gradients >= 2 and not one.nonzero]
         found = []
@@ -130,7 +131,7 @@ def shares(first, second):
 
 
 class Copies(Watcher):
-    """Notices that a network is given its own tensors: a copy that is none."""
+    """Notices that a network is given its own tensors: what should be a copy is an alias."""
 
     def __init__(self, observation):
         super().__init__(observation)
@@ -191,7 +192,8 @@ class Copies(Watcher):
     def _note(self, how, module, tensors):
         where = here()
         key = (where.get("file"), where.get("line"))
-        found = self._found.setdefault(key, {"where": where, "how": how, "module": module, "tensors": tensors, "times": 0})
+        found = self._found.setdefault(key, {"where": where, "how": how, "module": module, "tensors": tensors,
+                                             "times": 0})
         found["times"] += 1
         found["last_step"] = self._steps + 1
 

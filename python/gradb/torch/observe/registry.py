@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The watchers, in the order in which their evidence is reported."""
 from .collapse import Copies, Weights
+from .functions import Functions
 from .losses import Losses
 from .units import Units
 
-WATCHERS = (Losses, Weights, Copies, Units)
+WATCHERS = (Losses, Weights, Copies, Units, Functions)

@@ -43,8 +43,8 @@ class Sources:
         if names[-1].isdigit():
             for file, tree in self._trees.items():
                 for node in ast.walk(tree):
-                    if isinstance(node, ast.Assign) and _is_called(node.value, _LISTS) \
-                            and any(_last_name(target) == (names[-2] if len(names) > 1 else "") for target in node.targets):
+                    if len(names) > 1 and isinstance(node, ast.Assign) and _is_called(node.value, _LISTS) \
+                            and any(_last_name(target) == names[-2] for target in node.targets):
                         items = _items(node.value)
                         if int(names[-1]) < len(items):
                             found.append((file, items[int(names[-1])].lineno))

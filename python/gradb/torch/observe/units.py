@@ -29,8 +29,8 @@ def is_plain(tensor, least=1):
 
 class _Unit:
     """An operator with units, over the observed steps."""
-    __slots__ = ("where", "kind", "count", "batch", "share", "shares", "first", "since", "looks", "top", "bottom", "before",
-                 "output", "size")
+    __slots__ = ("where", "kind", "count", "batch", "share", "shares", "first", "since", "looks", "top", "bottom",
+                 "before", "size")
 
     def __init__(self, where, kind):
         self.where = where
@@ -199,8 +199,9 @@ class Units(Watcher):
         node = call.node() or node_of(self.agent, mean)
         if not isinstance(given, torch.Tensor) or given.dim() < 2 or not node or len(self._norms) >= _MOST_NODES:
             return
-        known = self._norms.setdefault(node, {"where": call.where(), "module": call.module(), "batches": 0, "least": None,
-                                              "most": None, "momentum": momentum, "fresh": 0, "applied": 0})
+        known = self._norms.setdefault(node, {"where": call.where(), "module": call.module(), "batches": 0,
+                                              "least": None, "most": None, "momentum": momentum, "fresh": 0,
+                                              "applied": 0})
         values_of_one = given.numel() // max(1, given.shape[1])
         if training:
             known["batches"] += 1
@@ -270,7 +271,7 @@ class Units(Watcher):
                                fan_in=one.fan_in, given=one.given, made=one.made, layers=len(layers),
                                normalized=ways.next_is(node, ("batch_norm", "layer_norm", "group_norm", "normalize",
                                                               "instance_norm", "rms_norm")),
-                               feeds=ways.leads_to(node, LAYERS)))
+                               feeds=ways.leads_to(node, LAYERS | {"matmul", "mm"})))
         if len(small) >= 2:
             one = small[0]
             at = sources.parameter_set(one.weight) if one.weight else {}
@@ -304,8 +305,8 @@ class Units(Watcher):
             meets = ways.meets_itself(node)
             feeds = ways.leads_to(node, LAYERS | {"matmul", "addmm"})
             found.append(piece("spread", dict(known["where"], node=node), first=known["first"], last=known["last"],
-                               most=known["most"], size=known["size"], step=known["step"], feeds=feeds, itself=bool(meets),
-                               also=[meets] if meets else None))
+                               most=known["most"], size=known["size"], step=known["step"], feeds=feeds,
+                               itself=bool(meets), also=[meets] if meets else None))
         return found
 
 

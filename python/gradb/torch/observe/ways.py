@@ -2,9 +2,11 @@
 """What leads to what, in the graph of the forward pass that ran last."""
 _DEEPEST = 4096
 _LOSSES = frozenset(("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss", "kl_div",
-                     "binary_cross_entropy", "binary_cross_entropy_with_logits", "poisson_nll_loss", "gaussian_nll_loss",
+                     "binary_cross_entropy", "binary_cross_entropy_with_logits", "poisson_nll_loss",
+                     "gaussian_nll_loss",
                      "sub", "rsub", "__rsub__", "sub_"))
-_JOIN = frozenset(("sub", "mse_loss", "l1_loss", "smooth_l1_loss", "cosine_similarity", "cosine_embedding_loss", "cdist",
+_JOIN = frozenset(("sub", "mse_loss", "l1_loss", "smooth_l1_loss", "cosine_similarity", "cosine_embedding_loss",
+                   "cdist",
                    "pairwise_distance", "mul", "matmul", "mm", "bmm", "einsum"))
 
 
