@@ -34,6 +34,7 @@ static const struct mcp_tool tools[] = {
     {"hits", "info", "hits", ""},
     {"hit", "hit", NULL, ""},
     {"why", "why", NULL, ""},
+    {"diagnose", "diagnose", NULL, ""},
     {"print", "print", NULL, ""},
     {"stats", "stats", NULL, ""},
     {"find", "find", NULL, ""},

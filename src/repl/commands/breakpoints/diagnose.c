@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/ranks.h"
+#include "repl/core/everyone.h"
 #include "repl/core/exit_status.h"
 #include "repl/core/parse.h"
 #include "repl/core/repl_impl.h"
@@ -182,11 +183,28 @@ static int report_run(struct command_call *call, struct words *words, char *cons
     return rc;
 }
 
+/* After `why loss` has turned it on. */
+static int end_observation(struct command_call *call, struct gd_err *err)
+{
+    const char *reply = NULL;
+    int rc = repl_check_needs(call, "diagnose off", CMD_NEEDS_STOP | CMD_NEEDS_LIVE, err);
+
+    rc = rc == GD_OK ? everyone_command(call, "observe", "off", &reply, err) : rc;
+    if (rc == GD_OK) {
+        out_printf(call->out, "The training is no longer observed.\n");
+    }
+    return rc;
+}
+
 static int run_diagnose(struct command_call *call, struct gd_err *err)
 {
     struct words words = {.html = NULL};
     char **program = NULL;
     int count = call->argc;
+
+    if (count == 1 && strcmp(call->argv[0], "off") == 0) {
+        return end_observation(call, err);
+    }
     int rc = take_words(call, &words, &program, err);
 
     count -= program ? (int)(program - call->argv) : 0;
@@ -214,6 +232,10 @@ const struct command cmd_diagnose = {
         "steps, and in steps 16, 32, 64 and so on; losses, updates and the order of calls in\n"
         "each step. In other programs than PyTorch scripts only outputs that are not finite and\n"
         "the loss are examined.\n"
+        "\n"
+        "`why loss` uses the same rules. Where it finds nothing, it observes the training from "
+        "then\n"
+        "on; \"diagnose off\" ends that.\n"
         "\n"
         "Under --batch the exit status is 4 if anything was found, or with --fail-on only if a\n"
         "finding is at least that certain; 5 if the training failed.",

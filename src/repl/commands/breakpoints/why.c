@@ -324,11 +324,12 @@ static void add_findings(struct command_call *call, bool found)
         out_set(out_record(call->out, "why"), OUT_JSON("findings", findings));
         return;
     }
-    if (!found && gd_session_is_live(call->session) &&
+    if (!found && !call->repl->read_only && gd_session_is_live(call->session) &&
         call->session->target->capabilities & GD_CAN_COMMAND &&
         everyone_command(call, "observe", "on", &reply, &ignored) == GD_OK) {
-        out_printf(call->out, "From now on the order of calls, updates, data and operators are "
-                              "observed: run some steps, then ask again (or `diagnose`).\n");
+        out_printf(call->out,
+                   "From now on the order of calls, updates, data and operators are "
+                   "observed: run some steps, then ask again. `diagnose off` ends it.\n");
     }
 }
 
