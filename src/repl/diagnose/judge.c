@@ -170,10 +170,12 @@ bool diagnose_is_at_least(const char *verdict, const char *least)
     return level_of(verdict) >= level_of(least);
 }
 
-/* A rule that finds the same in many places has few findings with many places. */
+/* A rule that finds the same in many places has few findings with many places. What `why` finds
+ * too is known already. */
 static void add_finding(cJSON *findings, cJSON *finding, const cJSON *piece)
 {
     cJSON *one, *last = NULL;
+    bool asked = strncmp(out_text_of(piece, "kind"), "why-", 4) == 0;
     int count = 0;
 
     cJSON_ArrayForEach(one, findings)
@@ -185,7 +187,8 @@ static void add_finding(cJSON *findings, cJSON *finding, const cJSON *piece)
     if (finding && count >= MOST_OF_RULE) {
         add_place(last, piece);
     }
-    if (!finding || count >= MOST_OF_RULE || cJSON_GetArraySize(findings) >= MOST_FINDINGS) {
+    if (!finding || count >= MOST_OF_RULE || (asked && count > 0) ||
+        cJSON_GetArraySize(findings) >= MOST_FINDINGS) {
         cJSON_Delete(finding);
         return;
     }

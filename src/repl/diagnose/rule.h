@@ -40,7 +40,7 @@ typedef enum diagnose_verdict (*diagnose_judge_fn)(cJSON *piece,
                                                    const struct diagnose_evidence *all);
 
 struct diagnose_rule {
-    const char *name;     /* "softmax-twice" */
+    const char *name;     /* "normalised-twice" */
     const char *evidence; /* the kind of evidence that it judges */
     enum diagnose_cost cost;
     diagnose_judge_fn judge;
