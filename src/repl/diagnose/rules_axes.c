@@ -1,7 +1,159 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Rules about axes and structure. */
+#include <string.h>
+
 #include "repl/diagnose/rule.h"
 
+static bool holds_always(const cJSON *piece)
+{
+    double steps = diagnose_number(piece, "steps", 0);
+
+    return steps > 0 && diagnose_number(piece, "held", 0) >= steps;
+}
+
+/* An axis has moved without its elements. Of data, only a mere change of order is certain. */
+static enum diagnose_verdict judge_reshape(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_is(piece, "trained") || diagnose_is(piece, "pure") ? DIAGNOSE_FAULT
+                                                                       : DIAGNOSE_SUSPECT;
+}
+
+/* Without one label for each example the axis of the batch is known from the loader only. */
+static enum diagnose_verdict judge_recurrence(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    if (!holds_always(piece)) {
+        return DIAGNOSE_SILENT;
+    }
+    return diagnose_is(piece, "sure") ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
+}
+
+static bool is_softmax(const cJSON *piece)
+{
+    return strstr(diagnose_text(piece, "operator"), "softmax") != NULL;
+}
+
+static enum diagnose_verdict judge_softmax(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return holds_always(piece) && is_softmax(piece) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_normalize(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return holds_always(piece) && !is_softmax(piece) && diagnose_is(piece, "normalises")
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_causal_mask(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return holds_always(piece) && diagnose_is(piece, "causal") ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_padding_mask(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    diagnose_set(piece, "percent", 100 * diagnose_number(piece, "share", 0));
+    return holds_always(piece) && !diagnose_is(piece, "causal") ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
+/* Certain where labels say which of the others matches. */
+static enum diagnose_verdict judge_diagonal(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    if (!holds_always(piece)) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "percent", 100 * diagnose_number(piece, "largest", 0));
+    return diagnose_has(piece, "is_own") ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
+}
+
 const struct diagnose_rule diagnose_rules_axes[] = {
+    {.name = "reshaped",
+     .evidence = "reshaped",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_reshape,
+     .cause = "{operator} from {before} to {after} does not swap axes: it cuts the elements in "
+              "memory order, so the axis of {size} mixes with the others; a transpose or permute "
+              "is meant",
+     .numbers = "{operator} {before} to {after}; the axis of {size} is at another place; in "
+                "{steps|observed call}",
+     .advice = "Move axes with transpose() or permute(), and use view() or reshape() only to split "
+               "or merge neighbouring axes: view(B, T, heads, d).transpose(1, 2)",
+     .look = "node {node}, where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong shape"},
+    {.name = "over-batch",
+     .evidence = "recurrence",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_recurrence,
+     .cause = "{operator} runs along the batch as if it were time: its input is {shape}, and "
+              "batch_first is {batch_first}, so each example depends on the other examples of the "
+              "batch",
+     .numbers =
+         "{examples|example} per batch, along the axis that is taken as {time|time step}; in "
+         "{steps|observed step}",
+     .advice = "Pass batch_first=True for inputs (batch, time, features), or transpose the input "
+               "to (time, batch, features)",
+     .look = "node {node}, where",
+     .source = "PyTorch documentation of LSTM and MultiheadAttention: batch_first"},
+    {.name = "softmax-axis",
+     .evidence = "over-batch",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_softmax,
+     .cause = "{operator} is computed over axis 0 of {shape}, which is the batch: the examples "
+              "share one sum, so the result of each depends on the others",
+     .numbers = "{examples|example} per batch, and {rows|row} in the sum; in {steps|observed step}",
+     .advice = "Pass the axis that is meant, such as dim=1 or dim=-1",
+     .look = "node {node}, where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong axis"},
+    {.name = "normalised-axis",
+     .evidence = "over-batch",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_normalize,
+     .cause = "{operator} is computed over axis 0 of {shape}, which is the batch, not over the "
+              "features: the result of each example depends on the others",
+     .numbers = "{examples|example} per batch; in {steps|observed step}",
+     .advice = "Pass the axis that is meant, such as dim=1 or dim=-1",
+     .look = "node {node}, where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong axis"},
+    {.name = "causal-mask-inverted",
+     .evidence = "mask-inverted",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_causal_mask,
+     .cause = "The causal mask is inverted: each position attends to later positions only, and "
+              "the past is masked out",
+     .numbers = "scores of {shape}; in {steps|observed step}",
+     .advice = "Invert the mask. In scaled_dot_product_attention True means: may attend",
+     .look = "node {node}, where",
+     .source = "PyTorch documentation of scaled_dot_product_attention: attn_mask"},
+    {.name = "mask-inverted",
+     .evidence = "mask-inverted",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_padding_mask,
+     .cause = "The padding mask is inverted: attention looks at the padded positions (token {pad}) "
+              "only, and the real tokens are masked out",
+     .numbers = "{percent:g3} % of the positions are padding; scores of {shape}; in "
+                "{steps|observed step}",
+     .advice = "Invert the mask. In key_padding_mask True means: ignore; in the attn_mask of "
+               "scaled_dot_product_attention True means: may attend",
+     .look = "node {node}, where",
+     .source = "PyTorch documentation of MultiheadAttention: key_padding_mask"},
+    {.name = "own-diagonal",
+     .evidence = "own-diagonal",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_diagonal,
+     .cause = "The diagonal of the similarity matrix, each vector with itself, is not masked out "
+              "of {loss}: it is the largest entry of nearly every row and competes with the "
+              "matching pair",
+     .numbers = "a matrix of {size} x {size}; the diagonal is the largest entry in {percent:g3} % "
+                "of the rows; in {steps|observed step}",
+     .advice = "Exclude it: sim.masked_fill(torch.eye(n, dtype=torch.bool), float('-inf')) before "
+               "the softmax",
+     .look = "node {node}, where",
+     .source = "Chen et al., SimCLR (ICML 2020): the sum leaves out k = i"},
     {.name = NULL},
 };

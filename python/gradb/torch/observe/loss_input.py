@@ -337,7 +337,7 @@ class LossInput(Watcher):
         self._losses += 1
         self._most = max(self._most, self._losses)
         loss = self.trace.of(tensor)
-        terms, seen = _terms(loss)
+        terms, seen = terms_of(loss)
         for made in seen:
             shapes = self._pairs.get(made)
             if shapes is not None:
@@ -430,7 +430,7 @@ def _sign_of(made):
     return sign
 
 
-def _terms(loss):
+def terms_of(loss):
     """(the terms of a loss, all operators between it and them)."""
     found, seen, todo = [], set(), [(loss, 1, None)]
     while todo and len(seen) < _TERMS:

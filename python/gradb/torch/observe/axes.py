@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: MIT
+"""Axes: what is reshaped where it should be transposed, reduced over the batch, or run over the batch as over time."""
+import torch
+
+from . import Watcher, piece, trace
+from .loss_input import terms_of
+
+_PIECES = 16
+_RESHAPES = frozenset(("view", "reshape", "view_as", "reshape_as", "unflatten"))
+_RECURRENT = frozenset(("lstm", "gru", "rnn_tanh", "rnn_relu"))
+_LOSSES = frozenset(("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
+                     "binary_cross_entropy", "binary_cross_entropy_with_logits"))
+_MASKS = frozenset(("masked_fill", "masked_fill_", "fill_diagonal_", "where", "masked_select", "setitem", "fill_",
+                    "index_fill", "index_fill_", "diagonal_scatter"))
+
+
+class Axes(Watcher):
+    """Looks at reshapes, softmax, recurrences and attention, and at similarities of a batch with itself."""
+
+    def __init__(self, observation):
+        super().__init__(observation)
+        self.trace = trace.of(observation)
+        self._found = {}
+        self._waiting = []     # (kind, Made, numbers) of this step, until the size of the batch is known
+        self._batch = None     # the size of the batch, in this step
+        self._loaded = 0       # rows of the batch that a DataLoader returned last
+        self._ids = None       # the first table of ids of this step: a copy
+
+    def begins(self, step):
+        """Forgets the previous step."""
+        self.trace.begins(step)
+        self._waiting, self._batch, self._ids = [], None, None
+
+    def batch(self, batch):
+        """Notes the number of rows."""
+        first = batch
+        for _ in range(4):
+            if isinstance(first, dict):
+                first = next(iter(first.values()), None)
+            elif isinstance(first, (tuple, list)):
+                first = first[0] if first else None
+        self._loaded = first.shape[0] if isinstance(first, torch.Tensor) and first.dim() else 0
+
+    def _add(self, kind, where, holds=True, **numbers):
+        key = (kind, where.get("file"), where.get("line"), None if where.get("line") else where.get("node"))
+        found = self._found.get(key)
+        if found is None:
+            if sum(one[0] == kind for one in self._found) >= _PIECES:
+                return
+            found = self._found[key] = piece(kind, where, steps=0, held=0)
+        found["steps"] += 1
+        found["held"] += bool(holds)
+        if holds:
+            found.update((name, value) for name, value in numbers.items() if value is not None)
+
+    # ---- operators ----
+
+    def operator(self, call):
+        """Looks at what depends on an axis."""
+        made = self.trace.see(call)
+        if made is None or not call.is_forward():
+            return
+        name = call.name
+        if name in _RESHAPES:
+            self._reshaped(call, made)
+        elif name == "embedding":
+            ids = call.given(0, "input")
+            if self._ids is None and isinstance(ids, torch.Tensor) and ids.dim() == 2:
+                self._ids = trace.copied(ids)
+        elif not made.grad:
+            return
+        elif name in _RECURRENT:
+            self._recurrent(call, made)
+        elif name == "multi_head_attention_forward":
+            self._heads(call, made)
+        elif name in ("softmax", "log_softmax"):
+            self._softmax(call, made)
+        elif name == "scaled_dot_product_attention":
+            self._attention(call)
+        elif name in ("mean", "sum", "norm", "normalize", "std", "var", "layer_norm", "max", "amax", "cumsum", "cat"):
+            self._reduced(call, made)
+        elif name in _LOSSES:
+            self._target(call, made)
+        if name == "cross_entropy":
+            self._similar(call, made)
+        elif name in ("logsumexp", "log_softmax"):
+            self._similar(call, made)
+
+    left = operator
+
+    def _reshaped(self, call, made):
+        before = made.first()
+        if before is None or not isinstance(call.result, torch.Tensor):
+            return
+        moved = _moved(before.shape, made.shape)
+        if moved is not None:
+            self._add("reshaped", made.where(), trained=made.grad, size=moved, operator=made.name,
+                      before=_text(before.shape), after=_text(made.shape),
+                      pure=sorted(before.shape) == sorted(made.shape))
+
+    def _recurrent(self, call, made):
+        """A recurrence: over which axis it runs, of which shape."""
+        flat = call.args
+        data = flat[0] if flat else None
+        if not isinstance(data, torch.Tensor) or data.dim() != 3:
+            return  # packed, or a single sequence
+        first = flat[-1] if isinstance(flat[-1], bool) else call.kwargs.get("batch_first", False)
+        time, batch = (1, 0) if first else (0, 1)
+        sizes = data.shape[time], data.shape[batch]
+        if sizes[0] != sizes[1]:
+            self._waiting.append(("recurrence", made, dict(operator=made.name, batch_first=bool(first), time=sizes[0],
+                                                           rows=sizes[1], shape=_text(data.shape))))
+
+    def _heads(self, call, made):
+        """Attention of PyTorch's own layers: time is axis 0 here, whatever batch_first says."""
+        query, padded = call.given(0, "query"), call.given(14, "key_padding_mask")
+        if not isinstance(query, torch.Tensor) or query.dim() != 3:
+            return
+        length, rows = query.shape[:2]
+        if length != rows:
+            self._waiting.append(("recurrence", made, dict(operator="attention", batch_first=False, time=length,
+                                                           rows=rows, shape=_text(query.shape))))
+        mask = trace.copied(padded) if isinstance(padded, torch.Tensor) else None
+        ids = self._ids
+        if mask is None or ids is None or mask.shape != ids.shape:
+            return
+        gone = mask if mask.dtype == torch.bool else mask < -1e4
+        pads = _pads(ids)
+        if bool(pads.any()) and not bool(pads.all()):
+            self._add("mask-inverted", made.where(), bool((gone == ~pads).all()), causal=False,
+                      pad=int(ids[:, -1].mode().values), share=float(pads.double().mean()), shape=_text(mask.shape))
+
+    def _softmax(self, call, made):
+        dim = call.given(1, "dim")
+        scores = call.given(0, "input")
+        if not isinstance(scores, torch.Tensor) or not isinstance(dim, int) or scores.dim() < 2:
+            return
+        axis = dim % scores.dim()
+        if axis == 0 and scores.shape[0] > 1:
+            self._waiting.append(("over-batch", made, dict(operator=made.name, rows=scores.shape[0],
+                                                           shape=_text(scores.shape), normalises=True)))
+        if made.name == "softmax" and scores.dim() >= 2 and axis == scores.dim() - 1:
+            self._masked(scores, made)
+
+    def _reduced(self, call, made):
+        given = made.first()
+        dims = call.given(1, "dim", call.given(1, "axis"))
+        if made.name == "normalize":
+            dims = call.given(2, "dim", 1)
+        if made.name in ("norm",):
+            dims = call.given(2, "dim")
+        dims = dims if isinstance(dims, (tuple, list)) else (dims,)
+        if made.name == "cat":
+            dims = (call.given(1, "dim", 0),)
+        if given is None or len(given.shape) < 2 or not any(one in (0, -len(given.shape)) for one in dims if
+                                                            isinstance(one, int) and not isinstance(one, bool)):
+            return
+        if len(dims) > 1 or made.name == "cat":
+            return  # statistics of a batch
+        keeps = bool(call.given(2, "keepdim", False)) if made.name != "normalize" else False
+        self._waiting.append(("over-batch", made, dict(operator=made.name, rows=given.shape[0], keeps=keeps,
+                                                       shape=_text(given.shape), rank=len(given.shape),
+                                                       normalises=made.name == "normalize")))
+
+    # ---- masks ----
+
+    def _masked(self, scores, made):
+        """Scores of attention: which ones are masked."""
+        if scores.shape[-1] < 3 or scores.dim() < 3:
+            return
+        part = trace.copied(scores[:2])
+        if part is None or not part.is_floating_point():
+            return
+        part = part.to(torch.float32)
+        gone = (part < -1e4) if bool((part < -1e4).any()) else None
+        if gone is not None and not bool(gone.all()):
+            self._judge_mask(~gone, made, scores.shape)
+
+    def _attention(self, call):
+        mask, made = call.given(3, "attn_mask"), self.trace.see(call)
+        if not isinstance(mask, torch.Tensor) or mask.dim() < 2:
+            return
+        part = trace.copied(mask[:2] if mask.dim() > 2 else mask)
+        if part is None:
+            return
+        kept = part if part.dtype == torch.bool else part.to(torch.float32) > -1e4
+        if not bool(kept.all()):
+            query = call.given(0, "query")
+            shape = (*query.shape[:-1], call.given(1, "key").shape[-2])
+            self._judge_mask(kept, made, shape)
+
+    def _judge_mask(self, kept, made, shape):
+        """kept: what may be seen, (..., T, S) or (..., 1, S)."""
+        kept = kept.reshape(-1, kept.shape[-2], kept.shape[-1])
+        size = kept.shape[-1]
+        if kept.shape[-2] == size:
+            strict = torch.ones(size, size, dtype=torch.bool).triu(1)
+            one = kept[0]
+            below = one & strict.t()
+            above = one & strict
+            if not bool(below.any()) and bool((above == strict).all()):
+                self._add("mask-inverted", made.where(), causal=True, shape=_text(shape))
+        ids = self._ids
+        if ids is None or ids.shape[1] != size:
+            return
+        rows = kept[:, -1, :] if kept.shape[0] == min(2, ids.shape[0]) else None
+        if rows is None or kept.shape[0] > ids.shape[0]:
+            return
+        pad = ids[:, -1].mode().values
+        padded = _pads(ids)[:rows.shape[0]]
+        if bool(padded.any()) and not bool(padded.all()):
+            inverted = bool((rows == padded).all())
+            self._add("mask-inverted", made.where(), inverted, causal=False, pad=int(pad), shape=_text(shape),
+                      share=float(padded.double().mean()))
+
+    # ---- similarities ----
+
+    def _similar(self, call, made):
+        """Scores (M, M) of a batch with itself, whose diagonal takes part."""
+        scores = call.given(0, "input")
+        given = made.given(0, "input")
+        if not isinstance(scores, torch.Tensor) or scores.dim() != 2 or scores.shape[0] != scores.shape[1] or \
+                scores.shape[0] < 3 or not isinstance(given, trace.Made):
+            return
+        source = given
+        for _ in range(12):
+            if source.name in ("matmul", "mm", "cosine_similarity", "einsum"):
+                break
+            parents = [one for one in source.parents() if one.grad]
+            if source.name in _MASKS or len(parents) != 1:
+                return
+            source = parents[0]
+        parents = [one.source() for one in source.parents()]
+        if source.name not in ("matmul", "mm", "einsum") or len(parents) < 2 or parents[-1] is not parents[-2]:
+            return
+        values = trace.copied(scores)
+        if values is None:
+            return
+        values = values.to(torch.float64)
+        own = values.diagonal()
+        above = float((own >= values.max(1).values - 1e-9).double().mean())
+        target = call.given(1, "target") if call.name == "cross_entropy" else None
+        labels = trace.copied(target) if isinstance(target, torch.Tensor) else None
+        is_own = None
+        if labels is not None and labels.shape == own.shape and not labels.is_floating_point():
+            is_own = float((labels == torch.arange(len(own))).double().mean())
+        self._add("own-diagonal", source.where(), above > 0.9, largest=above, is_own=is_own, loss=call.name,
+                  size=len(own), loss_node=made.node_name())
+
+    # ---- the batch ----
+
+    def _target(self, call, made):
+        target, output = call.given(1, "target"), call.given(0, "input")
+        wanted = made.given(1, "target")
+        if not isinstance(target, torch.Tensor) or not isinstance(output, torch.Tensor) or target.dim() == 0 or \
+                not isinstance(wanted, trace.Made) or wanted.grad:
+            return
+        shape = _before_flat(wanted)
+        self._judged(shape, output.shape, call.name)
+
+    def _judged(self, shape, output, loss):
+        """The shape of the targets is known: which axis is the batch follows from one label per example."""
+        rows = shape[0]
+        one_each = len(shape) == 1 or len(shape) == 2 and (shape[1] == 1 or loss not in ("cross_entropy", "nll_loss"))
+        waiting, self._waiting = self._waiting, []
+        for kind, made, numbers in waiting:
+            if kind == "recurrence":
+                # One label for each example, or rows of a loader that nothing has moved.
+                known = one_each and output[0] == rows and rows in (numbers["time"], numbers["rows"])
+                loaded = self._loaded == numbers["time"] and self._loaded == rows and not known
+                wrong = numbers["time"] == rows and numbers["rows"] != rows and (known or loaded)
+                self._add(kind, made.where(), wrong, examples=rows, sure=known, **numbers)
+            elif kind == "over-batch":
+                wrong = one_each and output[0] == rows and numbers["rows"] == rows
+                self._add(kind, made.where(), wrong, examples=rows, **numbers)
+
+    def loss(self, tensor):
+        """A backward pass begins: a difference of outputs and data in the loss says what a batch is."""
+        if not self._waiting or not self.observation.observes or not isinstance(tensor, torch.Tensor):
+            return
+        for made in terms_of(self.trace.of(tensor))[1]:
+            parents = made.parents()
+            if made.name == "sub" and len(parents) == 2 and parents[0].grad != parents[1].grad and \
+                    parents[0].shape == parents[1].shape and len(made.shape) > 0:
+                data = parents[1] if parents[0].grad else parents[0]
+                self._judged(_before_flat(data), made.shape, "sub")
+                return
+
+    def evidence(self):
+        """The pieces."""
+        return list(self._found.values())
+
+
+def _pads(ids):
+    """Where the rows of a table end in runs of one value."""
+    return (ids == ids[:, -1].mode().values).flip(1).long().cumprod(1).flip(1).bool()
+
+
+def _before_flat(made):
+    """The shape of targets before they were flattened."""
+    shape = made.shape
+    for _ in range(8):
+        before = made.first() if made.name in ("view", "reshape", "flatten", "long", "to", "float", "contiguous",
+                                               "squeeze", "unsqueeze") else None
+        if before is None:
+            break
+        made = before
+        if len(made.shape) > len(shape) and made.name != "unsqueeze":
+            shape = made.shape
+    return shape
+
+
+def _moved(before, after):
+    """The size of an axis that a reshape moves without moving its elements; None: it splits and merges only."""
+    if len(before) < 2 or len(after) < 2 or 0 in before:
+        return None
+    for axis, size in enumerate(before):
+        if size < 3 or before.count(size) != 1 or after.count(size) != 1:
+            continue
+        place = after.index(size)
+        first, second = _product(before[:axis]), _product(after[:place])
+        if first == second:
+            continue
+        # Axes that split evenly could be meant: (8, 6) as (4, 2, 6) keeps 6 in place.
+        others = [one for index, one in enumerate(before) if index != axis and one > 1]
+        rest = [one for index, one in enumerate(after) if index != place and one > 1]
+        if others and rest and _refines(others, rest):
+            return size
+    return None
+
+
+def _refines(first, second):
+    """Whether the sizes of one list are products of those of the other, in any order."""
+    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
+    if len(longer) > 6:
+        return False
+    remaining = list(longer)
+    for size in sorted(shorter, reverse=True):
+        if size in remaining:
+            remaining.remove(size)
+            continue
+        pair = next(((one, two) for one in range(len(remaining)) for two in range(one + 1, len(remaining))
+                     if remaining[one] * remaining[two] == size), None)
+        if pair is None:
+            return False
+        remaining = [item for index, item in enumerate(remaining) if index not in pair]
+    return not remaining
+
+
+def _product(sizes):
+    product = 1
+    for size in sizes:
+        product *= size
+    return product
+
+
+def _text(shape):
+    return "(%s)" % ", ".join(str(size) for size in shape)
