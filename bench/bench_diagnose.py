@@ -11,7 +11,7 @@ For each half it prints what share of the faulty scripts was
                 .json match
     wrong       the first finding neither names the cause nor a line of it
 and of the healthy ones, how many got a fault, and a fault or a suspect. The same by PyTorch's anomaly mode, which speaks by an
-exception. cost: processor time under gradb, over that without it, of all scripts together.
+exception. output_changed: how many scripts printed something else under gradb. processor_time: processor time under gradb, over that without it, of all scripts together.
 
 BENCH_HALVES: "dev", "held" or both (the default); BENCH_SCRIPTS: names, separated by commas; BENCH_NAMES=1: print each script's
 result, too (of dev always); BENCH_ANOMALY=0: leave anomaly mode out; BENCH_JOBS: scripts at a time (2)."""
@@ -77,6 +77,7 @@ class Script:
         self.problem = ""
         self.seconds = {}
         self.anomaly = ""
+        self.changed = False  # it printed something else under gradb
 
     def command(self, python):
         """The command line that runs it."""
@@ -86,13 +87,16 @@ class Script:
 
     def measure(self, gradb):
         """Runs it plain, in anomaly mode, and under gradb."""
-        status, _, errors, self.seconds["plain"] = run(self.command(self.python))
+        status, printed, errors, self.seconds["plain"] = run(self.command(self.python))
         if os.environ.get("BENCH_ANOMALY") != "0" and "ranks" not in self.about.get("needs", []):
             other, _, self.anomaly, _ = run([self.python, "-c", ANOMALY, str(self.path)])
             self.anomaly = self.anomaly if other != 0 and (status == 0 or "anomaly" in self.anomaly.lower()) else ""
         code, output, errors, self.seconds["diagnose"] = run(
             [gradb, "-nx", "--json", "--listen", "127.0.0.1:0", "diagnose", "--", *self.command(self.python)])
         records = [json.loads(line) for line in output.split("\n") if line.startswith('{"v":1,"type":"diagnosis"')]
+        logged = [json.loads(line)["text"] for line in output.split("\n") if line.startswith('{"v":1,"type":"log"')]
+        self.changed = status == 0 and "ranks" not in self.about.get("needs", []) and any(
+            line not in logged for line in printed.split("\n") if line.strip())
         if not records:
             self.problem = "no diagnosis (status %s): %s" % (code, (errors.strip() or output.strip())[-300:])
             return
@@ -144,8 +148,8 @@ def show(script):
     result = " ".join(name for name, counts in script.result().items() if counts) or "silent"
     first = script.stated()[0] if script.stated() else None
     said = "%s %s: %s" % (first["verdict"], first["rule"], first["cause"][:110]) if first else ""
-    print("#   %-28s group %2s  %-30s %s%s" % (script.path.stem, script.about["rule_group"], result, said,
-                                            " PROBLEM: " + script.problem if script.problem else ""), flush=True)
+    said += " PROBLEM: " + script.problem if script.problem else " OUTPUT CHANGED" if script.changed else ""
+    print("#   %-28s group %2s  %-30s %s" % (script.path.stem, script.about["rule_group"], result, said), flush=True)
 
 
 def report(half, scripts):
@@ -170,6 +174,8 @@ def report(half, scripts):
         good = target is not None and (share >= target if target > 0.5 else share <= target)
         print("diagnose.%s_%s %.3f target %s %s" % (
             half, name, share, "-" if target is None else target, "-" if target is None else "pass" if good else "short"))
+    print("diagnose.%s_output_changed %d target 0 %s" % (half, sum(one.changed for one in scripts),
+                                                       "short" if any(one.changed for one in scripts) else "pass"))
     cost = sum(one.seconds["diagnose"] for one in scripts) / max(1e-9, sum(one.seconds["plain"] for one in scripts))
     print("diagnose.%s_processor_time %.3f target - -" % (half, cost), flush=True)
 

@@ -4,6 +4,8 @@
 diagnose/RULE.py trains correctly, and with the argument `mistake` makes one; what comes after a dot in the name tells
 scripts of one rule apart (RULE.other.py). The line that is to be named ends in `# <- here`; without such a line, no
 line is expected."""
+import subprocess
+
 import harness
 import torches
 
@@ -48,6 +50,73 @@ class Rules(Diagnoses):
                 self.assertEqual([one for one in record["findings"] if one["verdict"] != "note"], [])
                 self.assertEqual(record["looked_at"]["failed"], [])
                 self.assertGreater(record["looked_at"]["operators"], 0)
+
+
+@torches.both
+class Harm(Diagnoses):
+    """A training that uses much of PyTorch computes the same under `diagnose`, also when gradb is killed."""
+
+    def setUp(self):
+        super().setUp()
+        self.script, self.digest = str(torches.SCRIPTS / "features.py"), self.folder / "digest"
+
+    def taken(self):
+        """What the script computed, when it has ended."""
+        harness.wait_for("the script to end", self.digest.exists)
+        text = self.digest.read_text()
+        self.digest.unlink()
+        return text
+
+    def alone(self):
+        subprocess.run([*torches.warm(self.python), self.script, str(self.digest)], check=True, capture_output=True,
+                       env=torches.environment(GRADB_DISABLE="1"), timeout=2 * harness.DEADLINE)
+        return self.taken()
+
+    def test_it_computes_the_same(self):
+        alone = self.alone()
+        record = self.diagnosed(self.script, self.digest)
+        self.assertEqual(record["looked_at"]["failed"], [])
+        self.assertGreater(record["looked_at"]["observed"], 3)
+        self.assertEqual(self.taken(), alone)
+
+    def test_gradb_is_killed(self):
+        alone = self.alone()
+        with harness.Gradb("--json", command=("run", "--", *torches.warm(self.python), self.script, str(self.digest)),
+                           env=torches.environment(), cwd=self.folder) as gradb:
+            gradb.expect('"type":"stopped"')
+            gradb.send("agent observe on")
+            gradb.run("step 3", '"type":"run","session":1,"state":"stopped"')
+            gradb.send("diagnose")
+            gradb.process.kill()
+            self.assertEqual(self.taken(), alone)
+
+
+@torches.both
+class WhyLoss(Diagnoses):
+    """`why loss` by the rules of `diagnose`, and what it must not say."""
+
+    def asked(self, script, *commands):
+        """The records of `why` after those commands."""
+        path = self.write("train.py", script)
+        done = harness.run_gradb("-nx", "--batch", "--json", "--listen", "127.0.0.1:0", *harness.typed(*commands), "run",
+                                 "--", *torches.warm(self.python), path, env=torches.environment(), cwd=self.folder,
+                                 timeout=2 * harness.DEADLINE)
+        return harness.records(done, "why")
+
+    def test_gradients_that_are_zeroed_after_the_step(self):
+        """At an event between two steps they are gone, as they should be."""
+        script = (SCRIPTS / "normalised-twice.py").read_text(encoding="utf-8")
+        script = script.replace("    optimizer.zero_grad()\n", "") + "    optimizer.zero_grad()\n"
+        for event in ("end", "step-end"):
+            with self.subTest(event=event):
+                record, = self.asked(script, "step 3", "catch " + event, "continue", "why loss")
+                self.assertEqual(record["rule"], "")
+
+    def test_it_observes_where_it_finds_nothing(self):
+        script = (SCRIPTS / "normalised-twice.py").read_text(encoding="utf-8")
+        before, after = self.asked(script, "step 2", "why loss", "step 9", "why loss")
+        self.assertNotIn("findings", before)
+        self.assertEqual(after["findings"], [])
 
 
 if __name__ == "__main__":
