@@ -33,6 +33,7 @@ class Optimizers:
         self._end = None       # ends the observation of allocations in a step
         self._names = {}       # name -> weak reference
         self._copies = weakref.WeakSet()  # optimizers that were copied or unpickled
+        self._made_at = weakref.WeakKeyDictionary()  # optimizer -> (code, line) where it was made, or None
 
     # ---- hooks ----
 
@@ -197,6 +198,7 @@ class Optimizers:
         """An optimizer was made: names it, and makes nodes of its parameters."""
         if register_optimizer_step_post_hook is None:
             self._wrap(type(optimizer))
+        self._made_at[optimizer] = stack.shown(stack.frames(2))
         self.name_of(optimizer)
         self.agent.discover(optimizer)
         for parameter in _parameters(optimizer):
@@ -220,6 +222,11 @@ class Optimizers:
     def copied(self, optimizer):
         """An optimizer was made as a copy of another one, for parameters of its own."""
         self._copies.add(optimizer)
+
+    def made_at(self, optimizer):
+        """{"file", "line"} of the user's line that made an optimizer; {} where that is unknown."""
+        place = self._made_at.get(optimizer)
+        return {} if place is None else {"file": place[0].co_filename, "line": place[1]}
 
     def is_copy(self, optimizer):
         """Whether it is a copy, while an original exists: the training is the original's."""

@@ -24,6 +24,9 @@ double diagnose_number(const cJSON *piece, const char *key, double missing)
     if (cJSON_IsNumber(item)) {
         return item->valuedouble;
     }
+    if (cJSON_IsRaw(item)) { /* what diagnose_set has written */
+        return strtod(item->valuestring, NULL);
+    }
     if (cJSON_IsString(item)) { /* what JSON cannot write as a number */
         const char *text = item->valuestring;
         return strcmp(text, "nan") == 0    ? NAN

@@ -1,7 +1,275 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Rules about the order of calls. */
+#include <string.h>
+
 #include "repl/diagnose/rule.h"
 
+/* A single step may be the program's start or end. */
+#define FEW 2
+
+/* In nearly all steps that were observed; the first one may differ. */
+static bool is_usual(const cJSON *piece, const char *count)
+{
+    double looked = diagnose_number(piece, "looked", 0), times = diagnose_number(piece, count, 0);
+
+    return times >= FEW && times >= looked - 1;
+}
+
+static enum diagnose_verdict judge_lost(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return is_usual(piece, "lost") ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
+/* Once may be a habit of the program (at an end of an epoch); always is not. */
+static enum diagnose_verdict judge_again(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double again = diagnose_number(piece, "again", 0), looked = diagnose_number(piece, "looked", 0);
+
+    (void)all;
+    return again >= 3 && 2 * again >= looked - 1 ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_leaf(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double leaves = diagnose_number(piece, "leaves", 0);
+    const cJSON *order = diagnose_find(all, "order");
+
+    /* No gradient reaches what is stepped. */
+    if (leaves < FEW || !order || !is_usual(order, "none")) {
+        return DIAGNOSE_SILENT;
+    }
+    return DIAGNOSE_FAULT;
+}
+
+static enum diagnose_verdict judge_pile(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)piece;
+    (void)all;
+    return DIAGNOSE_FAULT;
+}
+
+/* Gradients of several micro-batches, each of which was erased before the next. With several
+ * optimizers the passes may belong to another one. */
+static enum diagnose_verdict judge_erased(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return is_usual(piece, "several_zeroed") && diagnose_number(piece, "optimizers", 0) == 1
+               ? DIAGNOSE_FAULT
+               : DIAGNOSE_SILENT;
+}
+
+/* Nothing divides: neither the loss, nor the gradients before the step. Whether a sum is meant
+ * cannot be known; where the size of an update does not depend on it, it is worth a note only. */
+static enum diagnose_verdict judge_undivided(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double most = diagnose_number(piece, "most", 0);
+
+    (void)all;
+    if (!is_usual(piece, "several") || diagnose_number(piece, "several_zeroed", 0) > 0 ||
+        !is_usual(piece, "untouched") || !diagnose_is(piece, "mean") || most < 2 ||
+        diagnose_number(piece, "optimizers", 0) != 1) {
+        return DIAGNOSE_SILENT;
+    }
+    return diagnose_is(piece, "adapts") ? DIAGNOSE_NOTE : DIAGNOSE_SUSPECT;
+}
+
+/* ---- which parameters are trained ------------------------------------------------------------ */
+
+/* They got a gradient in nearly all steps that were observed, so they are meant to be trained. */
+static bool has_gradients(const cJSON *piece)
+{
+    return diagnose_number(piece, "steps_with_gradient", 0) >= FEW;
+}
+
+/* The optimizer holds others that nothing uses any more: the module was changed after it was made.
+ */
+static enum diagnose_verdict judge_replaced(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "stale", 0) > 0 ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_unregistered(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return has_gradients(piece) && diagnose_number(piece, "stale", 0) == 0 &&
+                   diagnose_is(piece, "unregistered")
+               ? DIAGNOSE_FAULT
+               : DIAGNOSE_SILENT;
+}
+
+/* Leaving the first layers out of the optimizer is a way to keep them; leaving out the last ones is
+ * not. What is optimised may be an input or a style, though: then no module is trained at all. */
+static enum diagnose_verdict judge_left_out(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    if (!has_gradients(piece) || diagnose_number(piece, "stale", 0) > 0 ||
+        diagnose_is(piece, "unregistered") || diagnose_number(piece, "optimizers", 0) != 1) {
+        return DIAGNOSE_SILENT;
+    }
+    if (!diagnose_is(piece, "registered") || !diagnose_is(piece, "after")) {
+        return DIAGNOSE_NOTE;
+    }
+    return DIAGNOSE_SUSPECT;
+}
+
+/* A network of targets, which the program writes itself, needs no gradient. */
+static enum diagnose_verdict judge_cut(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *loss = diagnose_find(all, "loss-root");
+
+    if (loss && diagnose_number(loss, "leaves", 0) > 0) { /* nothing has a gradient */
+        return DIAGNOSE_SILENT;
+    }
+    if (!diagnose_has(piece, "by") || diagnose_is(piece, "written") ||
+        diagnose_number(piece, "steps", 0) < 3) {
+        return DIAGNOSE_SILENT;
+    }
+    if (diagnose_number(piece, "count", 0) > 1) {
+        diagnose_set(piece, "others", diagnose_number(piece, "count", 0) - 1);
+    }
+    return DIAGNOSE_FAULT;
+}
+
+/* Version 1: written once, by its initialisation; loading a state writes it again. */
+static enum diagnose_verdict judge_frozen(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "version", 0) == 1 ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+}
+
 const struct diagnose_rule diagnose_rules_calls[] = {
+    {.name = "cleared-before-step",
+     .evidence = "order",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_lost,
+     .cause =
+         "The gradients are zeroed between backward() and the step of {optimizer}, so it steps "
+         "without any",
+     .numbers = "in {lost} of {looked} observed steps gradients existed after backward(), and were "
+                "gone or 0 when {optimizer} stepped",
+     .advice = "Call zero_grad() before backward() or after step(), not in between",
+     .source = "PyTorch documentation of Optimizer.zero_grad; Humbatova et al. 2020"},
+    {.name = "stepped-twice",
+     .evidence = "order",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_again,
+     .cause =
+         "{optimizer} steps again with the same gradients: step() is called more than once per "
+         "backward()",
+     .numbers = "{again} of {looked} observed steps had no backward pass before them",
+     .advice = "Remove one of the calls of step()",
+     .source = "PyTorch documentation of torch.optim"},
+    {.name = "loss-cut-off",
+     .evidence = "loss-root",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_leaf,
+     .cause =
+         "The loss is a new tensor that is not connected to the graph[ (made by {made})]: it was "
+         "rewrapped from a plain number or detached values, so backward() reaches no parameter",
+     .numbers =
+         "{leaves} losses had no history (grad_fn) though requires_grad was set; no parameter "
+         "of the optimizer has a gradient",
+     .advice =
+         "Call backward() on the tensor that the model's output was reduced to; do not pass it "
+         "through item(), detach() or torch.tensor()",
+     .source =
+         "PyTorch documentation of torch.tensor; forum threads on `requires_grad=True` losses"},
+    {.name = "never-zeroed",
+     .evidence = "pile-up",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_pile,
+     .cause =
+         "The gradients of {optimizer} are not zeroed between its steps: each backward pass adds "
+         "to those of the previous steps[, while zero_grad() is called on {other}, which never "
+         "steps]",
+     .numbers = "added up since step {since}[ in {parameter}.grad]; zero_grad() of {optimizer} was "
+                "called {zeros} times in {steps|step}",
+     .advice = "Call {optimizer}'s zero_grad() once per step, before backward()",
+     .source = "PyTorch documentation of Optimizer.zero_grad; Humbatova et al. 2020"},
+    {.name = "accumulation-erased",
+     .evidence = "order",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_erased,
+     .cause = "zero_grad() is called before each of {most} micro-batches, so accumulation is lost: "
+              "{optimizer} sees the gradients of the last one only",
+     .numbers =
+         "{most} backward passes per step; zeroed in between in {several_zeroed} of {looked} "
+         "observed steps",
+     .advice = "Call zero_grad() only after step()",
+     .source = "PyTorch forum threads on gradient accumulation"},
+    {.name = "accumulation-not-divided",
+     .evidence = "order",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_undivided,
+     .cause = "The gradients of {most} micro-batches are added up without dividing the loss by "
+              "{most}: the accumulated gradient is that many times too large",
+     .numbers =
+         "{most} backward passes per step in {several} of {looked} observed steps; each loss "
+         "is a mean; nothing changes the gradients before the step",
+     .advice = "Call (loss / {most}).backward()",
+     .source = "PyTorch forum threads on gradient accumulation"},
+    {.name = "optimizer-of-old-parameters",
+     .evidence = "not-held",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_replaced,
+     .cause = "{optimizer} was created before the model was changed: it still holds {stale} old "
+              "parameters that are no longer used, and not the new ones, which are never updated: "
+              "{names}",
+     .numbers = "{count} parameters have gradients but are in no optimizer; {stale} parameters of "
+                "{optimizer} are read by no operator[, as {stale_name}]",
+     .advice =
+         "Create the optimizer after the layers are replaced or the model is copied, or add the "
+         "new parameters with add_param_group()",
+     .look = "info optimizer",
+     .source = "TrainCheck (OSDI 2025): optimizers that hold other parameters than the model's"},
+    {.name = "unregistered-layers",
+     .evidence = "not-held",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_unregistered,
+     .cause =
+         "Layers of the model are not registered in it (as in a plain Python list or dict), so "
+         "parameters() does not contain them, and no optimizer holds them: {names}",
+     .numbers =
+         "{count} parameters have gradients but are in no optimizer; {optimizer} holds {held}",
+     .advice =
+         "Keep the layers in nn.ModuleList, nn.ModuleDict or as attributes, and single tensors "
+         "as nn.Parameter attributes",
+     .source = "PyTorch documentation of nn.ModuleList"},
+    {.name = "left-out-of-optimizer",
+     .evidence = "not-held",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_left_out,
+     .cause = "No optimizer holds {names}, so they stay as they are, though gradients are computed "
+              "for them",
+     .numbers =
+         "{count} parameters have gradients but are in no optimizer; {optimizer} holds {held}",
+     .advice =
+         "Pass them to the optimizer, or set requires_grad to False if they are meant to stay",
+     .source = "Humbatova et al. 2020; TrainCheck (OSDI 2025)"},
+    {.name = "gradient-cut-off",
+     .evidence = "no-gradient",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_cut,
+     .cause =
+         "{by} cuts the graph between {parameter} and the loss, so no gradient reaches it[ and "
+         "{others} more], and nothing trains it",
+     .numbers = "{count} parameters of the optimizer have no gradient in {steps} observed steps; "
+                "{reached} others have one",
+     .advice =
+         "Remove {by} from the way to the loss, or leave these parameters out of the optimizer",
+     .source = "PyTorch documentation of Tensor.detach and no_grad; Humbatova et al. 2020"},
+    {.name = "frozen-output-layer",
+     .evidence = "frozen-end",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_frozen,
+     .cause =
+         "The last layer, {module}, is frozen (requires_grad is False) at its random start, while "
+         "layers before it are trained: the pattern or loop that freezes matches too much",
+     .numbers = "{frozen} of the model's {parameters} parameters are frozen; {node} has not been "
+                "written since it was initialised",
+     .advice = "Leave {module} out of what is frozen",
+     .source = "TrainCheck (OSDI 2025); forum threads on freezing by name"},
     {.name = NULL},
 };

@@ -1,7 +1,63 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Rules about numbers: NaN, infinity, divergence. */
+#include <math.h>
+
 #include "repl/diagnose/rule.h"
 
+/* Copies what the sentence says about the optimizer. */
+static void add_rate(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *rate = diagnose_find(all, "rate");
+    static const char *const keys[] = {"top", "momentum"};
+
+    for (size_t i = 0; rate && i < sizeof(keys) / sizeof(keys[0]); i++) {
+        if (diagnose_has(rate, keys[i])) {
+            diagnose_set(piece, keys[i], diagnose_number(rate, keys[i], 0));
+        }
+    }
+    if (rate && !diagnose_has(piece, "also")) {
+        cJSON *places = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(rate, "also"), true);
+        cJSON_AddItemToObject(piece, "also", places);
+    }
+}
+
+/* A loss that is multiplied at each step: a spike from which it recovers is none, nor is a run
+ * whose gradients pile up or whose scale stays in, which has a rule of its own. */
+static enum diagnose_verdict judge_divergence(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double times = diagnose_number(piece, "growth_times", 0);
+    double late = diagnose_number(piece, "late", 0),
+           from = diagnose_number(piece, "growth_from", 0);
+    double span =
+        diagnose_number(piece, "growth_until", 0) - diagnose_number(piece, "growth_since", 0);
+    bool overflows = diagnose_has(piece, "not_finite_since");
+    const cJSON *factor = diagnose_find(all, "loss-factor");
+
+    if (times < 100 || diagnose_number(piece, "growth_rises", 0) < 0.7 || late < 10 * from ||
+        (span < 2 && times < 1e6) || diagnose_find(all, "pile-up") || !diagnose_find(all, "rate")) {
+        return DIAGNOSE_SILENT;
+    }
+    if (factor && diagnose_number(factor, "factor", 1) >= 64) {
+        return DIAGNOSE_SILENT;
+    }
+    add_rate(piece, all);
+    return times >= 1e6 || (overflows && times >= 1e3) ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
+}
+
 const struct diagnose_rule diagnose_rules_numbers[] = {
+    {.name = "diverges",
+     .evidence = "loss-course",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_divergence,
+     .cause =
+         "Training diverges[: the learning rate of {top:g3}[ with momentum {momentum:g2}] is too "
+         "high for gradients of this size], and the loss grows by a factor of {growth:g3} per "
+         "step from step {growth_since} on",
+     .numbers = "loss {growth_from:g4} at step {growth_since}, {growth_to:g4} at step "
+                "{growth_until}[; not finite since step {not_finite_since}]",
+     .advice =
+         "Lower the learning rate (10 or 100 times), normalize the inputs, or clip the gradients",
+     .look = "watch GM on gradients, set lr",
+     .source = "DeepLocalize (ICSE 2021); AutoTrainer (ICSE 2021): exploding gradient"},
     {.name = NULL},
 };

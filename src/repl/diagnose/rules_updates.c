@@ -1,7 +1,390 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Rules about what an update is made of. */
+#include <math.h>
+
 #include "repl/diagnose/rule.h"
 
+#define FEW_STEPS 5 /* observed, below which a share says little */
+
+static double number_of(const cJSON *piece, const char *key)
+{
+    return diagnose_number(piece, key, 0);
+}
+
+/* How much of the loss is left at the end: 1: it has not changed. 0: unknown. */
+static double loss_left(const struct diagnose_evidence *all)
+{
+    const cJSON *course = diagnose_find(all, "loss-course");
+    double early = course ? diagnose_number(course, "early", NAN) : NAN;
+    double late = course ? diagnose_number(course, "late", NAN) : NAN;
+
+    return isfinite(early) && isfinite(late) && early > 0 ? late / early : 0;
+}
+
+/* ---- the rate -------------------------------------------------------------------------------- */
+
+/* A warm-up may begin at 0, so a few steps say nothing. */
+static enum diagnose_verdict judge_rate_zero(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double steps = number_of(piece, "steps");
+
+    (void)all;
+    if (number_of(piece, "zero") < steps || steps < FEW_STEPS) {
+        return DIAGNOSE_SILENT;
+    }
+    return steps >= 20 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
+}
+
+/* Schedules end low: a linear or a cosine one is below 1 % of its top for the last tenth of the
+ * steps. Nobody plans more than half of them below it. */
+static enum diagnose_verdict judge_rate_fallen(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double steps = number_of(piece, "steps"), scheduled = number_of(piece, "scheduled");
+    double per = number_of(piece, "first_epoch");
+
+    (void)all;
+    if (number_of(piece, "low") < 0.5 * steps || steps < 10 || number_of(piece, "top") <= 0) {
+        return DIAGNOSE_SILENT;
+    }
+    if (number_of(piece, "last") > 0) {
+        diagnose_set(piece, "times", number_of(piece, "top") / number_of(piece, "last"));
+    }
+    if (fabs(scheduled - steps) <= 2 + 0.02 * steps) {
+        diagnose_set(piece, "each", per > 1 ? per : 1);
+        return DIAGNOSE_FAULT;
+    }
+    return DIAGNOSE_SUSPECT;
+}
+
+/* A cosine that was given its length in epochs goes up again when it is stepped per batch. */
+static enum diagnose_verdict judge_rate_cycles(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double steps = number_of(piece, "steps"), period = number_of(piece, "period");
+
+    (void)all;
+    if (period < 1 || fabs(number_of(piece, "scheduled") - steps) > 2 + 0.02 * steps ||
+        steps < 2.5 * period || number_of(piece, "turns") < 2) {
+        return DIAGNOSE_SILENT;
+    }
+    return DIAGNOSE_SUSPECT;
+}
+
+/* It was made, and never stepped: epochs have ended meanwhile, or there are no epochs. */
+static enum diagnose_verdict judge_never_scheduled(cJSON *piece,
+                                                   const struct diagnose_evidence *all)
+{
+    (void)all;
+    if (!diagnose_has(piece, "scheduled") || number_of(piece, "scheduled") > 0 ||
+        number_of(piece, "epochs") < 3) {
+        return DIAGNOSE_SILENT;
+    }
+    return DIAGNOSE_SUSPECT;
+}
+
+/* ---- clipping -------------------------------------------------------------------------------- */
+
+/* Copies numbers of the first optimizer's updates, for the sentence; false: there are none. */
+static bool take_update(cJSON *piece, const struct diagnose_evidence *all)
+{
+    static const char *const keys[] = {"passed", "gradient", "shrink", "relative", "steps"};
+    const cJSON *update = diagnose_find(all, "update");
+
+    for (size_t i = 0; update && i < sizeof(keys) / sizeof(keys[0]); i++) {
+        diagnose_set(piece, keys[i], diagnose_number(update, keys[i], NAN));
+    }
+    return update;
+}
+
+/* The norm is the same in all steps, so it is the limit. An optimizer that divides by the size of
+ * the gradients does not care. With large updates all the same, the clipping is needed. */
+static enum diagnose_verdict judge_clipped(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *update = diagnose_find(all, "update");
+
+    if (!take_update(piece, all) || !(number_of(piece, "shrink") <= 0.02) ||
+        !(diagnose_number(update, "alike", NAN) <= 1.01) || diagnose_is(update, "adapts") ||
+        number_of(piece, "steps") < FEW_STEPS || number_of(piece, "relative") > 2e-4) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "percent", 100 * number_of(piece, "shrink"));
+    diagnose_set(piece, "move", 100 * number_of(piece, "relative"));
+    return DIAGNOSE_FAULT;
+}
+
+static enum diagnose_verdict judge_clip_scaled(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double steps = number_of(piece, "clippings");
+
+    (void)all;
+    return steps >= 2 && number_of(piece, "scaled") >= steps - 1 ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_clip_late(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double steps = number_of(piece, "clippings");
+
+    (void)all;
+    return steps >= 3 && number_of(piece, "late") >= steps - 1 ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
+/* ---- decay, scale, rounding ------------------------------------------------------------------ */
+
+/* Near the end of a training gradients are small, and any decay is larger: so in the first steps,
+ * too. Usual decays are 1e-5 to 0.1, so smaller ones are not the cause. */
+static enum diagnose_verdict judge_decay(cJSON *piece, const struct diagnose_evidence *all)
+{
+    bool decoupled = diagnose_is(piece, "decoupled");
+    double share = number_of(piece, "decay"), early = number_of(piece, "decay_early");
+
+    (void)all;
+    if (number_of(piece, "weight_decay") < 0.01 || number_of(piece, "steps") < FEW_STEPS) {
+        return DIAGNOSE_SILENT;
+    }
+    if (decoupled) {
+        share = early = number_of(piece, "decay_step") > 0.7 ? 2 : 0;
+    }
+    if (early < 1 || share < 1) {
+        return DIAGNOSE_SILENT;
+    }
+    if (decoupled) {
+        diagnose_set(piece, "part", 100 * fmin(1, number_of(piece, "decay_step")));
+    } else {
+        diagnose_set(piece, "ratio", early);
+    }
+    return share >= 2 && early >= 2 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
+}
+
+/* Scales against underflow are powers of 2; other factors may weigh the loss. */
+static bool is_scale(double factor)
+{
+    int exponent;
+
+    return factor >= 64 && frexp(factor, &exponent) == 0.5;
+}
+
+/* The loss is multiplied by a scale, and the gradients of that optimizer still have it when it
+ * steps. */
+static bool is_unscaled(const cJSON *update, const struct diagnose_evidence *all)
+{
+    const cJSON *factor = diagnose_find(all, "loss-factor");
+
+    return factor && is_scale(number_of(factor, "factor")) &&
+           diagnose_number(update, "shrink", 1) > 0.5;
+}
+
+static enum diagnose_verdict judge_scale(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *update = diagnose_find(all, "update");
+
+    if (!update || !is_unscaled(update, all) || number_of(update, "steps") < 2) {
+        return DIAGNOSE_SILENT;
+    }
+    take_update(piece, all);
+    return diagnose_is(update, "adapts") ? DIAGNOSE_NOTE : DIAGNOSE_FAULT;
+}
+
+/* Of the elements with a gradient. */
+static enum diagnose_verdict judge_rounding(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    if (number_of(piece, "half") < 0.5 || number_of(piece, "stuck") < 0.5 ||
+        number_of(piece, "rate") <= 0 || number_of(piece, "steps") < FEW_STEPS ||
+        number_of(piece, "rate") < 0.01 * number_of(piece, "top")) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "percent", 100 * number_of(piece, "stuck"));
+    return DIAGNOSE_FAULT;
+}
+
+/* ---- the size of the rate -------------------------------------------------------------------- */
+
+/* A fine-tuning with 1e-5 and Adam moves its weights by 1e-4 of their size; at 3e-5 and less per
+ * step a weight needs 30,000 steps to change by its own size. The loss must show it, too. */
+static enum diagnose_verdict judge_rate_low(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *course = diagnose_find(all, "loss-course");
+    double left = loss_left(all);
+
+    if (!course || number_of(course, "steps") < 30 || left < 0.95 || left > 1.05 ||
+        number_of(piece, "steps") < FEW_STEPS || number_of(piece, "rate") <= 0 ||
+        number_of(piece, "half") > 0 || number_of(piece, "gradient") <= 0 ||
+        number_of(piece, "relative") > 3e-5 ||
+        number_of(piece, "rate") < 0.1 * number_of(piece, "top")) {
+        return DIAGNOSE_SILENT;
+    }
+    if (diagnose_number(piece, "shrink", 1) < 0.1) { /* clipping is the cause */
+        return DIAGNOSE_SILENT;
+    }
+    /* Without adaptation a small update may also be that of a small gradient. */
+    if (!diagnose_is(piece, "adapts") && number_of(piece, "rate") > 1e-3) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "move", 100 * number_of(piece, "relative"));
+    diagnose_set(piece, "fall", 100 * (1 - left));
+    return DIAGNOSE_SUSPECT;
+}
+
+/* Each step changes the weights by a tenth of their size and more, and the loss does not fall. */
+static enum diagnose_verdict judge_rate_high(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *course = diagnose_find(all, "loss-course");
+    double left = loss_left(all);
+
+    if (!course || number_of(course, "steps") < 20 || left < 0.9 ||
+        number_of(course, "growth_times") > 100 || number_of(piece, "steps") < FEW_STEPS ||
+        number_of(piece, "relative_late") < 0.1 || number_of(piece, "relative") < 0.1 ||
+        is_unscaled(piece, all) || number_of(piece, "decay_early") > 1 ||
+        diagnose_find(all, "pile-up")) {
+        return DIAGNOSE_SILENT;
+    }
+    const cJSON *order = diagnose_find(all, "order");
+    if (order && number_of(order, "optimizers") > 1) { /* their losses fight each other */
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "move", 100 * number_of(piece, "relative"));
+    diagnose_set(piece, "early_loss", number_of(course, "early"));
+    diagnose_set(piece, "late_loss", number_of(course, "late"));
+    return DIAGNOSE_SUSPECT;
+}
+
 const struct diagnose_rule diagnose_rules_updates[] = {
+    {.name = "rate-is-0",
+     .evidence = "rate",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_rate_zero,
+     .cause =
+         "The learning rate of {optimizer} is 0 in every step[: {scheduler} sets it to 0, and its "
+         "warm-up or schedule never leaves it], so no weight changes",
+     .numbers = "rate 0 in {zero} of {steps|step}[; {scheduler} was stepped {scheduled} times]",
+     .advice = "[Check the factor that {scheduler} computes, as for a division of integers; ]print "
+               "optimizer.param_groups\\[0\\]\\['lr'\\]",
+     .look = "set lr",
+     .source = "Humbatova et al. 2020: training, learning rate"},
+    {.name = "rate-fallen",
+     .evidence = "rate",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_rate_fallen,
+     .cause = "The learning rate falls to nothing[: {scheduler} is stepped for each batch "
+              "({scheduled} times[, {first_epoch} times in the first epoch]), as if each were an "
+              "epoch]",
+     .numbers = "rate {first:g4} in the first step and {last:g4} in the last; below 1 % of its "
+                "largest value in {low} of {steps|step}",
+     .advice = "Step the scheduler once per epoch, or give it its length in steps",
+     .look = "set lr",
+     .source = "PyTorch documentation of torch.optim.lr_scheduler; forum threads on "
+               "scheduler.step() in the batch loop"},
+    {.name = "rate-cycles",
+     .evidence = "rate",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_rate_cycles,
+     .cause = "The learning rate goes down and up again: {scheduler} has a period of {period} "
+              "(T_max) but is stepped for each batch, {scheduled} times",
+     .numbers =
+         "the rate changed its direction {turns} times in {steps|step}; between {top:g4} and "
+         "less than that",
+     .advice = "Step {scheduler} once per epoch, or set T_max to the number of steps",
+     .source = "PyTorch documentation of CosineAnnealingLR"},
+    {.name = "never-scheduled",
+     .evidence = "rate",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_never_scheduled,
+     .cause =
+         "{scheduler} was created for {optimizer} but is never stepped, so the learning rate stays "
+         "at {last:g4}",
+     .numbers = "0 steps of {scheduler} in {steps|step} and {epochs} epochs",
+     .advice = "Call scheduler.step() after each epoch (or step)",
+     .source = "PyTorch documentation of torch.optim.lr_scheduler"},
+    {.name = "clipped-to-nothing",
+     .evidence = "clip",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_clipped,
+     .cause = "Gradient clipping leaves almost nothing of the gradients: it scales their norm from "
+              "{passed:g3} down to {gradient:g3} ({percent:g2} %), so the weights barely move",
+     .numbers = "norm after backward() {passed:g3}, before the step {gradient:g3}, in all "
+                "{steps|observed step}; a step changes the weights by {move:g2} %",
+     .advice =
+         "Raise the limit of the clipping to about the usual norm of the gradients, or leave it "
+         "out",
+     .source = "AutoTrainer (ICSE 2021): slow convergence"},
+    {.name = "clip-before-unscale",
+     .evidence = "clip",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_clip_scaled,
+     .cause = "Gradients are clipped while they are still multiplied by GradScaler's scale, so the "
+              "limit is that many times too small",
+     .numbers = "{scaled} of {clippings} clippings that were observed",
+     .advice = "Call scaler.unscale_(optimizer) before clipping",
+     .source = "PyTorch documentation, automatic mixed precision examples: gradient clipping"},
+    {.name = "clipped-too-late",
+     .evidence = "clip",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_clip_late,
+     .cause =
+         "Gradient clipping has no effect: it runs before backward() or after step(), when no new "
+         "gradients are there to be clipped",
+     .numbers =
+         "no backward pass between the optimizer's step and the clipping in {late} of {clippings} "
+         "observed steps",
+     .advice = "Clip between backward() and step()",
+     .source = "PyTorch documentation of clip_grad_norm_"},
+    {.name = "decay-above-gradient",
+     .evidence = "update",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_decay,
+     .cause =
+         "Weight decay of {weight_decay:g3} outweighs the gradient of the loss: updates are mostly "
+         "decay, and the weights shrink towards 0",
+     .numbers =
+         "[decay is {ratio:g3} times as large as the gradient][decay makes up {part:g3} % of "
+         "an update]; norm of the weights {weight_first:g3} at first, {weight_last:g3} at "
+         "last; {steps|observed step}",
+     .advice = "Lower weight_decay of {optimizer}: 1e-5 to 0.1 are usual",
+     .source = "AutoTrainer (ICSE 2021); Loshchilov and Hutter 2019"},
+    {.name = "scale-never-removed",
+     .evidence = "loss-factor",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_scale,
+     .cause =
+         "The loss is multiplied by a scale of {factor} and the gradients are never divided by it, "
+         "so each update is {factor} times too large",
+     .numbers =
+         "norm of the gradients {passed:g3} after backward() and {gradient:g3} before the step",
+     .advice = "Divide the gradients by {factor} before step(), or use torch.amp.GradScaler",
+     .source = "NVIDIA, Training with Mixed Precision: loss scaling"},
+    {.name = "rounded-away",
+     .evidence = "update",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_rounding,
+     .cause =
+         "Most updates are rounded away: the weights are kept in half precision, and an update of "
+         "less than half a step of the type changes nothing",
+     .numbers = "{percent:g3} % of the elements with a gradient are unchanged after a step; rate "
+                "{rate:g3}; {steps|observed step}",
+     .advice =
+         "Keep the weights in float32 and compute under autocast, or keep a float32 copy for the "
+         "optimizer",
+     .source = "Micikevicius et al., Mixed Precision Training (ICLR 2018)"},
+    {.name = "rate-too-low",
+     .evidence = "update",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_rate_low,
+     .cause =
+         "The learning rate of {rate:g3} is too low: gradients are there, but a step changes the "
+         "weights by {move:g2} % of their size, and the loss hardly falls",
+     .numbers = "the loss has fallen by {fall:g2} %; norm of the gradients {gradient:g3}; "
+                "{steps|observed step}",
+     .advice = "Raise the learning rate (10 or 100 times)",
+     .source = "DeepLocalize (ICSE 2021); AutoTrainer (ICSE 2021): slow convergence"},
+    {.name = "rate-too-high",
+     .evidence = "update",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_rate_high,
+     .cause =
+         "The learning rate of {rate:g3} is too high: each step changes the weights by {move:g3} % "
+         "of their size, and the loss does not fall",
+     .numbers = "loss {early_loss:g4} at first, {late_loss:g4} at last; norm of the gradients "
+                "{gradient:g3}; {steps|observed step}",
+     .advice = "Lower the learning rate (10 or 100 times)",
+     .source = "DeepLocalize (ICSE 2021); AutoTrainer (ICSE 2021): oscillating loss"},
     {.name = NULL},
 };

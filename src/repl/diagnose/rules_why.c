@@ -12,10 +12,31 @@ static enum diagnose_verdict judge_always(cJSON *piece, const struct diagnose_ev
     return DIAGNOSE_FAULT;
 }
 
+/* Whether watchers have measured what `why loss` concludes: their rules say it better. */
+static bool is_measured(const char *rule, const struct diagnose_evidence *all)
+{
+    static const char *const same[][2] = {
+        {"not-set-back", "pile-up"}, {"detached", "no-gradient"}, {"cut-off", "no-gradient"},
+        {"no-grad", "no-gradient"},  {"no-path", "no-gradient"},
+    };
+    const cJSON *order = diagnose_find(all, "order");
+
+    for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+        const cJSON *found = diagnose_find(all, same[i][1]);
+        if (strcmp(rule, same[i][0]) == 0 && found &&
+            (i == 0 || diagnose_has(found, "by"))) { /* what cuts it off is known */
+            return true;
+        }
+    }
+    return strcmp(rule, "cleared-before-step") == 0 && order &&
+           diagnose_number(order, "lost", 0) > 0;
+}
+
 /* What made the first value that is not finite is known: weights and losses follow from it. */
 static enum diagnose_verdict judge_loss(cJSON *piece, const struct diagnose_evidence *all)
 {
-    bool follows = diagnose_is(piece, "nonfinite") && diagnose_find(all, "why-overflow");
+    bool follows = (diagnose_is(piece, "nonfinite") && diagnose_find(all, "why-overflow")) ||
+                   is_measured(diagnose_text(piece, "rule"), all);
 
     return follows ? DIAGNOSE_SILENT : DIAGNOSE_SUSPECT;
 }

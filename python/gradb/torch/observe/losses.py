@@ -55,4 +55,21 @@ class Losses(Watcher):
                       first_step=self._kept[0][0], last_step=self._kept[-1][0], passes=self._kept[-1][2],
                       smallest=min(finite) if finite else None, largest=max(finite) if finite else None,
                       early=mean(finite[:tenth]) if finite else None, late=mean(finite[-tenth:]) if finite else None,
-                      not_finite_since=self._first_bad)]
+                      not_finite_since=self._first_bad, **_growth(self._kept))]
+
+
+def _growth(kept):
+    """From the smallest loss before the largest one to that: where the growth began, by how much each step multiplied
+    it, and how many of the steps did."""
+    values = [(step, value) for step, value, _ in kept if math.isfinite(value)]
+    if len(values) < 2:
+        return {}
+    top = max(range(len(values)), key=lambda index: values[index][1])
+    low = min(range(top + 1), key=lambda index: (values[index][1], -index))
+    (begun, smallest), (ended, largest) = values[low], values[top]
+    if low == top or smallest <= 0:
+        return {}
+    rises = sum(values[index + 1][1] > values[index][1] for index in range(low, top))
+    return {"growth_since": begun, "growth_until": ended, "growth_from": smallest, "growth_to": largest,
+            "growth": (largest / smallest) ** (1 / (ended - begun)), "growth_times": largest / smallest,
+            "growth_rises": rises / (top - low)}

@@ -5,6 +5,9 @@ from .collapse import Copies, Weights
 from .functions import Functions
 from .loss_input import LossInput
 from .losses import Losses
+from .order import Order
+from .trained import Trained
 from .units import Units
+from .updates import Updates
 
-WATCHERS = (Losses, Weights, Copies, Units, Functions, LossInput, Axes)
+WATCHERS = (Losses, Weights, Copies, Units, Functions, LossInput, Axes, Order, Trained, Updates)

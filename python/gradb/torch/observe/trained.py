@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: MIT
+"""Which parameters the training reaches: who reads them, whether a gradient comes back, which optimizer holds them.
+
+In observed steps each tensor has a set of bits: the parameters that it was computed from, and the places at which
+gradients are cut off on the way. They are kept as whole numbers, and only for the step."""
+import weakref
+
+import torch
+
+from . import Watcher, here, parameter_name, piece
+from .lines import only_line
+
+_MOST_NAMES = 4
+_MOST_CUTS = 64    # places that cut, of a step
+_MOST = 4096       # parameters that are followed
+_CASTS = frozenset(("argmax", "argmin", "round", "floor", "ceil", "sign", "long", "int", "bool", "topk", "sort", "gt",
+                    "ge", "lt", "le", "eq", "ne"))
+
+
+class _Of:
+    """What is known of one parameter."""
+    __slots__ = ("bit", "steps", "reached", "read_on", "read_off", "order", "where", "module", "written", "last",
+                 "cut", "version", "stepped", "ref")
+
+    def __init__(self, bit, parameter):
+        self.bit = bit
+        self.ref = weakref.ref(parameter)
+        self.steps = self.reached = self.read_on = self.read_off = 0
+        self.order = self.version = None
+        self.where, self.module, self.cut = {}, "", None
+        self.written = False  # by somebody else than an optimizer
+        self.last = 0         # the last observed step that reached it
+        self.stepped = False
+
+
+class Trained(Watcher):
+    """Follows parameters through the operators of observed steps."""
+
+    def __init__(self, observation):
+        super().__init__(observation)
+        self._known = {}  # id of a parameter -> _Of
+        self._bits = 0
+        self._forget()
+        self._step = 0
+        self._looked = 0
+        self._loss_bits = self._loss_cuts = 0
+        self._frozen_at = None  # where requires_grad is set to False, if that is one line
+
+    def _forget(self):
+        self._carried = {}  # id -> (weak reference, bits of parameters, bits of cuts)
+        self._cuts = []     # (name, where, node)
+        self._gone = []     # (bits of parameters, name, where): values that left the graph
+        self._count = 0
+
+    def begins(self, step):
+        """Forgets the previous step's."""
+        self._forget()
+        self._step = step
+        self._loss_bits = self._loss_cuts = 0
+
+    def _of(self, parameter):
+        known = self._known.get(id(parameter))
+        if known is not None and known.ref() is parameter:
+            return known
+        if self._bits >= _MOST:
+            return None
+        self._bits += 1
+        known = self._known[id(parameter)] = _Of(1 << self._bits, parameter)
+        known.version = _version(parameter)
+        return known
+
+    def _items(self):
+        """(parameter, _Of) of those that exist."""
+        pairs = [(known.ref(), known) for known in list(self._known.values())]
+        return [(parameter, known) for parameter, known in pairs if parameter is not None]
+
+    # ---- the flow ----
+
+    def operator(self, call):
+        """Passes the bits on."""
+        if self.agent.in_backward or (self.agent.steps.running and not call.grad):
+            return
+        bits, cuts, differentiable = self._given(call)
+        if not bits:
+            return
+        results = call.result if isinstance(call.result, (tuple, list)) else (call.result,)
+        tensors = [one for one in results if isinstance(one, torch.Tensor)]
+        if tensors and differentiable and not any(one.requires_grad for one in tensors):
+            cuts |= self._cut_by(call, tensors)
+        for tensor in tensors:
+            self._carry(tensor, bits, cuts)
+        if call.writes and call.args and isinstance(call.args[0], torch.Tensor):
+            self._carry(call.args[0], bits, cuts)
+
+    def left(self, call):
+        """Values that leave the graph: as a number, as an array, or by .data."""
+        if self.agent.in_backward or self.agent.steps.running or not call.args:
+            return
+        found = self._bits_of(call.args[0])
+        if found[0] and isinstance(call.args[0], torch.Tensor) and call.args[0].requires_grad:
+            if call.name == "data" and isinstance(call.result, torch.Tensor):
+                self._carry(call.result, found[0], found[1] | self._cut(".data", here(), ""))
+        if found[0] and len(self._gone) < _MOST_CUTS and call.name in ("numpy", "item", "tolist", "__array__",
+                                                                       "__float__"):
+            self._gone.append((found[0], call.name.strip("_") + "()", here()))
+
+    def _given(self, call):
+        bits = cuts = 0
+        differentiable = False
+        for one in (*call.args, *call.kwargs.values()):
+            for tensor in (one if isinstance(one, (tuple, list)) else (one,)):
+                if isinstance(tensor, torch.Tensor):
+                    if isinstance(tensor, torch.nn.Parameter):
+                        self._reads(tensor, call)
+                    more = self._bits_of(tensor)
+                    bits |= more[0]
+                    cuts |= more[1]
+                    differentiable = differentiable or tensor.requires_grad
+        return bits, cuts, differentiable
+
+    def _bits_of(self, tensor):
+        if isinstance(tensor, torch.nn.Parameter):
+            known = self._of(tensor)
+            return (known.bit, 0) if known is not None else (0, 0)
+        held = self._carried.get(id(tensor))
+        return held[1:] if held is not None and held[0]() is tensor else (0, 0)
+
+    def _carry(self, tensor, bits, cuts):
+        if not isinstance(tensor, torch.nn.Parameter):
+            self._carried[id(tensor)] = weakref.ref(tensor), bits, cuts
+
+    def _reads(self, parameter, call):
+        known = self._of(parameter)
+        if known is None:
+            return
+        self._count += 1
+        if call.grad:
+            known.read_on = self._step
+        else:
+            known.read_off = self._step
+        known.order = self._count
+        if not known.where or (call.grad and known.read_on == self._step):
+            known.where = here()
+            known.module = call.module()
+
+    def _cut_by(self, call, tensors):
+        """The bit of an operator whose results carry no gradient though its inputs do."""
+        if not call.grad:
+            return self._cut("no_grad", here(), call.node())
+        floating = any(one.is_floating_point() or one.is_complex() for one in tensors)
+        if floating and call.name not in _CASTS:
+            return self._cut(call.name, here(), call.node())
+        return self._cut(call.name, here(), call.node())
+
+    def _cut(self, name, where, node):
+        if len(self._cuts) >= _MOST_CUTS:
+            return 0
+        self._cuts.append((name, where, node))
+        return 1 << (len(self._cuts) - 1)
+
+    # ---- passes and steps ----
+
+    def loss(self, tensor):
+        """What the loss was computed from."""
+        if self.observation.observes:
+            for one in (tensor if isinstance(tensor, (tuple, list)) else (tensor,)):
+                bits, cuts = self._bits_of(one) if isinstance(one, torch.Tensor) else (0, 0)
+                self._loss_bits |= bits
+                self._loss_cuts |= cuts
+
+    def passed(self):
+        """The parameters that a gradient has reached."""
+        if not self.observation.observes:
+            return
+        for parameter, known in self._items():
+            if parameter.grad is not None:
+                known.last = self._step
+
+    def before_step(self, optimizer):
+        """Notes which parameters the optimizer holds, and which of them somebody else has written."""
+        if not self.observation.observes:
+            return
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                known = self._of(parameter)
+                if known is not None:
+                    known.stepped = True
+
+    def ends(self, step):
+        """Judges nothing: counts."""
+        if not self.observation.observes:
+            return
+        self._looked += 1
+        if self._frozen_at is None and any(not one.requires_grad for one, _ in self._items()):
+            self._frozen_at = only_line(r"requires_grad_\(False\)|requires_grad *= *False")
+        for parameter, known in self._items():
+            known.steps += 1
+            known.reached += known.last == step
+            version = _version(parameter)
+            if known.last != step and known.version != version:
+                known.written = True
+            known.version = version
+            if known.stepped and parameter.requires_grad and known.last != step:
+                known.cut = self._find_cut(known.bit)
+        self._carried = {}
+
+    def _find_cut(self, bit):
+        """(name, where, node) of what keeps gradients from it in this step, or None."""
+        if self._loss_bits & bit:
+            for index, cut in enumerate(self._cuts):
+                if self._loss_cuts >> index & 1 and any(held & bit for held in self._behind(index)):
+                    return cut
+            return None
+        return next((cut[1:] + ("",) for cut in reversed(self._gone) if cut[0] & bit), None)
+
+    def _behind(self, index):
+        return [bits for _, bits, cuts in self._carried.values() if cuts >> index & 1]
+
+    # ---- evidence ----
+
+    def evidence(self):
+        """Parameters that nobody steps, that no gradient reaches, or that are frozen."""
+        if not self._looked:
+            return []
+        owners = self.agent.optimizers.owners()
+        held = {id(one): (one, known) for one, known in self._items()}
+        roots = [root for root in self.agent.modules.roots().values()]
+        found = self._not_held(owners, held, roots)
+        found += self._cut_off(owners, held)
+        return found + self._frozen(owners, held, roots)
+
+    def _not_held(self, owners, held, roots):
+        """Parameters with gradients that are in no optimizer."""
+        last = max((known.last for _, known in held.values()), default=0)
+        lost = [(one, known) for number, (one, known) in held.items()
+                if number not in owners and one.requires_grad and known.last == last and known.read_on == last > 0]
+        if not owners or not lost:
+            return []
+        stale = [one for number, (one, known) in held.items() if number in owners and one.requires_grad
+                 and known.stepped and known.last != last and max(known.read_on, known.read_off) != last]
+        trained = [known for number, (one, known) in held.items() if number in owners and known.last == last]
+        own, hidden = _places(owners, roots)
+        lost.sort(key=lambda pair: pair[1].order or 0)
+        first, known = lost[0]
+        unregistered = all(id(one) not in own for one, _ in lost) and any(
+            known.module == path or known.module.startswith(path + "/") for path in hidden(self.agent))
+        optimizer = self.agent.optimizers.by_name(self.agent.optimizers.names()[0])
+        made = self.agent.optimizers.made_at(optimizer)
+        return [piece("not-held", made or known.where, node=parameter_name(self.agent, first), count=len(lost),
+                      names=list(filter(None, (parameter_name(self.agent, one) for one, _ in lost[:_MOST_NAMES]))),
+                      optimizer=self.agent.optimizers.name_of(optimizer), optimizers=len(self.agent.optimizers.names()),
+                      stale=len(stale), stale_name=parameter_name(self.agent, stale[0]) if stale else None,
+                      trained=len(trained), held=len(owners), unregistered=unregistered, steps=self._looked,
+                      registered=all(id(one) in own for one, _ in lost),
+                      steps_with_gradient=min(known.reached for _, known in lost),
+                      after=bool(trained) and min(known.order or 0 for _, known in lost) > max(
+                          known.order or 0 for known in trained),
+                      also=[known.where] if known.where else [])]
+
+    def _cut_off(self, owners, held):
+        """Parameters of an optimizer that no gradient has ever reached."""
+        cut = [(one, known) for number, (one, known) in held.items() if number in owners and one.requires_grad
+               and known.stepped and not known.reached and known.steps >= 2]
+        reached = sum(1 for number, (one, known) in held.items() if number in owners and known.reached)
+        pieces, seen = [], {}
+        for one, known in cut:
+            off = known.read_off > known.read_on
+            what = known.cut or (("no_grad", known.where, "") if off else None)
+            key = what[:1] + tuple(what[1].items()) if what else None
+            if key in seen:
+                seen[key]["count"] += 1
+                continue
+            seen[key] = piece("no-gradient", what[1] if what else known.where, count=1,
+                              parameter=parameter_name(self.agent, one), by=what[0] if what else None,
+                              node=(what[2] if what else "") or None, read=bool(known.read_on or known.read_off),
+                              steps=known.steps, reached=reached,
+                              written=known.written)
+            pieces.append(seen[key])
+        return pieces
+
+    def _frozen(self, owners, held, roots):
+        """The last parameters that the training reads are frozen, and have never been written since they were
+        initialised."""
+        last = max((known.read_on for _, known in held.values()), default=0)
+        read = [(one, known) for one, known in held.values() if known.read_on == last and last]
+        if not read:
+            return []
+        final = max(read, key=lambda pair: pair[1].order or 0)
+        module = final[1].module
+        end = [(one, known) for one, known in read if known.module == module]
+        trained = [known for number, (one, known) in held.items() if number in owners and known.last == last]
+        if any(one.requires_grad for one, _ in end) or not trained:
+            return []
+        matrix = next((one for one, _ in end if one.dim() > 1), None)
+        root = next((root for root in roots if any(one is matrix for one in root.parameters())), None)
+        if matrix is None or root is None or not any(id(one) in owners for one in root.parameters()):
+            return []
+        return [piece("frozen-end", self._frozen_at or final[1].where, node=parameter_name(self.agent, matrix),
+                      version=_version(matrix), module=module, count=len(end), trained=len(trained),
+                      frozen=sum(1 for one in root.parameters() if not one.requires_grad),
+                      parameters=sum(1 for one in root.parameters()))]
+
+
+def _places(owners, roots):
+    """(ids of the parameters of modules that are trained, a function that returns the paths of those modules)."""
+    own = set()
+    trained = []
+    for root in roots:
+        numbers = {id(one) for one in root.parameters()}
+        if any(number in owners for number in numbers):
+            own |= numbers
+            trained.append(root)
+
+    def paths(agent):
+        return [name for name, root in agent.modules.roots().items() if any(root is one for one in trained)]
+    return own, paths
+
+
+def _version(tensor):
+    try:
+        return tensor._version
+    except RuntimeError:  # made in inference mode
+        return 0

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: MIT
+"""What an update is made of: the rate in each step; in observed steps gradients, clipping, decay, and how far the
+weights move. Of large parameters the first elements stand for all."""
+import math
+import weakref
+
+import torch
+
+from .. import values
+from . import Watcher, here, piece
+from .lines import call_of, frame_in
+
+_MOST_PARAMETERS = 64
+_MOST_ELEMENTS = 65536  # of one parameter
+_MOST_STEPS = 64        # observed ones that are kept
+_HALF = (torch.float16, torch.bfloat16)
+
+
+class _Of:
+    """What is known of one optimizer."""
+
+    def __init__(self):
+        self.rates = []     # (step, largest rate), where it changed
+        self.steps = self.zero = 0
+        self.low = 0        # steps with less than 1 % of the largest rate so far
+        self.top = 0.0
+        self.first = self.last = None
+        self.at = {}
+        self.passed = None  # norm of the gradients after the last pass
+        self.before = []    # (part of a parameter, part of its gradient, a copy of the former)
+        self.now = None
+        self.kept = []      # a dict for each observed step
+        self.turns = 0      # how often the rate began to rise or fall
+        self.direction = 0
+
+
+class Updates(Watcher):
+    """Looks at parameters before and after each step of their optimizer."""
+
+    def __init__(self, observation):
+        super().__init__(observation)
+        self._known = weakref.WeakKeyDictionary()
+        self._clips = []      # of this step: (where, scale of the gradients)
+        self._clip = {}       # the last one
+        self._clipped_scaled = self._clipped_late = self._clip_steps = 0
+        self._passes = 0      # since an optimizer stepped
+        self._factor = None   # by which the loss was multiplied
+        self._made = []       # numbers that the program has multiplied: (weak reference, factor, where)
+        self._epoch = None
+        self._epochs = 0
+        self._first_epoch = 0  # steps in it
+        self._scheduler_at = {}
+
+    def _of(self, optimizer):
+        known = self._known.get(optimizer)
+        if known is None:
+            known = self._known[optimizer] = _Of()
+        return known
+
+    # ---- the loss and clipping ----
+
+    def operator(self, call):
+        """Notes numbers that are multiplied, and clipping."""
+        result = call.result
+        if call.is_forward() and isinstance(result, torch.Tensor) and result.numel() == 1:
+            factor = _factor(call)
+            if factor is not None:
+                self._made.append((weakref.ref(result), factor, here()))
+                del self._made[:-8]
+        elif not call.grad and not self._clips and not self.agent.in_backward and not self.agent.steps.running \
+                and frame_in("clip_grad.py"):
+            scaler = self.agent.scaler
+            self._clips.append(self._passes)
+            self._clip = here()
+            self._clip_steps += 1
+            self._clipped_scaled += bool(scaler.scaling) and self._scale() != 1.0
+            self._clipped_late += self._passes == 0
+
+    def _scale(self):
+        main = self.agent.steps.main()
+        if main is None:
+            return 1.0
+        return next((self.agent.scaler.scale_of(one) for group in main.param_groups for one in group["params"]
+                     if one.grad is not None), 1.0)
+
+    def loss(self, tensor):
+        """A pass begins."""
+        if self.observation.observes:
+            made = next((one for one in reversed(self._made) if one[0]() is tensor), None)
+            self._factor = made[1:] if made else None
+
+    def passed(self):
+        """The gradients as the pass left them."""
+        self._passes += 1
+        if not self.observation.observes:
+            return
+        optimizers = self.agent.optimizers
+        for optimizer in filter(None, map(optimizers.by_name, optimizers.names())):
+            self._of(optimizer).passed = _norm([one.grad for one in _parameters(optimizer) if one.grad is not None])
+
+    # ---- steps ----
+
+    def before_step(self, optimizer):
+        """The rate, and in observed steps the parameters."""
+        known = self._of(optimizer)
+        self._note_rate(known, optimizer)
+        if not self.observation.observes:
+            return
+        known.at = here()
+        known.before = []
+        parts, decay = [], 0.0
+        for group in optimizer.param_groups:
+            for one in group["params"][:_MOST_PARAMETERS]:
+                part, grad = _part(one), _part(one.grad)
+                if part is None or grad is None or part.shape != grad.shape:
+                    continue
+                known.before.append((one, grad, part.clone()))
+                parts.append(part)
+                weight = group.get("weight_decay", 0)
+                if isinstance(weight, (int, float)) and weight:
+                    decay += (float(weight) * float(torch.linalg.vector_norm(part.float()))) ** 2
+        gradient = _norm([grad for _, grad, _ in known.before])
+        known.now = {"step": self.agent.steps.step, "passed": known.passed, "gradient": gradient,
+                     "whole": _norm([one.grad for one in _parameters(optimizer) if one.grad is not None]),
+                     "weight": _norm(parts), "decay": math.sqrt(decay), "rate": known.last,
+                     "scaled": self.agent.scaler.scaling}
+
+    def _note_rate(self, known, optimizer):
+        found = [group.get("lr") for group in optimizer.param_groups]
+        found = [float(one) for one in found if isinstance(one, (int, float))
+                 or self.observation.observes and isinstance(one, torch.Tensor) and one.numel() == 1]
+        known.steps += 1
+        if not found:
+            return
+        rate = max(found)
+        known.zero += rate == 0
+        known.top = max(known.top, rate)
+        known.low += rate < 0.01 * known.top
+        if known.last is not None and rate != known.last:
+            direction = 1 if rate > known.last else -1
+            known.turns += direction != known.direction and known.direction != 0
+            known.direction = direction
+        known.first = rate if known.first is None else known.first
+        known.last = rate
+
+    def after_step(self, optimizer):
+        """How far they have moved."""
+        self._passes, self._clips = 0, []
+        known = self._of(optimizer)
+        if not self.observation.observes or known.now is None:
+            return
+        moved, stuck, meant, half, count = 0.0, 0, 0, 0, 0
+        for parameter, grad, before in known.before:
+            part = _part(parameter)
+            if part is None or part.shape != before.shape:
+                continue
+            moved += float(torch.linalg.vector_norm(part.float() - before.float())) ** 2
+            wanted = grad != 0
+            meant += int(wanted.sum())
+            stuck += int((wanted & (part == before)).sum())
+            count += part.numel()
+            half += part.numel() if part.dtype in _HALF else 0
+        now, known.now, known.before = known.now, None, []
+        now.update(moved=math.sqrt(moved), meant=meant, stuck=stuck, half=half / count if count else 0)
+        known.kept.append(now)
+        if len(known.kept) > _MOST_STEPS:
+            del known.kept[_MOST_STEPS // 2]
+        if not self._scheduler_at:
+            for scheduler, _ in self.agent.rates.schedulers(self.agent.optimizers.name_of(optimizer)):
+                self._scheduler_at = call_of(scheduler, "step")
+
+    def ends(self, step):
+        """Counts epochs."""
+        epoch = self.agent.events.loader.place()[0]
+        if epoch and epoch != self._epoch:
+            self._epoch = epoch
+            self._epochs += 1
+        self._first_epoch += epoch != 0 and self._epochs == 1
+
+    # ---- evidence ----
+
+    def evidence(self):
+        """For each optimizer its rates, and its updates."""
+        found = []
+        for optimizer, known in list(self._known.items()):
+            if not known.steps:
+                continue
+            name = self.agent.optimizers.name_of(optimizer)
+            made = self.agent.optimizers.made_at(optimizer)
+            group = optimizer.param_groups[0] if optimizer.param_groups else {}
+            momentum = group.get("momentum")
+            kind = {"optimizer": name, "kind_of": type(optimizer).__name__, "adapts": "betas" in group,
+                    "momentum": float(momentum) if isinstance(momentum, (int, float)) and momentum else None}
+            found.append(self._rate(optimizer, known, kind, made))
+            if known.kept:
+                found.append(self._update(optimizer, known, kind, made, group))
+        if self._clip_steps:
+            found.append(piece("clip", self._clip, clippings=self._clip_steps, scaled=self._clipped_scaled,
+                               late=self._clipped_late))
+        if self._factor:
+            found.append(piece("loss-factor", self._factor[1], factor=self._factor[0]))
+        return found
+
+    def _rate(self, optimizer, known, kind, made):
+        scheduler = next((one for one, _ in self.agent.rates.schedulers(kind["optimizer"])), None)
+        count = getattr(scheduler, "_step_count", None)
+        period = getattr(scheduler, "T_max", None)
+        return piece("rate", self._scheduler_at or known.at, first=known.first, last=known.last, top=known.top,
+                     steps=known.steps, zero=known.zero, low=known.low, turns=known.turns,
+                     scheduler=type(scheduler).__name__ if scheduler is not None else None,
+                     scheduled=count - 1 if isinstance(count, int) else None, epochs=self._epochs,
+                     first_epoch=self._first_epoch, period=period if isinstance(period, (int, float)) else None,
+                     also=[one for one in (made, known.at) if one], **kind)
+
+    def _update(self, optimizer, known, kind, made, group):
+        kept = known.kept
+        wholes = [one["whole"] for one in kept if one["whole"]]
+        shrink = [one["whole"] / one["passed"] for one in kept if one["passed"] and not one["scaled"]]
+        decay = group.get("weight_decay")
+        decoupled = bool(group.get("decoupled_weight_decay")) or "AdamW" in type(optimizer).__name__
+        meant = sum(one["meant"] for one in kept)
+        return piece("update", known.at, steps=len(kept), rate=known.last, top=known.top,
+                     passed=_median(one["passed"] for one in kept), gradient=_median(wholes), shrink=_median(shrink),
+                     shrink_most=max(shrink, default=None), alike=max(wholes) / min(wholes) if wholes else None,
+                     relative=_median(one["moved"] / one["weight"] for one in kept if one["weight"]),
+                     relative_late=_median(one["moved"] / one["weight"] for one in kept[len(kept) // 2:]
+                                           if one["weight"]),
+                     decay=_median(one["decay"] / one["gradient"] for one in kept if one["gradient"]),
+                     decay_early=_median(one["decay"] / one["gradient"] for one in kept[:8] if one["gradient"]),
+                     decay_step=_median(one["rate"] * one["decay"] / one["moved"] for one in kept
+                                        if one["moved"] and one["rate"]),
+                     weight_decay=float(decay) if isinstance(decay, (int, float)) else None, decoupled=decoupled,
+                     stuck=sum(one["stuck"] for one in kept) / meant if meant else None,
+                     half=_median(one["half"] for one in kept),
+                     weight_first=kept[0]["weight"], weight_last=kept[-1]["weight"],
+                     also=[made] if made else [], **kind)
+
+
+def _parameters(optimizer):
+    return [one for group in optimizer.param_groups for one in group["params"]][:4 * _MOST_PARAMETERS]
+
+
+def _part(tensor):
+    """The first elements, or None where they cannot be read."""
+    if not isinstance(tensor, torch.Tensor):
+        return None
+    try:
+        found = values.readable(tensor)
+        return found.reshape(-1)[:_MOST_ELEMENTS] if found.is_floating_point() else None
+    except (values.NoValue, RuntimeError):
+        return None
+
+
+def _norm(tensors):
+    """The norm of all parts together, as a number."""
+    parts = [part for part in map(_part, tensors) if part is not None and part.numel()]
+    if not parts:
+        return 0.0
+    device = parts[0].device
+    return float(torch.stack([torch.linalg.vector_norm(part.float()).to(device) for part in parts]).norm())
+
+
+def _median(numbers):
+    found = sorted(one for one in numbers if one is not None and math.isfinite(one))
+    return found[len(found) // 2] if found else None
+
+
+def _factor(call):
+    """By what a number was multiplied; None: it was not."""
+    if call.name not in ("mul", "div", "truediv", "true_divide", "imul", "mul_", "multiply") or len(call.args) != 2:
+        return None
+    numbers = [one for one in call.args if isinstance(one, (int, float)) and not isinstance(one, bool)]
+    if len(numbers) != 1 or not numbers[0]:
+        return None
+    return float(numbers[0]) if "mul" in call.name else 1.0 / float(numbers[0])

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+"""Clipping at a limit far below the gradients."""
+import sys
+
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+x = torch.randn(64, 6)
+y = x[:, :3].argmax(1)
+net = torch.nn.Linear(6, 3)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for step in range(12):
+    optimizer.zero_grad()
+    F.cross_entropy(net(x), y).backward()
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 1e-4 if "mistake" in sys.argv else 1)  # <- here
+    optimizer.step()
