@@ -287,7 +287,10 @@ static int follow_run(struct follow *f, struct gd_err *err)
                                                "the training ended before its first step was over");
         }
         if (rc == GD_EINTR || rc == GD_ETIMEOUT) {
-            return collect_evidence(f, err);
+            rc = session_of(f)->state == GD_STOPPED ? collect_evidence(f, err) : GD_OK;
+            return rc != GD_OK || f->run->looked_at
+                       ? rc
+                       : gd_fail(err, GD_EINTR, "interrupted before anything was examined");
         }
         if (rc != GD_OK || !look_around(f, err)) {
             return rc;
