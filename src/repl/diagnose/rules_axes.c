@@ -72,7 +72,48 @@ static enum diagnose_verdict judge_diagonal(cJSON *piece, const struct diagnose_
     return diagnose_has(piece, "is_own") ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
+static enum diagnose_verdict judge_future(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return holds_always(piece) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
+/* Of a bag of tokens the order may not matter. Where the order was needed, the loss stays. */
+static enum diagnose_verdict judge_positions(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *course = diagnose_find(all, "loss-course");
+    bool stuck =
+        course && diagnose_number(course, "late", 0) > 0.8 * diagnose_number(course, "early", 0);
+
+    if (!holds_always(piece) || diagnose_is(piece, "recurrent")) {
+        return DIAGNOSE_SILENT;
+    }
+    return stuck ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;
+}
+
 const struct diagnose_rule diagnose_rules_axes[] = {
+    {.name = "no-causal-mask",
+     .evidence = "future",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_future,
+     .cause = "The model sees the future: the targets are the input shifted by one, but the {what} "
+              "has no causal mask, so position t reads the token t + 1 that it has to predict",
+     .numbers = "sequences of {length|token}; in {steps|observed call}",
+     .advice = "Mask later positions (is_causal=True, or an upper triangle of -inf), and do not "
+               "read in both directions",
+     .look = "node {node}, where",
+     .source = "PyTorch documentation of scaled_dot_product_attention: is_causal"},
+    {.name = "no-positions",
+     .evidence = "positions",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_positions,
+     .cause = "No positional encoding: nothing but the tokens themselves enters the attention, so "
+              "the network cannot tell the order of the tokens",
+     .numbers = "sequences of {length|token}; in {steps|observed step}",
+     .advice = "Add an embedding of the positions to that of the tokens (or sines, or rotary "
+               "embeddings), if the order matters",
+     .look = "node {node}, where",
+     .source = "Vaswani et al. 2017, 3.5"},
     {.name = "reshaped",
      .evidence = "reshaped",
      .cost = DIAGNOSE_OPERATORS,

@@ -1,7 +1,356 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Rules about the data. */
+#include <math.h>
+
 #include "repl/diagnose/rule.h"
 
+/* Whether the loss of the run has hardly fallen: by less than a fifth, or it is not finite. */
+static bool is_stuck(const struct diagnose_evidence *all)
+{
+    const cJSON *course = diagnose_find(all, "loss-course");
+
+    return course &&
+           (diagnose_has(course, "not_finite_since") ||
+            diagnose_number(course, "late", 0) > 0.8 * diagnose_number(course, "early", 0));
+}
+
+static enum diagnose_verdict judge_loader(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_is(piece, "loader") ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_picked(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_is(piece, "loader") ? DIAGNOSE_SILENT : DIAGNOSE_SUSPECT;
+}
+
+static enum diagnose_verdict judge_always(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)piece;
+    (void)all;
+    return DIAGNOSE_FAULT;
+}
+
+static enum diagnose_verdict judge_suspect(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)piece;
+    (void)all;
+    return DIAGNOSE_SUSPECT;
+}
+
+static enum diagnose_verdict judge_share(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    diagnose_set(piece, "percent", 100 * diagnose_number(piece, "share", 0));
+    return DIAGNOSE_FAULT;
+}
+
+static enum diagnose_verdict judge_vanished(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    diagnose_set(piece, "had", 100 * diagnose_number(piece, "before", 0));
+    diagnose_set(piece, "has", 100 * diagnose_number(piece, "after", 0));
+    return DIAGNOSE_FAULT;
+}
+
+/* Images hold many values; 2 % of them non-zero and none above 1, from whole numbers: a division
+ * of whole numbers by the largest one. The line says so, or it is probable. */
+static enum diagnose_verdict judge_empty(cJSON *piece, const struct diagnose_evidence *all)
+{
+    bool whole = diagnose_is(piece, "integers") && diagnose_number(piece, "high", 2) <= 1 &&
+                 diagnose_number(piece, "low", -1) >= 0;
+
+    (void)all;
+    if (!whole || diagnose_number(piece, "nonzero", 1) > 0.02 ||
+        diagnose_number(piece, "steps", 0) < 4 || diagnose_number(piece, "elements", 0) < 64 ||
+        diagnose_number(piece, "rank", 0) < 3) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "percent", 100 * (1 - diagnose_number(piece, "nonzero", 0)));
+    if (diagnose_text(piece, "source_file")[0] != '\0') {
+        cJSON_ReplaceItemInObject(piece, "file",
+                                  cJSON_CreateString(diagnose_text(piece, "source_file")));
+        diagnose_set(piece, "line", diagnose_number(piece, "source_line", 0));
+    }
+    return diagnose_is(piece, "divides") ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
+}
+
+static enum diagnose_verdict judge_constant(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    bool empty = diagnose_is(piece, "integers") && diagnose_number(piece, "nonzero", 1) < 0.02;
+    return diagnose_is(piece, "same") && !empty && diagnose_number(piece, "steps", 0) >= 4
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
+/* Weights of usual size make of inputs of 20 and more sums that saturate tanh and softmax, and
+ * gradients as many times as large. It is a mistake only where training does not succeed. */
+static enum diagnose_verdict judge_scale(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double largest = diagnose_number(piece, "largest", 0);
+
+    if (diagnose_is(piece, "normed") || largest < 20) {
+        return DIAGNOSE_SILENT;
+    }
+    return is_stuck(all) || largest > 1000 ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;
+}
+
+/* 1/255 is the largest value of an image of bytes that was divided by 255 twice. */
+static enum diagnose_verdict judge_divided_twice(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double high = diagnose_number(piece, "high", 0);
+
+    (void)all;
+    return diagnose_number(piece, "low", -1) >= 0 && high > 0.9 / 255 && high < 1.001 / 255 &&
+                   !diagnose_is(piece, "normed")
+               ? DIAGNOSE_FAULT
+               : DIAGNOSE_SILENT;
+}
+
+/* Of batches of eight and more, nine in ten with a single class while there are several. */
+static enum diagnose_verdict judge_order(cJSON *piece, const struct diagnose_evidence *all)
+{
+    bool several = diagnose_number(piece, "classes", 0) >= 2;
+    double single = diagnose_number(piece, "single", 0), rows = diagnose_number(piece, "rows", 0);
+    double within = diagnose_number(piece, "within", 1);
+    double entropy = diagnose_number(piece, "entropy", 0);
+
+    (void)all;
+    if (!several || rows < 8 || diagnose_number(piece, "majority", 1) > 0.9) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "percent", 100 * single);
+    if (single >= 0.8) {
+        return DIAGNOSE_FAULT;
+    }
+    return within < 0.4 * entropy ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+}
+
+/* At least 85 % of the labels, and every prediction: nothing else was learned. */
+static enum diagnose_verdict judge_imbalance(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double majority = diagnose_number(piece, "majority", 0);
+
+    (void)all;
+    if (diagnose_is(piece, "weighted") || diagnose_number(piece, "classes", 0) < 2 ||
+        majority < 0.85 || diagnose_number(piece, "guessed", 0) < 1 ||
+        diagnose_number(piece, "last_step", 0) < 32) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "percent", 100 * majority);
+    return DIAGNOSE_SUSPECT;
+}
+
+/* A number by chance is 2 standard deviations above its mean in 1 of 40 cases. */
+static bool is_chance(double right, double chance, double count)
+{
+    return right < chance + 2 * sqrt(chance * (1 - chance) / count);
+}
+
+/* The network, its nearest neighbours and a linear model find nothing in the inputs. */
+static enum diagnose_verdict judge_relation(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *course = diagnose_find(all, "loss-course");
+    double count = diagnose_number(piece, "examples", 0);
+    double entropy = diagnose_number(piece, "entropy", 0);
+
+    if (!course || diagnose_number(course, "steps", 0) < 30 ||
+        diagnose_number(course, "late", 0) < 0.93 * entropy || entropy <= 0) {
+        return DIAGNOSE_SILENT;
+    }
+    if (!is_chance(diagnose_number(piece, "nearest", 1), diagnose_number(piece, "chance", 0),
+                   count) ||
+        !is_chance(diagnose_number(piece, "linear", 1), diagnose_number(piece, "majority", 0),
+                   count / 2)) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "near_percent", 100 * diagnose_number(piece, "nearest", 0));
+    diagnose_set(piece, "chance_percent", 100 * diagnose_number(piece, "chance", 0));
+    diagnose_set(piece, "late", diagnose_number(course, "late", 0));
+    return DIAGNOSE_SUSPECT;
+}
+
+/* All but a rounding error; of half of the columns and more, the input is the target, as in an
+ * autoencoder. */
+static enum diagnose_verdict judge_leak(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "alike", 0) > 0.9999 &&
+                   2 * diagnose_number(piece, "matching", 0) < diagnose_number(piece, "columns", 0)
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
 const struct diagnose_rule diagnose_rules_data[] = {
+    {.name = "same-batch",
+     .evidence = "same-batch",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_loader,
+     .cause = "Each step gets the same batch: the loader has {batches} batches, but it is started "
+              "again at every step, or returns its first batch each time",
+     .numbers = "the same values in {steps|observed step}",
+     .advice = "Iterate over the loader (for batch in loader), or make its iterator once before "
+               "the loop, not next(iter(loader)) in each step",
+     .look = "where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): training data"},
+    {.name = "same-rows",
+     .evidence = "same-batch",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_picked,
+     .cause = "Each step gets the same batch: the same {rows|row} of {of} are selected again, and "
+              "the others are never used",
+     .numbers = "the same values in {steps|observed step}",
+     .advice = "Select other rows in each step: the index does not change",
+     .look = "node {node}, where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): training data"},
+    {.name = "equal-examples",
+     .evidence = "same-rows",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_suspect,
+     .cause = "All {rows|example} of a batch are the same: the dataset returns one example for "
+              "every index",
+     .numbers = "in {steps|observed step}",
+     .advice = "Let __getitem__ use its index",
+     .look = "where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): training data"},
+    {.name = "same-draw",
+     .evidence = "same-draw",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_always,
+     .cause = "The same random numbers are drawn in each step: the generator is seeded again "
+              "before the draw of {node}",
+     .numbers = "equal values of shape {shape} in {steps|observed step}",
+     .advice = "Seed once (torch.manual_seed), before the loop",
+     .look = "node {node}, where",
+     .source = "PyTorch documentation, Reproducibility"},
+    {.name = "wrapped",
+     .evidence = "wrapped",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_share,
+     .cause = "{operator} of {type} values wraps around: results from {smallest} to {largest} do "
+              "not fit the integer type",
+     .numbers = "{percent:g3} % of the results are wrong; in {steps|call}",
+     .advice = "Convert to float before computing: x.float()",
+     .look = "node {node}, where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong type of data"},
+    {.name = "divided-to-zero",
+     .evidence = "divided-to-zero",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_vanished,
+     .cause = "The {what} turns nearly all values into 0: the data is lost",
+     .numbers = "{had:g3} % of the values were not 0 before, {has:g3} % are after; type {type}; in "
+                "{steps|call}",
+     .advice = "Convert to float first, and use a true division (/)",
+     .look = "node {node}, where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong type of data"},
+    {.name = "divided-to-zero",
+     .evidence = "input-scale",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_empty,
+     .cause = "The input is nearly all 0: it was made of integers by an integer division, which "
+              "leaves no image",
+     .numbers = "{percent:g3} % of the input are 0, its largest value is {high:g3}; in "
+                "{steps|observed step}",
+     .advice = "Convert to float before dividing: pixels.astype(numpy.float32) / 255",
+     .look = "info tensors",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong type of data"},
+    {.name = "constant-input",
+     .evidence = "input-scale",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_constant,
+     .cause = "All examples of a batch have the same input, so the outputs cannot differ",
+     .numbers = "values from {low:g3} to {high:g3} in {rows|row}; in {steps|observed step}",
+     .advice = "Look at the data before {operator}: it is constant",
+     .look = "node {node}, where",
+     .source = "Schoop et al., UMLAUT (CHI 2021): input data"},
+    {.name = "scaled-twice",
+     .evidence = "input-scale",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_divided_twice,
+     .cause = "The input is normalised twice: its largest value is 1/255, as of bytes that were "
+              "divided by 255 two times",
+     .numbers = "values from {low:g3} to {high:g3}; in {steps|observed step}",
+     .advice = "Divide by 255 once: ToTensor() does it already",
+     .look = "node {node}, where",
+     .source = "Schoop et al., UMLAUT (CHI 2021): input normalisation"},
+    {.name = "scaled-twice",
+     .evidence = "scaled-twice",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_always,
+     .cause = "The input is normalised twice: {operator} by the same number is applied two times",
+     .numbers = "in {steps|observed step}",
+     .advice = "Normalise once",
+     .look = "node {node}, where",
+     .source = "Schoop et al., UMLAUT (CHI 2021): input normalisation"},
+    {.name = "unscaled-input",
+     .evidence = "input-scale",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_scale,
+     .cause = "The input is not normalised: columns of size {largest:g3} enter {operator}, the "
+              "first layer, beside others of size {smallest:g3}",
+     .numbers = "values from {low:g4} to {high:g4}; root mean square of a column up to "
+                "{largest:g4}; in {steps|observed step}",
+     .advice = "Standardize the inputs: subtract the mean and divide by the standard deviation of "
+               "each column",
+     .look = "node {node}, where",
+     .source = "Schoop et al., UMLAUT (CHI 2021): input normalisation; LeCun et al. 1998"},
+    {.name = "shuffled-apart",
+     .evidence = "shuffled-apart",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_always,
+     .cause = "Inputs and labels are shuffled by two different permutations, so the labels do not "
+              "belong to the inputs",
+     .numbers = "in {steps|observed step}",
+     .advice = "Draw one permutation and use it for both: x[order], y[order]",
+     .look = "node {node}, where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong labels"},
+    {.name = "class-order",
+     .evidence = "labels",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_order,
+     .cause = "The data is sorted by class and not shuffled: a batch holds one class, or few of "
+              "{classes}, and the next ones others",
+     .numbers = "{percent:g3} % of the batches have a single class; entropy of the labels "
+                "{within:g3} within a batch and {entropy:g3} over all; in {steps|observed step}",
+     .advice = "Shuffle: DataLoader(..., shuffle=True), or a random permutation in each epoch",
+     .look = "node {node}, where",
+     .source = "PyTorch documentation of DataLoader: shuffle"},
+    {.name = "class-imbalance",
+     .evidence = "labels",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_imbalance,
+     .cause = "The classes are imbalanced: {percent:g3} % of the labels are class {top}, and the "
+              "network predicts the majority class for every example",
+     .numbers = "{classes|class}; in step {last_step} all predictions are class {top}; "
+                "{steps|observed step}",
+     .advice = "Weight the classes (weight=, pos_weight=) or sample them equally, and measure "
+               "recall instead of accuracy",
+     .look = "node {node}, where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): unbalanced data"},
+    {.name = "unrelated-labels",
+     .evidence = "label-relation",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_relation,
+     .cause = "The labels do not depend on the inputs: neither the network nor similar examples "
+              "predict them better than chance; labels and inputs may be shuffled apart",
+     .numbers = "the loss ends at {late:g3}, the entropy of the labels is {entropy:g3}; the most "
+                "similar of {examples|example} has the same label in {near_percent:g3} % of the "
+                "cases, chance is {chance_percent:g3} %",
+     .advice = "Check that inputs and labels are in the same order: one permutation for both",
+     .look = "node {node}, where",
+     .source = "Humbatova et al. (ICSE 2020); Northcutt et al., label errors (NeurIPS 2021)"},
+    {.name = "leaked-target",
+     .evidence = "leaked",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_leak,
+     .cause = "The target leaks into the input: column {column} of the input is the target itself, "
+              "or a linear function of it",
+     .numbers = "correlation {alike:.9} over {examples|example}; {columns|column}",
+     .advice = "Remove the column from the input",
+     .look = "node {node}, where",
+     .source = "Kaufman et al., Leakage in data mining (KDD 2011)"},
     {.name = NULL},
 };

@@ -10,6 +10,9 @@ _RESHAPES = frozenset(("view", "reshape", "view_as", "reshape_as", "unflatten"))
 _RECURRENT = frozenset(("lstm", "gru", "rnn_tanh", "rnn_relu"))
 _LOSSES = frozenset(("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
                      "binary_cross_entropy", "binary_cross_entropy_with_logits"))
+# Operators that treat all positions of a sequence alike.
+_ALIKE = frozenset(("linear", "matmul", "layer_norm", "rms_norm", "dropout", "relu", "gelu", "tanh", "chunk", "split",
+                    "div", "unbind", "embedding", "silu", "unflatten", "getitem"))
 _MASKS = frozenset(("masked_fill", "masked_fill_", "fill_diagonal_", "where", "masked_select", "setitem", "fill_",
                     "index_fill", "index_fill_", "diagonal_scatter"))
 
@@ -25,11 +28,13 @@ class Axes(Watcher):
         self._batch = None     # the size of the batch, in this step
         self._loaded = 0       # rows of the batch that a DataLoader returned last
         self._ids = None       # the first table of ids of this step: a copy
+        self._seeing = []      # Made of attention without a mask, and of recurrences in both directions, in this step
+        self._looked = None    # the Made of the embedding of the ids
 
     def begins(self, step):
         """Forgets the previous step."""
         self.trace.begins(step)
-        self._waiting, self._batch, self._ids = [], None, None
+        self._waiting, self._batch, self._ids, self._seeing, self._looked = [], None, None, [], None
 
     def batch(self, batch):
         """Notes the number of rows."""
@@ -66,7 +71,7 @@ class Axes(Watcher):
         elif name == "embedding":
             ids = call.given(0, "input")
             if self._ids is None and isinstance(ids, torch.Tensor) and ids.dim() == 2:
-                self._ids = trace.copied(ids)
+                self._ids, self._looked = trace.copied(ids), made
         elif not made.grad:
             return
         elif name in _RECURRENT:
@@ -90,8 +95,8 @@ class Axes(Watcher):
 
     def _reshaped(self, call, made):
         before = made.first()
-        if before is None or not isinstance(call.result, torch.Tensor):
-            return
+        if before is None or not isinstance(call.result, torch.Tensor) or before.name in ("pad", "cat"):
+            return  # a row that was added shifts the others: relative positions
         moved = _moved(before.shape, made.shape)
         if moved is not None:
             self._add("reshaped", made.where(), trained=made.grad, size=moved, operator=made.name,
@@ -101,6 +106,8 @@ class Axes(Watcher):
     def _recurrent(self, call, made):
         """A recurrence: over which axis it runs, of which shape."""
         flat = call.args
+        if len(flat) == 9 and flat[7] is True:
+            self._seeing.append((made, "bidirectional %s" % made.name))
         data = flat[0] if flat else None
         if not isinstance(data, torch.Tensor) or data.dim() != 3:
             return  # packed, or a single sequence
@@ -122,6 +129,8 @@ class Axes(Watcher):
                                                            rows=rows, shape=_text(query.shape))))
         mask = trace.copied(padded) if isinstance(padded, torch.Tensor) else None
         ids = self._ids
+        if call.given(16, "attn_mask") is None and not call.kwargs.get("is_causal"):
+            self._open(made, call.given(0, "query"), call.given(1, "key"), made.given(0, "query"), padded is None)
         if mask is None or ids is None or mask.shape != ids.shape:
             return
         gone = mask if mask.dtype == torch.bool else mask < -1e4
@@ -173,11 +182,15 @@ class Axes(Watcher):
             return
         part = part.to(torch.float32)
         gone = (part < -1e4) if bool((part < -1e4).any()) else None
+        if gone is None and scores.shape[-1] == scores.shape[-2]:
+            self._open(made, scores, scores, made.first(), True, scores.shape[-1])
         if gone is not None and not bool(gone.all()):
             self._judge_mask(~gone, made, scores.shape)
 
     def _attention(self, call):
         mask, made = call.given(3, "attn_mask"), self.trace.see(call)
+        if mask is None and not call.given(5, "is_causal", False) and made is not None:
+            self._open(made, call.given(0, "query"), call.given(1, "key"), made.given(0, "query"), True)
         if not isinstance(mask, torch.Tensor) or mask.dim() < 2:
             return
         part = trace.copied(mask[:2] if mask.dim() > 2 else mask)
@@ -188,6 +201,62 @@ class Axes(Watcher):
             query = call.given(0, "query")
             shape = (*query.shape[:-1], call.given(1, "key").shape[-2])
             self._judge_mask(kept, made, shape)
+
+    def _open(self, made, query, key, given, unmasked, length=None):
+        """Attention of a sequence to itself without any mask over time."""
+        ids = self._ids
+        if ids is None or not isinstance(query, torch.Tensor) or not isinstance(key, torch.Tensor):
+            return
+        sizes = {length} if length else {query.shape[-2], query.shape[0] if query.dim() == 3 else 0}
+        if query.shape != key.shape or ids.shape[1] not in sizes:
+            return
+        self._seeing.append((made, "attention"))
+        if unmasked and len(self._seeing) == 1 and isinstance(given, trace.Made):
+            self._placed(made, given)
+
+    def _placed(self, made, given):
+        """Whether anything but the tokens themselves enters the first attention, such as positions."""
+        of_ids, seen, todo = {}, [], [given]
+        while todo and len(seen) < 512:
+            one = todo.pop()
+            if one in of_ids:
+                continue
+            of_ids[one] = one is self._looked
+            seen.append(one)
+            if one is not self._looked:
+                todo.extend(one.parents())
+        for one in sorted(seen, key=lambda made: made.number):
+            of_ids[one] = of_ids[one] or any(of_ids.get(parent) for parent in one.parents())
+        if not of_ids.get(given):
+            return
+        known = True  # each operator is one that treats all positions alike
+        for one in seen:
+            if not of_ids[one] or one is self._looked:
+                continue
+            known = known and (one.name in _ALIKE or one.name in trace.SAME or one.name in ("add", "mul") and
+                               all(of_ids.get(parent) or parent.shape[-2:-1] in ((), (1,)) and len(parent.shape) < 2
+                                   for parent in one.parents()))
+        self._add("positions", made.where(), known, length=self._ids.shape[1], loss=None,
+                  recurrent=any(one.name in _RECURRENT for one in seen))
+
+    def _future(self, target):
+        """Whether the targets are the tokens one position later; notes what sees later positions then."""
+        ids = self._ids
+        if ids is None or not self._seeing or ids.shape[1] < 4:
+            return
+        labels = trace.copied(target)
+        if labels is None or labels.is_floating_point() or labels.numel() % ids.shape[0]:
+            return
+        labels = labels.reshape(ids.shape[0], -1)
+        count = min(labels.shape[1], ids.shape[1] - 1)
+        if count < 3 or labels.shape[1] not in (ids.shape[1], ids.shape[1] - 1):
+            return
+        used = labels[:, :count] >= 0
+        later = ids[:, 1:count + 1]
+        equal = float((labels[:, :count] == later)[used].double().mean()) if bool(used.any()) else 0.0
+        if equal > 0.99 and bool((later != ids[:, :count]).any()):
+            for made, what in self._seeing:
+                self._add("future", made.where(), what=what, length=ids.shape[1])
 
     def _judge_mask(self, kept, made, shape):
         """kept: what may be seen, (..., T, S) or (..., 1, S)."""
@@ -255,6 +324,8 @@ class Axes(Watcher):
         if not isinstance(target, torch.Tensor) or not isinstance(output, torch.Tensor) or target.dim() == 0 or \
                 not isinstance(wanted, trace.Made) or wanted.grad:
             return
+        if call.name in ("cross_entropy", "nll_loss"):
+            self._future(target)
         shape = _before_flat(wanted)
         self._judged(shape, output.shape, call.name)
 

@@ -2,6 +2,7 @@
 """The watchers, in the order in which their evidence is reported."""
 from .axes import Axes
 from .collapse import Copies, Weights
+from .data import Data
 from .functions import Functions
 from .loss_input import LossInput
 from .losses import Losses
@@ -10,4 +11,4 @@ from .trained import Trained
 from .units import Units
 from .updates import Updates
 
-WATCHERS = (Losses, Weights, Copies, Units, Functions, LossInput, Axes, Order, Trained, Updates)
+WATCHERS = (Losses, Weights, Copies, Units, Functions, LossInput, Axes, Order, Trained, Updates, Data)

@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: MIT
+"""The data: whether batches and random draws differ, their scale, integers that wrap, and labels against inputs."""
+import linecache
+import math
+
+import torch
+
+from . import Watcher, here, piece, trace
+
+_PIECES = 16
+_EXAMPLES = 512   # that are kept for a comparison of inputs and labels
+_FEATURES = 1024  # of an example that are compared
+_DRAWS = 64       # places of random draws
+_LEAST = 4        # steps that make a repetition
+
+_DRAWN = frozenset(("randn", "rand", "randint", "normal", "bernoulli", "randn_like", "rand_like", "randint_like",
+                    "normal_", "uniform_", "multinomial", "randperm"))
+_FIRST = frozenset(("linear", "conv1d", "conv2d", "conv3d", "lstm", "gru", "rnn_tanh", "rnn_relu", "matmul", "mm",
+                    "addmm"))
+_NORMS = frozenset(("batch_norm", "layer_norm", "instance_norm", "group_norm", "rms_norm"))
+_WRAPS = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "iadd": torch.add, "isub": torch.sub, "imul": torch.mul}
+_SMALL = frozenset((torch.uint8, torch.int8, torch.int16))
+_DIVIDES = frozenset(("floordiv", "floor_divide", "div", "ifloordiv"))
+_CASTS = frozenset(("long", "int", "byte", "char", "short", "to", "type"))
+_PICKS = frozenset(("getitem", "index_select"))
+_LOSSES = frozenset(("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+                     "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"))
+
+
+class Data(Watcher):
+    """Looks at the first input and the targets of each observed step, and at random draws."""
+
+    def __init__(self, observation):
+        super().__init__(observation)
+        self.trace = trace.of(observation)
+        self._found = {}
+        self._draws = {}       # node's name -> [where, prints]
+        self._batches = []     # fingerprints of batches of a loader
+        self._batch_at = {}
+        self._inputs = []      # (fingerprint, picked: (rows, of rows) or None) of each observed step
+        self._input_at = {}
+        self._first = None     # (input tensor's copy, Made) of this step
+        self._after = None     # the Made of the first layer, until its reader is known
+        self._start = 0        # the number of the first Made of this step
+        self._losses = 0
+        self._examples, self._labels = [], []
+        self._classes = []     # histograms of labels by step
+        self._guessed = []     # (step, shares of predictions, of labels, of right ones)
+        self._label_at = {}
+        self._weighted = False
+        self._step = 0
+
+    def begins(self, step):
+        """Forgets the previous step."""
+        self.trace.begins(step)
+        self._first = self._after = None
+        self._start, self._losses, self._step = self.trace.count, 0, step
+        self._told = set()
+
+    _told = ()
+
+    def _add(self, kind, where, **numbers):
+        key = (kind, where.get("file"), where.get("line"), None if where.get("line") else where.get("node"))
+        found = self._found.get(key)
+        if found is None:
+            if sum(one[0] == kind for one in self._found) >= _PIECES:
+                return None
+            found = self._found[key] = piece(kind, where, steps=0)
+        found["steps"] += 1
+        found.update((name, value) for name, value in numbers.items() if value is not None)
+        return found
+
+    # ---- batches ----
+
+    def batch(self, batch):
+        """Takes the fingerprint of a batch of a loader."""
+        if not self.observation.observes or len(self._batches) >= 16:
+            return
+        first = _first_tensor(batch)
+        mark = trace.print_of(first) if first is not None else None
+        if mark is None:
+            return
+        self._batch_at = self._batch_at or here()
+        feeds = self.agent.events.loader
+        if feeds.is_apart():
+            return
+        loader = feeds.latest()[0]
+        try:
+            count = len(loader)
+        except (TypeError, NotImplementedError):
+            count = 0
+        rows = _distinct_rows(first)
+        self._batches.append((mark, count, rows, first.shape[0]))
+
+    # ---- operators ----
+
+    def operator(self, call):
+        """Looks at draws, integers, the first layer and losses."""
+        made = self.trace.see(call)
+        if made is None or not call.is_forward():
+            return
+        name, result = call.name, call.result
+        if name in _DRAWN and isinstance(result, torch.Tensor):
+            self._drew(made, result)
+        elif isinstance(result, torch.Tensor) and not result.requires_grad:
+            self._integers(call, made)
+        if self._after is not None and made.first() is self._after:
+            entry = self._found.get(self._after_key)
+            if entry is not None:
+                entry["normed"] = name in _NORMS
+            self._after = None
+        if self._first is None and made.grad and name in _FIRST:
+            self._entered(call, made)
+        if name in _LOSSES and made.grad:
+            self._compared(call, made)
+
+    _after_key = None
+
+    def _drew(self, made, result):
+        node = made.node_name()
+        known = self._draws.get(node)
+        if known is None:
+            if len(self._draws) >= _DRAWS or not node:
+                return
+            known = self._draws[node] = [made.where(), [], tuple(result.shape)]
+        if result.numel() >= 8 and node not in self._told and self._step > 1:
+            self._told.add(node)
+            known[1].append(trace.print_of(result))
+
+    def _integers(self, call, made):
+        result, name = call.result, call.name
+        first = call.args[0] if call.args else None
+        known = name in _WRAPS or name in _DIVIDES or name in _CASTS
+        if not known or not isinstance(first, torch.Tensor) or result.numel() < 8:
+            return
+        if name in _WRAPS and result.dtype in _SMALL and first.dtype == result.dtype and len(call.args) > 1:
+            second = call.args[1]
+            if not isinstance(second, (int, torch.Tensor)) or call.writes or first.numel() > 1 << 20:
+                return
+            if isinstance(second, torch.Tensor) and second.is_floating_point():
+                return
+            one = first.detach().to(torch.int64)
+            other = second.detach().to(torch.int64) if isinstance(second, torch.Tensor) else second
+            exact = _WRAPS[name](other, one) if made.turned else _WRAPS[name](one, other)
+            wrong = float((exact != result.to(torch.int64)).double().mean())
+            if wrong > 0:
+                self._add("wrapped", made.where(), share=wrong, type=str(result.dtype).rpartition(".")[2],
+                          operator=name, smallest=int(exact.min()), largest=int(exact.max()))
+        elif name in _DIVIDES and not result.is_floating_point() and not first.is_floating_point():
+            self._vanished(made, first, result, "integer division")
+        elif name in _CASTS and not result.is_floating_point() and result.dtype != torch.bool and \
+                first.is_floating_point():
+            self._vanished(made, first, result, "conversion to integers")
+
+    def _vanished(self, made, before, result, what):
+        values, left = trace.read(before), trace.read(result)
+        if values is None or left is None:
+            return
+        had, has = float((values != 0).double().mean()), float((left != 0).double().mean())
+        if had > 0.3 and has < 0.02:
+            self._add("divided-to-zero", made.where(), what=what, before=had, after=has,
+                      type=str(result.dtype).rpartition(".")[2], largest=float(values.max()))
+
+    # ---- the input ----
+
+    def _entered(self, call, made):
+        data = call.args[0] if call.args else None
+        given = made.given(0, "input")
+        if not isinstance(data, torch.Tensor) or not isinstance(given, trace.Made) or given.grad or data.dim() < 2 or \
+                not data.is_floating_point() or data.requires_grad:
+            return
+        values = trace.copied(data)
+        if values is None:
+            return
+        values = values.to(torch.float32)
+        self._first = (values, given)
+        self._input_at = made.where()
+        mark = trace.print_of(values)
+        picked = given.source(trace.SAME | {"stack", "cat"})
+        rows = None
+        if picked.name in _PICKS and picked.number > self._start and picked.first() is not None and \
+                len(picked.first().shape) == len(picked.shape) and picked.first().shape[0] > picked.shape[0]:
+            rows = picked.shape[0], picked.first().shape[0]
+        if len(self._inputs) < 16:
+            self._inputs.append((mark, rows, picked.where() if rows else {}))
+        self._scale(made, given, values, call.name)
+
+    def _scale(self, made, given, values, name):
+        """The scale of the columns, or of all values of images."""
+        finite = torch.isfinite(values)
+        if not bool(finite.all()) or values.shape[0] < 4:
+            return
+        table = values if values.dim() == 2 else values.reshape(values.shape[0], -1)
+        columns = table if values.dim() == 2 else values.reshape(-1, 1)
+        size = columns.double().pow(2).mean(0).sqrt()
+        used = size[size > 0]
+        low, high = float(values.min()), float(values.max())
+        same = bool((table == table[:1]).all())
+        source = _whole(given)
+        line = source.where() if source is not None else {}
+        text = linecache.getline(line["file"], line["line"]) if "file" in line else ""
+        where = made.where()
+        self._add("input-scale", where, largest=float(used.max()) if used.numel() else 0.0,
+                  smallest=float(used.min()) if used.numel() else 0.0, low=low, high=high, same=same, operator=name,
+                  nonzero=float((values != 0).double().mean()), rows=values.shape[0], rank=values.dim(),
+                  elements=table.shape[1], integers=source is not None, divides="//" in text,
+                  source_file=line.get("file"), source_line=line.get("line"))
+        self._after_key = ("input-scale", where.get("file"), where.get("line"),
+                           None if where.get("line") else where.get("node"))
+        self._after = made
+        twice = _twice(given)
+        if twice is not None:
+            self._add("scaled-twice", twice.where(), operator=twice.name)
+
+    # ---- labels ----
+
+    def _compared(self, call, made):
+        """A loss: the targets of the step."""
+        self._losses += 1
+        target, scores = call.given(1, "target"), call.given(0, "input")
+        wanted = made.given(1, "target")
+        if self._losses > 1 or not isinstance(target, torch.Tensor) or not isinstance(wanted, trace.Made) or \
+                wanted.grad or not isinstance(scores, torch.Tensor):
+            return
+        labels = trace.copied(target, 1 << 14)
+        if labels is None or wanted.source().name in ("ones", "zeros", "full", "ones_like", "zeros_like", "full_like"):
+            return
+        self._label_at = made.where()
+        classed = call.name in ("cross_entropy", "nll_loss") and labels.dim() == 1 and not labels.is_floating_point()
+        binary = call.name.startswith("binary") and labels.numel() == labels.shape[0] and \
+            bool(((labels == 0) | (labels == 1)).all())
+        if classed or binary:
+            weight = call.given(2, "weight")
+            self._weighted = self._weighted or weight is not None or call.kwargs.get("pos_weight") is not None
+            self._counted(labels.reshape(-1).long(), scores, binary)
+        if self._first is not None:
+            self._matched(labels, wanted, made, classed or binary)
+
+    def _counted(self, labels, scores, binary):
+        ignored = labels >= 0
+        labels = labels[ignored] if not bool(ignored.all()) else labels
+        if labels.numel() == 0 or len(self._classes) >= 64:
+            return
+        self._classes.append(torch.bincount(labels, minlength=2))
+        detached = trace.copied(scores, 1 << 22)
+        if detached is None:
+            return
+        guess = (detached.reshape(-1) > 0).long() if binary else detached.argmax(1)
+        if guess.shape == ignored.shape:
+            guess = guess[ignored]
+            right = float((guess == labels).double().mean())
+            self._guessed.append((self._step, torch.bincount(guess, minlength=2), right))
+
+    def _matched(self, labels, wanted, made, classed):
+        values, given = self._first
+        apart = _apart(given, wanted)
+        if apart is not None:
+            self._add("shuffled-apart", apart.where())
+        if values.shape[0] != labels.shape[0] or labels.numel() != labels.shape[0] or values.shape[0] < 4:
+            return
+        if sum(len(one) for one in self._labels) < _EXAMPLES:
+            table = values.reshape(values.shape[0], -1)
+            stride = max(1, table.shape[1] // _FEATURES)
+            self._examples.append(table[:, ::stride][:, :_FEATURES].clone())
+            self._labels.append(labels.reshape(-1).double())
+        self._classed = classed
+
+    _classed = False
+
+    # ---- evidence ----
+
+    def evidence(self):
+        """The pieces: what was found, and what is compared at the end."""
+        found = list(self._found.values())
+        found.extend(self._repeated())
+        found.extend(self._of_labels())
+        return found
+
+    def _repeated(self):
+        marks = [mark for mark, *_ in self._batches]
+        varied = all(rows != 1 for _, _, rows, _ in self._batches)
+        if len(marks) >= _LEAST and len(set(marks)) == 1 and self._batches[0][1] > 1 and varied:
+            yield piece("same-batch", self._batch_at, steps=len(marks), batches=self._batches[0][1], loader=True)
+        alone = [1 for mark, _, rows, count in self._batches if rows == 1 and count >= 4 and mark[1] != 0]
+        if len(alone) >= _LEAST and len(alone) == len(self._batches):
+            yield piece("same-rows", self._batch_at, steps=len(alone), rows=self._batches[0][3])
+        if len(self._inputs) >= _LEAST and len({mark for mark, *_ in self._inputs}) == 1 and \
+                all(rows is not None for _, rows, _ in self._inputs):
+            rows, of = self._inputs[0][1]
+            yield piece("same-batch", self._inputs[0][2], steps=len(self._inputs), rows=rows, of=of, loader=False)
+        for where, prints, shape in self._draws.values():
+            if len(prints) >= _LEAST and None not in prints and len(set(prints)) == 1:
+                yield piece("same-draw", where, steps=len(prints), shape="(%s)" % ", ".join(map(str, shape)))
+
+    def _of_labels(self):
+        if len(self._classes) >= _LEAST:
+            most = max(len(one) for one in self._classes)
+            table = torch.stack([torch.nn.functional.pad(one, (0, most - len(one))) for one in self._classes]).double()
+            total = table.sum(0)
+            rows = table.sum(1)
+            shares = total / total.sum()
+            within = [_entropy(one / one.sum()) for one in table]
+            last = self._guessed[-1] if self._guessed else (0, torch.ones(2), 0.0)
+            top = int(total.argmax())
+            guess = last[1].double()
+            yield piece("labels", self._label_at, steps=len(table), rows=float(rows.mean()),
+                        single=float((table.max(1).values == rows).double().mean()),
+                        classes=int((total > 0).sum()), entropy=_entropy(shares), within=sum(within) / len(within),
+                        majority=float(shares[top]), top=top, weighted=self._weighted, last_step=last[0],
+                        guessed=float(guess[top] / guess.sum()) if top < len(guess) else 0.0, right=last[2])
+        if self._labels and sum(len(one) for one in self._labels) >= 32 and \
+                len({one.shape[1] for one in self._examples}) == 1:
+            yield from self._related(torch.cat(self._examples).double(), torch.cat(self._labels))
+
+    def _related(self, table, labels):
+        if not bool(torch.isfinite(table).all()) or float(labels.std()) == 0:
+            return
+        spread = table.std(0)
+        used = spread > 0
+        count = int(used.sum())
+        if count >= 3:
+            part = (table[:, used] - table[:, used].mean(0)) / spread[used]
+            wanted = (labels - labels.mean()) / labels.std()
+            alike = (part * wanted[:, None]).mean(0).abs() * len(labels) / (len(labels) - 1)
+            best = int(alike.argmax())
+            column = int(used.nonzero()[best])
+            yield piece("leaked", self._input_at, alike=float(alike[best]), column=column, columns=table.shape[1],
+                        matching=int((alike > 0.9999).sum()), equal=bool((table[:, column] == labels).all()),
+                        examples=len(labels), classed=self._classed)
+        if self._classed and count and len(labels) >= 128:
+            part = (table[:, used] - table[:, used].mean(0)) / spread[used]
+            gram = torch.cdist(part, part).fill_diagonal_(math.inf)
+            near = float((labels[gram.argmin(1)] == labels).double().mean())
+            shares = torch.bincount(labels.long()).double() / len(labels)
+            yield piece("label-relation", self._label_at, nearest=near, chance=float((shares ** 2).sum()),
+                        majority=float(shares.max()), examples=len(labels), entropy=_entropy(shares),
+                        linear=_linear(part, labels.long()))
+
+
+def _linear(table, labels):
+    """How often a ridge regression on one half predicts the labels of the other one."""
+    half = len(labels) // 2
+    wanted = torch.nn.functional.one_hot(labels, int(labels.max()) + 1).double()
+    ones = torch.ones(len(table), 1, dtype=torch.float64)
+    full = torch.cat([table, ones], 1)
+    first = full[:half]
+    gram = first.t() @ first + 0.1 * half * torch.eye(full.shape[1], dtype=torch.float64)
+    weights = torch.linalg.solve(gram, first.t() @ wanted[:half])
+    return float(((full[half:] @ weights).argmax(1) == labels[half:]).double().mean())
+
+
+def _entropy(shares):
+    used = shares[shares > 0]
+    return float(-(used * used.log()).sum())
+
+
+def _first_tensor(batch):
+    for _ in range(4):
+        if isinstance(batch, torch.Tensor):
+            return batch if batch.dim() else None
+        if isinstance(batch, dict):
+            batch = next(iter(batch.values()), None)
+        elif isinstance(batch, (tuple, list)):
+            batch = batch[0] if batch else None
+        else:
+            return None
+    return None
+
+
+def _distinct_rows(tensor):
+    """1: all rows are the same; 0: they differ, or that is unknown."""
+    part = trace.copied(tensor)
+    return 1 if part is not None and part.dim() > 1 and bool((part == part[:1]).all()) else 0
+
+
+def _whole(made):
+    """The operator that took the whole numbers that an input was made of, or None."""
+    after = made
+    for _ in range(16):
+        if made is None:
+            return None
+        if made.integer:
+            return made if made.name else after
+        if made.name not in trace.SAME | {"stack", "cat", "from_numpy", "tensor", "div", "mul"}:
+            return None
+        after, made = made, made.first()
+    return None
+
+
+def _twice(made):
+    """The second of two subtractions, or divisions, of the same data on the way to an input; None."""
+    seen = []
+    for _ in range(16):
+        if made is None or made.grad:
+            return None
+        if made.name in ("sub", "div"):
+            other = made.args[1] if len(made.args) > 1 else None
+            if isinstance(other, trace.Made) and not (other.name == "" or other.name in ("tensor", "view", "reshape")):
+                return None  # computed of the batch: dividing again changes nothing
+            entry = (made.name, other if isinstance(other, (int, float, trace.Made)) else None)
+            if entry[1] is not None and entry[1] not in (0, 1):
+                before = next((one for name, value, one in seen if (name, value) == entry), None)
+                if before is not None and entry[0] == "div":
+                    return before
+                seen.append((*entry, made))
+        elif made.name not in trace.SAME | {"getitem", "index_select", "stack", "cat", "from_numpy", "tensor"}:
+            return None
+        made = made.first()
+    return None
+
+
+def _apart(given, wanted):
+    """Where the inputs and the targets were shuffled by different permutations; None."""
+    first, second = _orders(given), _orders(wanted)
+    if len(first) != len(second):
+        return None
+    for (one, order), (_, other) in zip(first, second):
+        if order is not other and order.number and other.number and order.name == other.name == "randperm" and \
+                order.shape == other.shape:
+            return one
+    return None
+
+
+def _orders(made):
+    """(Made, index) of each selection of rows on the way back."""
+    found = []
+    for _ in range(32):
+        if made is None:
+            break
+        if made.name in _PICKS:
+            index = made.args[2] if made.name == "index_select" and len(made.args) > 2 else \
+                made.args[1] if len(made.args) > 1 else None
+            if isinstance(index, trace.Made):
+                found.append((made, index.source()))
+        made = made.first()
+    return found
