@@ -66,28 +66,43 @@ static int ask_process(struct follow *f, const char *command, const char *words,
     return rc;
 }
 
-/* Replaces what the watchers have reported so far; answers of `why` stay. */
-static void take_evidence(struct follow *f, cJSON *report)
+/* Replaces what the watchers of that rank have reported so far; answers of `why` stay, and so does
+ * what other ranks have reported. */
+static void take_evidence(struct follow *f, int given, cJSON *report)
 {
+    int rank = given > 0 ? given : 0; /* a process alone has none */
     cJSON *kept = cJSON_CreateArray(), *old = f->run->pieces;
     cJSON *fresh = cJSON_DetachItemFromObject(report, "evidence");
+    bool selected = session_of(f) && session_of(f)->peer.rank == given;
 
     while (old && old->child) {
         cJSON *piece = cJSON_DetachItemFromArray(old, 0);
-        if (strncmp(out_text_of(piece, "kind"), "why-", 4) == 0) {
+        if (strncmp(out_text_of(piece, "kind"), "why-", 4) == 0 ||
+            (int)out_number_of(piece, "rank") != rank) {
             cJSON_AddItemToArray(kept, piece);
         } else {
             cJSON_Delete(piece);
         }
     }
     while (fresh && fresh->child) {
-        cJSON_AddItemToArray(kept, cJSON_DetachItemFromArray(fresh, 0));
+        cJSON *piece = cJSON_DetachItemFromArray(fresh, 0);
+        out_set(piece, OUT_IF(rank > 0, OUT_INT("rank", rank)));
+        cJSON_AddItemToArray(kept, piece);
     }
     cJSON_Delete(old);
     cJSON_Delete(fresh);
     f->run->pieces = kept;
-    cJSON_Delete(f->run->looked_at);
-    f->run->looked_at = report;
+    if (selected) { /* what was looked at is said of one rank */
+        cJSON_Delete(f->run->looked_at);
+        f->run->looked_at = report;
+    } else {
+        cJSON_Delete(report);
+    }
+}
+
+static void take_from_rank(void *ctx, struct gd_session *session, const cJSON *reply)
+{
+    take_evidence(ctx, session->peer.rank, cJSON_Duplicate(reply, true));
 }
 
 static int collect_evidence(struct follow *f, struct gd_err *err)
@@ -101,10 +116,14 @@ static int collect_evidence(struct follow *f, struct gd_err *err)
         f->run->looked_at = report;
         return GD_OK;
     }
+    int refused, rank = session_of(f)->peer.rank;
+    if (gd_ranks_of(session_of(f)) && job_is_stopped(session_of(f))) {
+        return job_command(f->call, "evidence", "", take_from_rank, f, &refused, err);
+    }
     int rc = ask_process(f, "evidence", "", &report, err);
 
     if (rc == GD_OK) {
-        take_evidence(f, report);
+        take_evidence(f, rank, report);
     }
     return rc;
 }

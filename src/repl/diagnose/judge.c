@@ -140,9 +140,9 @@ static cJSON *make_finding(const struct diagnose_rule *rule, enum diagnose_verdi
     if (!finding) {
         return NULL;
     }
-    const char *own = out_text_of(piece, "rule"); /* of `why` */
+    const char *named = out_text_of(piece, "rule"); /* of `why` */
     out_set(finding, OUT_TEXT("verdict", verdicts[verdict]),
-            OUT_TEXT("rule", own[0] != '\0' ? own : rule->name));
+            OUT_TEXT("rule", named[0] != '\0' ? named : rule->name));
     put_words(finding, "cause", rule->cause, piece);
     out_list(finding, "where");
     add_place(finding, piece);
@@ -154,6 +154,9 @@ static cJSON *make_finding(const struct diagnose_rule *rule, enum diagnose_verdi
     put_list(finding, "evidence", rule->numbers, piece);
     put_words(finding, "advice", rule->advice, piece);
     put_words(finding, "look", rule->look, piece);
+    double rank = out_number_of(piece, "rank");
+    bool own = rank > 0 && !diagnose_has(piece, "world"); /* not about the whole job */
+    out_set(finding, OUT_IF(own, OUT_INT("process_rank", rank)));
     out_set(finding, OUT_TEXT("source", rule->source));
     return finding;
 }
@@ -173,6 +176,19 @@ bool diagnose_is_at_least(const char *verdict, const char *least)
     return level_of(verdict) >= level_of(least);
 }
 
+/* Whether another rank has that finding: the same rule at the same place. */
+static bool is_known_of_rank(const cJSON *one, const cJSON *finding, const cJSON *piece)
+{
+    const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItem(one, "where"), 0);
+    const cJSON *second = cJSON_GetArrayItem(cJSON_GetObjectItem(finding, "where"), 0);
+
+    return out_number_of(piece, "rank") > 0 &&
+           strcmp(out_text_of(one, "rule"), out_text_of(finding, "rule")) == 0 &&
+           strcmp(out_text_of(first, "file"), out_text_of(second, "file")) == 0 &&
+           strcmp(out_text_of(first, "node"), out_text_of(second, "node")) == 0 &&
+           out_number_of(first, "line") == out_number_of(second, "line");
+}
+
 /* A rule that finds the same in many places has few findings with many places. What `why` finds
  * too is known already. */
 static void add_finding(cJSON *findings, cJSON *finding, const cJSON *piece)
@@ -183,6 +199,10 @@ static void add_finding(cJSON *findings, cJSON *finding, const cJSON *piece)
 
     cJSON_ArrayForEach(one, findings)
     {
+        if (finding && is_known_of_rank(one, finding, piece)) {
+            cJSON_Delete(finding);
+            return;
+        }
         bool same = strcmp(out_text_of(one, "rule"), out_text_of(finding, "rule")) == 0;
         count += same;
         last = same ? one : last;

@@ -296,7 +296,7 @@ const struct diagnose_rule diagnose_rules_collapse[] = {
      .cause =
          "Batch normalization has {most} values per channel: normalized over so few, the values "
          "say nothing but which is larger",
-     .numbers = "{least} to {most} values per channel in {batches|batch}",
+     .numbers = "{least} to {most} values per channel in {batches} batches",
      .advice = "Use a larger batch, or a normalization that needs none (LayerNorm, GroupNorm)",
      .source = "Ioffe and Szegedy 2015; Wu and He, Group Normalization (2018)"},
     {.name = "running-statistics",
@@ -306,7 +306,7 @@ const struct diagnose_rule diagnose_rules_collapse[] = {
      .cause =
          "momentum={momentum:g3} of batch normalization spoils the running statistics that eval() "
          "uses: in PyTorch it is the weight of the new batch",
-     .numbers = "momentum {momentum:g3} in {batches|batch} examined",
+     .numbers = "momentum {momentum:g3} in {batches} batches examined",
      .advice = "Use momentum=0.1 or less[ (Keras' {momentum:g3} is {meant:g3} here)]",
      .source = "PyTorch documentation of BatchNorm2d, note on momentum"},
     {.name = "fresh-statistics",

@@ -1,7 +1,165 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Rules about language models. */
+/* Rules about language models: labels and tokens, routers of experts, adapters, tied weights. */
 #include "repl/diagnose/rule.h"
 
+#define FEW_LOOKS 3
+
+static enum diagnose_verdict judge_masked(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double masked = diagnose_number(piece, "masked", 0);
+
+    (void)all;
+    if (masked == 0) {
+        return DIAGNOSE_SILENT;
+    }
+    return masked == diagnose_number(piece, "calls", 0) ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
+}
+
+/* How the labels lie to the tokens must be the same in each batch that could be compared. */
+static bool is_steady(const cJSON *piece, const char *key)
+{
+    double compared = diagnose_number(piece, "compared", 0);
+
+    return compared >= FEW_LOOKS && diagnose_number(piece, key, 0) == compared;
+}
+
+/* A second head may predict the token after the next one beside another that predicts the next. */
+static enum diagnose_verdict judge_shifted_twice(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return is_steady(piece, "after_next") && diagnose_number(piece, "straight", 0) == 0
+               ? DIAGNOSE_FAULT
+               : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_unshifted(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    if (diagnose_number(piece, "straight", 0) > 0) { /* an encoder may read what a decoder writes */
+        return DIAGNOSE_SILENT;
+    }
+    if (is_steady(piece, "previous") && !is_steady(piece, "after_next")) {
+        diagnose_set(piece, "backwards", 1);
+        return DIAGNOSE_SUSPECT;
+    }
+    if (is_steady(piece, "same") && diagnose_is(piece, "causal")) {
+        diagnose_set(piece, "unshifted", 1);
+        return DIAGNOSE_SUSPECT;
+    }
+    return DIAGNOSE_SILENT;
+}
+
+/* Nine of ten rows for one expert; or half of the experts were never chosen. */
+static enum diagnose_verdict judge_router(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double experts = diagnose_number(piece, "experts", 0),
+           unused = diagnose_number(piece, "unused", 0);
+
+    (void)all;
+    diagnose_set(piece, "percent", 100 * diagnose_number(piece, "share", 0));
+    if (diagnose_number(piece, "full", 0) >= FEW_LOOKS || (experts > 2 && 2 * unused >= experts)) {
+        return DIAGNOSE_SUSPECT;
+    }
+    return unused > 0 && experts > 2 ? DIAGNOSE_NOTE : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_zero_layer(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)piece;
+    (void)all;
+    return DIAGNOSE_SUSPECT;
+}
+
+static enum diagnose_verdict judge_twin(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "steps", 0) >= FEW_LOOKS &&
+                   (diagnose_is(piece, "memory") || !diagnose_is(piece, "equal"))
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
 const struct diagnose_rule diagnose_rules_language[] = {
+    {.name = "labels-masked",
+     .evidence = "labels",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_masked,
+     .cause =
+         "Every label is masked: all labels of a batch are ignore_index ({ignore}), so no token "
+         "counts, and the mean over none is NaN (a sum is 0)",
+     .numbers = "{masked} of {calls} batches examined have no label left",
+     .advice =
+         "Check how the labels are masked (prompt, padding, truncation): some must remain in each "
+         "batch",
+     .source =
+         "PyTorch documentation of CrossEntropyLoss, ignore_index; huggingface/trl threads on "
+         "completion-only collators"},
+    {.name = "shifted-twice",
+     .evidence = "labels",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_shifted_twice,
+     .cause =
+         "The labels are shifted twice: each position is trained to predict the token two places "
+         "ahead, the next but one, because the labels were already shifted before a model that "
+         "shifts them itself",
+     .numbers =
+         "in {after_next} of {compared} batches the label at each position is the input token two "
+         "places later, in none the next one",
+     .advice =
+         "Pass labels equal to input_ids to a model that shifts them itself, or shift once, by "
+         "hand",
+     .look = "why loss",
+     .source = "Transformers documentation of GPT2LMHeadModel, labels (shifted inside the model)"},
+    {.name = "unshifted-labels",
+     .evidence = "labels",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_unshifted,
+     .cause =
+         "The labels are not shifted to the next token: [{?unshifted}each position is trained to "
+         "repeat the token that it reads][{?backwards}each position is trained to predict the "
+         "previous token, which it has read already]",
+     .numbers = "in all {compared} batches compared",
+     .advice = "Shift by one: scores\\[:, :-1\\] against tokens\\[:, 1:\\]",
+     .look = "why loss",
+     .source = "Transformers documentation of causal language modeling"},
+    {.name = "router-collapse",
+     .evidence = "router",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_router,
+     .cause =
+         "The router collapses: it sends {percent:g3} % of the tokens to expert {expert}[, and "
+         "{unused} of {experts} experts were never chosen]: an expert that is not chosen gets no "
+         "gradient and stays dead",
+     .numbers = "{rows|token} and {experts|expert} in step {step}; {looks|step} examined",
+     .advice =
+         "Add a load-balancing loss (or noise) to the router, and start its weights small and its "
+         "bias at 0",
+     .look = "print {node}",
+     .source = "Shazeer et al. 2017; Fedus et al., Switch Transformer (2021)"},
+    {.name = "adapter-without-effect",
+     .evidence = "zero-layer",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_zero_layer,
+     .cause = "{names}[ and {more} more] are all 0 and stay so, because [{?frozen}they are frozen "
+              "(requires_grad is False)][{!frozen}no optimizer has them]: these layers (such as "
+              "the B of "
+              "a LoRA adapter) have no effect",
+     .numbers = "{count|weight} all 0 after {steps|step}",
+     .advice =
+         "Pass these parameters to the optimizer, with requires_grad=True, after the adapter was "
+         "added",
+     .source = "Hu et al., LoRA (2021): B starts at 0"},
+    {.name = "tied-weights",
+     .evidence = "twin",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_twin,
+     .cause =
+         "{head} starts as a copy of the embedding {table}, but is not tied to it: [{?memory}they "
+         "are two parameters with the same memory, so each is updated over the other's "
+         "update][{!memory}they part with the first update]",
+     .numbers = "equal before the first update; after {steps|step} [{?equal}still "
+                "equal][{!equal}different]",
+     .advice = "Assign the parameter itself: head.weight = embedding.weight",
+     .source = "Press and Wolf, Using the Output Embedding (2017)"},
     {.name = NULL},
 };

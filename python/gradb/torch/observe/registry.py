@@ -4,11 +4,14 @@ from .axes import Axes
 from .collapse import Copies, Weights
 from .data import Data
 from .functions import Functions
+from .language import Adapters, Routers, Tokens
 from .loss_input import LossInput
 from .losses import Losses
 from .order import Order
+from .ranks import Ranks
 from .trained import Trained
 from .units import Units
 from .updates import Updates
 
-WATCHERS = (Losses, Weights, Copies, Units, Functions, LossInput, Axes, Order, Trained, Updates, Data)
+WATCHERS = (Losses, Weights, Copies, Units, Functions, LossInput, Axes, Order, Trained, Updates, Data, Tokens, Routers,
+            Adapters, Ranks)

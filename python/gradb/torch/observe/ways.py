@@ -9,6 +9,10 @@ _JOIN = frozenset(("sub", "mse_loss", "l1_loss", "smooth_l1_loss", "cosine_simil
                    "cdist",
                    "pairwise_distance", "mul", "matmul", "mm", "bmm", "einsum"))
 
+_CHOICES = frozenset(("argmax", "argmin", "argsort", "nonzero", "eq", "ne", "gt", "ge", "lt", "le", "bincount",
+                      "multinomial"))
+_SORTS = frozenset(("topk", "sort", "max", "min"))  # they return values, and where they were
+
 
 class Ways:
     """The edges of the graph, in both directions."""
@@ -45,10 +49,30 @@ class Ways:
                     waiting.append(following)
                     yield following
 
+    def values_below(self, name):
+        """The names of what is computed from a node's values, not only from a choice or comparison of them."""
+        seen, waiting = {name}, [name]
+        while waiting and len(seen) < _DEEPEST:
+            one = waiting.pop(0)
+            for following in self._next.get(one, ()):
+                if following in seen or self.operator(following) in _CHOICES:
+                    continue
+                if self.operator(one) in _SORTS and not any(
+                        edge is not None and edge[0].name == one and edge[1] == 0 for edge in self._nodes[following].edges):
+                    continue
+                seen.add(following)
+                waiting.append(following)
+        return seen
+
     def operator(self, name):
         """The operator of a node, or ""."""
         node = self._nodes.get(name)
         return node.operator if node is not None else ""
+
+    def inputs(self, name):
+        """The names of what a node reads."""
+        node = self._nodes.get(name)
+        return [edge[0].name for edge in node.edges if edge is not None] if node is not None else []
 
     def leads_to(self, name, operators):
         """Whether one of those operators is computed from a node."""
