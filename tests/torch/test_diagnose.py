@@ -19,10 +19,11 @@ def line_of(script):
 
 
 class Diagnoses(torches.Folder):
-    def diagnosed(self, *program, options=(), status=(0, 4)):
+    def diagnosed(self, *program, options=(), status=(0, 4), cold=False):
         """The record of a diagnosis."""
-        done = harness.run_gradb("-nx", "--json", "--listen", "127.0.0.1:0", "diagnose", *options, "--",
-                                 *torches.warm(self.python), *program, env=torches.environment(), cwd=self.folder,
+        python = [self.python] if cold else torches.warm(self.python)
+        done = harness.run_gradb("-nx", "--json", "--listen", "127.0.0.1:0", "diagnose", *options, "--", *python,
+                                 *program, env=torches.environment(), cwd=self.folder,
                                  timeout=4 * harness.DEADLINE)
         self.assertIn(done.returncode, status, done.stdout + done.stderr)
         return harness.records(done, "diagnosis")[-1]
@@ -117,6 +118,19 @@ class WhyLoss(Diagnoses):
         before, after = self.asked(script, "step 2", "why loss", "step 9", "why loss")
         self.assertNotIn("findings", before)
         self.assertEqual(after["findings"], [])
+
+
+@torches.both
+class Ranks(Diagnoses):
+    def test_ranks_are_compared(self):
+        if torches.version_of(self.python).startswith("1."):
+            self.skipTest("no torchrun that runs on this Python")
+        for mistake in ("not-averaged", "different-start", "parameters-part", "scaled-on-one-rank", "same-data", "none"):
+            with self.subTest(mistake=mistake):
+                record = self.diagnosed("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+                                        harness.SOURCE / "tests" / "torch" / "diagnose_ranks.py", mistake, cold=True)
+                found = [one["rule"] for one in record["findings"] if one["verdict"] != "note"]
+                self.assertEqual(found, [] if mistake == "none" else [mistake])
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ static void take_evidence(struct follow *f, int given, cJSON *report)
     cJSON_Delete(old);
     cJSON_Delete(fresh);
     f->run->pieces = kept;
-    if (selected) { /* what was looked at is said of one rank */
+    if (selected) { /* its numbers are those of one rank */
         cJSON_Delete(f->run->looked_at);
         f->run->looked_at = report;
     } else {

@@ -87,8 +87,9 @@ static enum diagnose_verdict judge_saturated(cJSON *piece, const struct diagnose
         diagnose_set(piece, "large_data", 1);
     } else if (diagnose_number(piece, "scale", 0) > LARGE_RMS / 2) {
         diagnose_set(piece, "large_weights", 1);
-    } else {
+    } else { /* a consequence of something else */
         diagnose_set(piece, "grown", 1);
+        return DIAGNOSE_NOTE;
     }
     return DIAGNOSE_SUSPECT;
 }

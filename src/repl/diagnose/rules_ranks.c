@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Rules about the ranks of one job, whose digests are compared here. */
+#include <math.h>
 #include <string.h>
 
 #include "repl/diagnose/rule.h"
 
+#define SAME_WAY   1e-3 /* of the norm: sums in another order differ by less */
 #define RANK_STATE "rank-state"
-#define FEW_LOOKS                                                                                  \
-    3 /* steps; ranks that average their weights now and then are equal in between                 \
-       */
+#define FEW_LOOKS  3 /* steps; some jobs average their weights now and then */
 
 static const cJSON *find_look(const cJSON *piece, double step)
 {
@@ -50,8 +50,8 @@ static bool is_equal_everywhere(const struct diagnose_evidence *all, const cJSON
     return true;
 }
 
-static struct comparison compare(const struct diagnose_evidence *all, const cJSON *own,
-                                 const char *key)
+static struct comparison compare_digests(const struct diagnose_evidence *all, const cJSON *own,
+                                         const char *key)
 {
     struct comparison ret = {.compared = 0};
     const cJSON *look;
@@ -66,6 +66,52 @@ static struct comparison compare(const struct diagnose_evidence *all, const cJSO
         }
     }
     return ret;
+}
+
+/* Whether gradients point the same way: all numbers but their length agree, up to rounding. */
+static bool is_same_way(const cJSON *look, const cJSON *other)
+{
+    const cJSON *first = cJSON_GetObjectItemCaseSensitive(look, "direction");
+    const cJSON *second = cJSON_GetObjectItemCaseSensitive(other, "direction");
+    int count = cJSON_GetArraySize(first);
+
+    for (int i = 0; i < count; i++) {
+        double a = cJSON_GetNumberValue(cJSON_GetArrayItem(first, i));
+        double b = cJSON_GetNumberValue(cJSON_GetArrayItem(second, i));
+        if (!(fabs(a - b) <= SAME_WAY)) {
+            return false;
+        }
+    }
+    return count > 0 && cJSON_GetArraySize(second) == count;
+}
+
+/* Whether the gradients differ somewhere, but only in length. Adds the two norms of that step. */
+static bool is_only_scaled(cJSON *piece, const struct diagnose_evidence *all)
+{
+    bool found = false;
+    const cJSON *other, *look;
+
+    cJSON_ArrayForEach(other, all->pieces)
+    {
+        if (other == piece || strcmp(diagnose_text(other, "kind"), RANK_STATE) != 0) {
+            continue;
+        }
+        cJSON_ArrayForEach(look, cJSON_GetObjectItemCaseSensitive(piece, "looks"))
+        {
+            const cJSON *same = find_look(other, diagnose_number(look, "step", -1));
+            if (!same ||
+                strcmp(diagnose_text(same, "gradients"), diagnose_text(look, "gradients")) == 0) {
+                continue;
+            }
+            if (!is_same_way(look, same)) {
+                return false;
+            }
+            diagnose_set(piece, "norm", diagnose_number(look, "norm", 0));
+            diagnose_set(piece, "other_norm", diagnose_number(same, "norm", 0));
+            found = true;
+        }
+    }
+    return found;
 }
 
 /* One finding for the job: of the first rank's piece. */
@@ -88,9 +134,10 @@ static enum diagnose_verdict judge_not_averaged(cJSON *piece, const struct diagn
     if (!is_first(piece, all) || !starts_equal(all, piece)) {
         return DIAGNOSE_SILENT;
     }
-    struct comparison gradients = compare(all, piece, "gradients"),
-                      after = compare(all, piece, "after");
-    if (gradients.compared < FEW_LOOKS || gradients.equal > 0 || after.equal > 0) {
+    struct comparison gradients = compare_digests(all, piece, "gradients"),
+                      after = compare_digests(all, piece, "after");
+    if (gradients.compared < FEW_LOOKS || gradients.equal > 0 || after.equal > 0 ||
+        is_only_scaled(piece, all)) {
         return DIAGNOSE_SILENT;
     }
     diagnose_set(piece, "compared", gradients.compared);
@@ -106,10 +153,22 @@ static enum diagnose_verdict judge_other_start(cJSON *piece, const struct diagno
     if (!is_first(piece, all) || starts_equal(all, piece)) {
         return DIAGNOSE_SILENT;
     }
-    struct comparison gradients = compare(all, piece, "gradients"),
-                      start = compare(all, piece, "start");
+    struct comparison gradients = compare_digests(all, piece, "gradients"),
+                      start = compare_digests(all, piece, "start");
     diagnose_set(piece, "compared", start.compared);
     return start.compared >= FEW_LOOKS && start.equal == 0 && gradients.equal == gradients.compared
+               ? DIAGNOSE_FAULT
+               : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_scaled(cJSON *piece, const struct diagnose_evidence *all)
+{
+    if (!is_first(piece, all) || !starts_equal(all, piece)) {
+        return DIAGNOSE_SILENT;
+    }
+    struct comparison after = compare_digests(all, piece, "after");
+    diagnose_set(piece, "since", after.first_apart);
+    return after.compared >= FEW_LOOKS && after.first_apart > 0 && is_only_scaled(piece, all)
                ? DIAGNOSE_FAULT
                : DIAGNOSE_SILENT;
 }
@@ -119,8 +178,8 @@ static enum diagnose_verdict judge_parted(cJSON *piece, const struct diagnose_ev
     if (!is_first(piece, all) || !starts_equal(all, piece)) {
         return DIAGNOSE_SILENT;
     }
-    struct comparison gradients = compare(all, piece, "gradients"),
-                      after = compare(all, piece, "after");
+    struct comparison gradients = compare_digests(all, piece, "gradients"),
+                      after = compare_digests(all, piece, "after");
     diagnose_set(piece, "compared", after.compared);
     diagnose_set(piece, "since", after.first_apart);
     return after.compared >= FEW_LOOKS && after.first_apart > 0 && gradients.equal > 0 &&
@@ -135,7 +194,7 @@ static enum diagnose_verdict judge_same_data(cJSON *piece, const struct diagnose
     if (!is_first(piece, all) || !diagnose_is(piece, "wrapped")) {
         return DIAGNOSE_SILENT;
     }
-    struct comparison input = compare(all, piece, "input");
+    struct comparison input = compare_digests(all, piece, "input");
     diagnose_set(piece, "compared", input.compared);
     return input.compared >= FEW_LOOKS && input.equal == input.compared ? DIAGNOSE_SUSPECT
                                                                         : DIAGNOSE_SILENT;
@@ -159,6 +218,17 @@ const struct diagnose_rule diagnose_rules_ranks[] = {
          "step()]",
      .look = "digest parameters",
      .source = "PyTorch documentation of DistributedDataParallel; NVIDIA/Megatron-LM#7452"},
+    {.name = "scaled-on-one-rank",
+     .evidence = RANK_STATE,
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_scaled,
+     .cause = "The averaged gradients are clipped or scaled on some ranks only, so the ranks make "
+              "different updates and their parameters part in step {since}",
+     .numbers = "{world} ranks; the gradients point the same way, but their norms at step() are "
+                "{norm:g4} and {other_norm:g4}",
+     .advice = "Clip and scale the gradients on all ranks, after they are averaged",
+     .look = "digest gradients",
+     .source = "PyTorch documentation of DistributedDataParallel"},
     {.name = "different-start",
      .evidence = RANK_STATE,
      .cost = DIAGNOSE_OPERATORS,

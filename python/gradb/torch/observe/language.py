@@ -168,7 +168,8 @@ class Routers(Watcher):
         key = origin[2].name
         if key not in self._chosen and len(self._chosen) >= _MOST_NODES:
             return
-        known = self._chosen.setdefault(key, {"where": dict(call.where(), node=key), "looks": 0, "full": 0, "used": None})
+        known = self._chosen.setdefault(key, {"where": dict(call.where(), node=key), "looks": 0, "full": 0,
+                                             "used": None})
         used = counts > 0
         known["looks"] += 1
         most = float(counts.max()) / rows
@@ -237,8 +238,9 @@ class Adapters(Watcher):
             for table, name in self._tables.values():
                 for head, other, where in self._heads.values():
                     first, second = table(), head()
-                    if first is not None and second is not None and first is not second and first.shape == second.shape \
-                            and first.device == second.device and torch.equal(first.detach(), second.detach()):
+                    if first is not None and second is not None and first is not second \
+                            and first.shape == second.shape and first.device == second.device \
+                            and torch.equal(first.detach(), second.detach()):
                         self._twins.append((table, name, head, other, where, shares(first, second)))
 
     def ends(self, _step):

@@ -9,6 +9,7 @@ from .. import digest, stack, values
 from . import Watcher, here, piece
 
 _MOST_LOOKS = 16
+_MOST_DIRECTION = 8  # gradients of which some elements are kept
 _MOST_INPUTS = 32  # of a step: the first ones may be masks or positions, which are the same on all ranks
 
 
@@ -23,6 +24,7 @@ class Ranks(Watcher):
         self._exists = None
         self._where = {}
         self._called = {}
+        self._stepped = {}
 
     def _is_job(self):
         group = torch.distributed
@@ -55,7 +57,10 @@ class Ranks(Watcher):
         parameters = [one for group in optimizer.param_groups for one in group["params"]]
         self._sharded |= any(type(one) not in values.PLAIN or hasattr(one, "_sharded_size") for one in parameters)
         self._now["start"] = _digest(parameters)
-        self._now["gradients"] = _digest([one.grad for one in parameters if one.grad is not None])
+        gradients = [one.grad for one in parameters if one.grad is not None]
+        self._now["gradients"] = _digest(gradients)
+        self._now["norm"], self._now["direction"] = _direction(gradients)
+        self._stepped = self._stepped or here()
 
     def after_step(self, optimizer):
         """It has been made."""
@@ -79,7 +84,7 @@ class Ranks(Watcher):
             self._exists = any(type(one) is DistributedDataParallel for one in gc.get_objects())
         return [piece("rank-state", self._called or self._where, world=torch.distributed.get_world_size()
                       if self._is_job() else 1, wrapped=self._wrapped, wrapper=self._exists, looks=list(self._looks),
-                      also=[self._where] if self._called and self._where else None)]
+                      also=[one for one in (self._where, self._stepped) if one])]
 
 
 def _call_of_model():
@@ -89,6 +94,16 @@ def _call_of_model():
                 if code.co_filename.endswith("module.py") and stack.is_torch(code)), default=-1)
     found = stack.shown(frames[last + 1:])
     return {} if found is None else {"file": found[0].co_filename, "line": found[1]}
+
+
+def _direction(gradients):
+    """Their norm, and some elements divided by it: what clipping and scaling leave as it is."""
+    dense = [one.detach().float().reshape(-1) for one in gradients
+             if type(one) in values.PLAIN and one.layout is torch.strided]
+    norm = float(sum(float(one.pow(2).sum()) for one in dense)) ** 0.5
+    taken = [float(value) for one in dense[:_MOST_DIRECTION]
+             for value in one[::max(1, one.numel() // 4)][:4].tolist()] if norm > 0 else []
+    return norm, [value / norm for value in taken]
 
 
 def _digest(tensors):

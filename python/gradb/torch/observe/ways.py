@@ -57,12 +57,15 @@ class Ways:
             for following in self._next.get(one, ()):
                 if following in seen or self.operator(following) in _CHOICES:
                     continue
-                if self.operator(one) in _SORTS and not any(
-                        edge is not None and edge[0].name == one and edge[1] == 0 for edge in self._nodes[following].edges):
+                if self.operator(one) in _SORTS and not self._reads_values(following, one):
                     continue
                 seen.add(following)
                 waiting.append(following)
         return seen
+
+    def _reads_values(self, name, before):
+        """Whether a node reads the first output of another."""
+        return any(edge is not None and edge[0].name == before and edge[1] == 0 for edge in self._nodes[name].edges)
 
     def operator(self, name):
         """The operator of a node, or ""."""
