@@ -149,7 +149,7 @@ static enum diagnose_verdict judge_weight_scale(cJSON *piece, const struct diagn
 
     (void)all;
     if (diagnose_is(piece, "normalized") || diagnose_number(piece, "scale", 0) < LARGE_RMS ||
-        made < LARGE_RMS / 2 * given) {
+        made < LARGE_RMS / 2 * given || made < LARGE_RMS / 2) { /* one of many inputs: one-hot */
         return DIAGNOSE_SILENT;
     }
     return diagnose_is(piece, "feeds") ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;

@@ -5,7 +5,7 @@ import weakref
 import torch
 
 from .. import stack
-from . import Watcher, piece
+from . import Watcher, node_of, piece
 from .collapse import shares
 from .units import is_plain
 from .ways import Ways
@@ -16,6 +16,8 @@ _MOST_NODES = 256
 _SHIFTS = (0, 1, 2, -1)
 _CHOICES = frozenset(("argmax", "topk", "max"))
 _JOIN = frozenset(("mul", "mul_", "matmul", "einsum", "bmm", "index_add", "index_add_", "scatter_add", "baddbmm"))
+_SELECTS = frozenset(("linear", "matmul", "bmm", "index_add", "index_add_", "index_select", "gather", "one_hot",
+                      "scatter", "scatter_", "scatter_add", "mul"))
 _MAKERS = frozenset(("linear", "matmul", "bmm", "einsum", "conv1d", "conv2d"))
 
 
@@ -175,6 +177,7 @@ class Routers(Watcher):
         most = float(counts.max()) / rows
         known["full"] = known["full"] + 1 if most >= 0.9 else 0
         known["used"] = used if known["used"] is None or known["looks"] == 1 else known["used"] | used
+        known["chosen"] = node_of(self.agent, chosen) or key
         known.update(share=most, expert=int(counts.argmax()), experts=experts, rows=rows, step=self._step,
                      first=known.get("first", most))
 
@@ -183,7 +186,8 @@ class Routers(Watcher):
         ways = Ways(self.agent)
         found = []
         for name, known in self._chosen.items():
-            if known["looks"] >= 3 and _weighs(ways, name):
+            chosen = known["chosen"]
+            if known["looks"] >= 3 and _weighs(ways, name) and (chosen == name or ways.leads_to(chosen, _SELECTS)):
                 unused = known["experts"] - int(known["used"].sum())
                 found.append(piece("router", known["where"], share=known["share"], expert=known["expert"],
                                    experts=known["experts"], rows=known["rows"], step=known["step"], full=known["full"],

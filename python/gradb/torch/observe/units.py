@@ -205,6 +205,8 @@ class Units(Watcher):
         values_of_one = given.numel() // max(1, given.shape[1])
         if training:
             known["batches"] += 1
+            if known["momentum"] is not None and momentum is not None:  # momentum=None: 1, then 1/2, 1/3, ...
+                known["momentum"] = min(known["momentum"], momentum)
             known["least"] = min(values_of_one, known["least"] or values_of_one)
             known["most"] = max(values_of_one, known["most"] or 0)
         elif call.is_forward():
