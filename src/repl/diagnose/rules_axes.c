@@ -19,6 +19,13 @@ static enum diagnose_verdict judge_reshape(cJSON *piece, const struct diagnose_e
                                                                        : DIAGNOSE_SUSPECT;
 }
 
+static enum diagnose_verdict judge_joined(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)piece;
+    (void)all;
+    return DIAGNOSE_FAULT;
+}
+
 /* Without one label for each example the axis of the batch is known from the loader only. */
 static enum diagnose_verdict judge_recurrence(cJSON *piece, const struct diagnose_evidence *all)
 {
@@ -127,6 +134,16 @@ const struct diagnose_rule diagnose_rules_axes[] = {
                "or merge neighbouring axes: view(B, T, heads, d).transpose(1, 2)",
      .look = "node {node}, where",
      .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong shape"},
+    {.name = "joined-rows",
+     .evidence = "joined",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_joined,
+     .cause = "cat joins {count|tensor} along axis 0, the batch, and {operator} then cuts the "
+              "result into rows again: each row gets values of different examples",
+     .numbers = "{count} times {rows|row} become {before}, then {after}; in {steps|observed call}",
+     .advice = "Join the features: torch.cat([a, b], dim=1), without {operator}",
+     .look = "node {node}, where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong axis"},
     {.name = "over-batch",
      .evidence = "recurrence",
      .cost = DIAGNOSE_OPERATORS,

@@ -96,12 +96,25 @@ class Axes(Watcher):
     def _reshaped(self, call, made):
         before = made.first()
         if before is None or not isinstance(call.result, torch.Tensor) or before.name in ("pad", "cat"):
+            self._joined(before, made)
             return  # a row that was added shifts the others: relative positions
         moved = _moved(before.shape, made.shape)
         if moved is not None:
             self._add("reshaped", made.where(), trained=made.grad, size=moved, operator=made.name,
                       before=_text(before.shape), after=_text(made.shape),
                       pure=sorted(before.shape) == sorted(made.shape))
+
+    def _joined(self, before, made):
+        """Tensors of N rows were joined to k * N rows, and the result is cut into N rows again."""
+        parts = before.parents()
+        if before.name != "cat" or before.given(1, "dim", before.kwargs.get("axis", 0)) != 0 or len(parts) < 2:
+            return
+        rows = parts[0].shape[0] if parts[0].shape else 0
+        same = all(part.shape == parts[0].shape for part in parts)
+        if same and rows > 2 and made.shape[:1] == (rows,) and before.shape[0] == len(parts) * rows and \
+                rows != len(parts) and made.grad:
+            self._add("joined", before.where(), rows=rows, count=len(parts), operator=made.name,
+                      before=_text(before.shape), after=_text(made.shape))
 
     def _recurrent(self, call, made):
         """A recurrence: over which axis it runs, of which shape."""
