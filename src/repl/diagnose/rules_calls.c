@@ -139,6 +139,19 @@ static enum diagnose_verdict judge_frozen(cJSON *piece, const struct diagnose_ev
     return diagnose_number(piece, "version", 0) == 1 ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
+/* Batch normalisation alone is often frozen on purpose; then the model as a whole stays in training
+ * mode. */
+static enum diagnose_verdict judge_eval(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double after = diagnose_number(piece, "after", 0);
+
+    (void)all;
+    if (diagnose_number(piece, "trained", 0) < 1 || after < 1 || diagnose_is(piece, "training")) {
+        return DIAGNOSE_SILENT;
+    }
+    return after >= FEW ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
+}
+
 const struct diagnose_rule diagnose_rules_calls[] = {
     {.name = "cleared-before-step",
      .evidence = "order",
@@ -271,5 +284,17 @@ const struct diagnose_rule diagnose_rules_calls[] = {
                 "written since it was initialised",
      .advice = "Leave {module} out of what is frozen",
      .source = "TrainCheck (OSDI 2025); forum threads on freezing by name"},
+    {.name = "eval-left-on",
+     .evidence = "modes",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_eval,
+     .cause =
+         "The model was put into evaluation mode and is trained in it since then: eval() is not "
+         "followed by train(), so {names} no longer works as in training",
+     .numbers =
+         "in training mode until step {until}; in evaluation mode in all {after} steps that were "
+         "observed since step {since}",
+     .advice = "Call model.train() after each evaluation, at the start of the training loop",
+     .source = "PyTorch documentation of Module.eval; Humbatova et al. 2020"},
     {.name = NULL},
 };

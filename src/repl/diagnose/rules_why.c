@@ -5,10 +5,33 @@
 #include "repl/diagnose/rule.h"
 #include "repl/out/out.h"
 
+/* What to change, where `why` says only what happened. */
+static void add_advice(cJSON *piece)
+{
+    static const char *const advice[][2] = {
+        {"exp-overflow", "Clamp the argument before exp(). A where() or a mask after it does not "
+                         "help: the branch that is not taken gets a gradient of 0 times infinity, "
+                         "which is NaN."},
+        {"fp16-range", "Compute this in float32, or scale the values down before."},
+        {"masked-row", "Leave at least one element of each row unmasked, or replace the result of "
+                       "rows that are masked in full."},
+        {"slope-at-zero", "Add a small number to the argument, inside the root or logarithm."},
+        {"zero-over-zero", "Add a small number to the divisor, or leave out what is constant."},
+        {"division-by-zero", "Add a small number to the divisor, or leave out what is constant."},
+    };
+
+    for (size_t i = 0; i < sizeof(advice) / sizeof(advice[0]); i++) {
+        if (!diagnose_has(piece, "more") &&
+            strcmp(diagnose_text(piece, "rule"), advice[i][0]) == 0) {
+            out_set(piece, OUT_TEXT("more", advice[i][1]));
+        }
+    }
+}
+
 static enum diagnose_verdict judge_always(cJSON *piece, const struct diagnose_evidence *all)
 {
-    (void)piece;
     (void)all;
+    add_advice(piece);
     return DIAGNOSE_FAULT;
 }
 

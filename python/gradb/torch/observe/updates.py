@@ -13,6 +13,8 @@ from .lines import call_of, frame_in
 _MOST_PARAMETERS = 64
 _MOST_ELEMENTS = 65536  # of one parameter
 _MOST_STEPS = 64        # observed ones that are kept
+_CLIPPING = frozenset(("norm", "vector_norm", "linalg_vector_norm", "_foreach_norm", "mul_", "_foreach_mul_", "clamp_",
+                       "_foreach_clamp_min_", "_foreach_clamp_max_", "stack", "clamp"))  # operators of clip_grad_*
 _HALF = (torch.float16, torch.bfloat16)
 
 
@@ -67,8 +69,8 @@ class Updates(Watcher):
             if factor is not None:
                 self._made.append((weakref.ref(result), factor, here()))
                 del self._made[:-8]
-        elif not call.grad and not self._clips and not self.agent.in_backward and not self.agent.steps.running \
-                and frame_in("clip_grad.py"):
+        if not self._clips and call.name in _CLIPPING and not self.agent.in_backward \
+                and not self.agent.steps.running and frame_in("clip_grad.py"):
             scaler = self.agent.scaler
             self._clips.append(self._passes)
             self._clip = here()
