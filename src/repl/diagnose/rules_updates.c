@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Rules about what an update is made of. */
 #include <math.h>
+#include <string.h>
 
 #include "repl/diagnose/rule.h"
 
@@ -46,14 +47,15 @@ static enum diagnose_verdict judge_rate_fallen(cJSON *piece, const struct diagno
     if (number_of(piece, "low") < 0.5 * steps || steps < 10 || number_of(piece, "top") <= 0) {
         return DIAGNOSE_SILENT;
     }
-    if (number_of(piece, "last") > 0) {
-        diagnose_set(piece, "times", number_of(piece, "top") / number_of(piece, "last"));
+    if (strcmp(diagnose_text(piece, "scheduler"), "ReduceLROnPlateau") == 0) { /* it was earned */
+        return DIAGNOSE_NOTE;
     }
-    if (fabs(scheduled - steps) <= 2 + 0.02 * steps) {
-        diagnose_set(piece, "each", per > 1 ? per : 1);
+    bool per_step = fabs(scheduled - steps) <= 2 + 0.02 * steps;
+    if (per_step && per > 1 && number_of(piece, "epochs") > 1 &&
+        number_of(piece, "low_at") <= 2 * per) {
         return DIAGNOSE_FAULT;
     }
-    return DIAGNOSE_SUSPECT;
+    return number_of(piece, "low") >= 0.8 * steps ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;
 }
 
 /* A cosine that was given its length in epochs goes up again when it is stepped per batch. */
@@ -180,7 +182,11 @@ static enum diagnose_verdict judge_scale(cJSON *piece, const struct diagnose_evi
         return DIAGNOSE_SILENT;
     }
     take_update(piece, all);
-    return diagnose_is(update, "adapts") ? DIAGNOSE_NOTE : DIAGNOSE_FAULT;
+    if (diagnose_is(update, "adapts")) {
+        return DIAGNOSE_NOTE;
+    }
+    /* Below, it may be the size of a batch. */
+    return number_of(piece, "factor") >= 256 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
 /* Of the elements with a gradient. */
@@ -193,7 +199,7 @@ static enum diagnose_verdict judge_rounding(cJSON *piece, const struct diagnose_
         return DIAGNOSE_SILENT;
     }
     diagnose_set(piece, "percent", 100 * number_of(piece, "stuck"));
-    return DIAGNOSE_FAULT;
+    return number_of(piece, "stuck") >= 0.75 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
 /* ---- the size of the rate -------------------------------------------------------------------- */

@@ -21,6 +21,7 @@ class _Of:
         self.lines = set()    # where those passes began
         self.zeroed_in = 0    # zero_grad() between two passes, since it stepped
         self.zeros = 0        # calls of its zero_grad()
+        self.used = []        # (parameter, gradient, its version) that it stepped with, weak references
         self.left = []        # sampled parameters whose gradients were not 0 after the last pass
         self.zeroed_at = {}   # its zero_grad(), since the last pass
         self.zeroed_any = {}  # the last zero_grad() that was seen
@@ -119,7 +120,9 @@ class Order(Watcher):
             known.lost += 1
             known.lost_at = (known.zeroed_at or only_line(r"\.zero_grad\(", self._loss_at, known.stepped_at)
                              or only_line(r"\.zero_grad\(") or known.stepped_at)
-        if not known.since and not known.closure and any(one.grad is not None for one in held):
+        if not known.since and not known.closure and known.passes and known.used and all(
+                one is not None and one.grad is not None and grad() is one.grad and _version(one.grad) == version
+                for one, grad, version in ((one(), grad, version) for one, grad, version in known.used)):
             known.again += 1
             known.again_at = known.stepped_at
         if known.since > 1 and len(known.lines) == 1:
@@ -135,6 +138,8 @@ class Order(Watcher):
         known.closure = known.closure or known.passes > known.before
         known.since = known.zeroed_in = 0
         known.lines = set()
+        held = [one for group in optimizer.param_groups for one in group["params"] if one.grad is not None][:_SAMPLE]
+        known.used = [(weakref.ref(one), weakref.ref(one.grad), _version(one.grad)) for one in held]
 
     def evidence(self):
         """A piece for each optimizer, one for the loss, and one for each optimizer whose gradients pile up."""

@@ -20,7 +20,7 @@ _CASTS = frozenset(("argmax", "argmin", "round", "floor", "ceil", "sign", "long"
 class _Of:
     """What is known of one parameter."""
     __slots__ = ("bit", "steps", "reached", "read_on", "read_off", "order", "where", "module", "written", "last",
-                 "cut", "version", "stepped", "ref")
+                 "cut", "version", "stepped", "ref", "first")
 
     def __init__(self, bit, parameter):
         self.bit = bit
@@ -66,7 +66,7 @@ class Trained(Watcher):
             return None
         self._bits += 1
         known = self._known[id(parameter)] = _Of(1 << self._bits, parameter)
-        known.version = _version(parameter)
+        known.version = known.first = _version(parameter)
         return known
 
     def _items(self):
@@ -185,6 +185,8 @@ class Trained(Watcher):
                 known = self._of(parameter)
                 if known is not None:
                     known.stepped = True
+                    if parameter.grad is not None:  # it may have been computed in another way than by backward()
+                        known.last = self._step
 
     def ends(self, step):
         """Judges nothing: counts."""
@@ -233,7 +235,8 @@ class Trained(Watcher):
         """Parameters with gradients that are in no optimizer."""
         last = max((known.last for _, known in held.values()), default=0)
         lost = [(one, known) for number, (one, known) in held.items()
-                if number not in owners and one.requires_grad and known.last == last and known.read_on == last > 0]
+                if number not in owners and one.requires_grad and known.last == last and known.read_on == last > 0
+                and known.first == _version(one)]  # nor is it updated by hand
         if not owners or not lost:
             return []
         stale = [one for number, (one, known) in held.items() if number in owners and one.requires_grad

@@ -26,6 +26,7 @@ class _Of:
         self.steps = self.zero = 0
         self.low = 0        # steps with less than 1 % of the largest rate so far
         self.top = 0.0
+        self.low_at = None  # the first of them
         self.first = self.last = None
         self.at = {}
         self.passed = None  # norm of the gradients after the last pass
@@ -138,6 +139,8 @@ class Updates(Watcher):
         known.zero += rate == 0
         known.top = max(known.top, rate)
         known.low += rate < 0.01 * known.top
+        if rate < 0.01 * known.top and known.low_at is None:
+            known.low_at = known.steps
         if known.last is not None and rate != known.last:
             direction = 1 if rate > known.last else -1
             known.turns += direction != known.direction and known.direction != 0
@@ -208,7 +211,7 @@ class Updates(Watcher):
         count = getattr(scheduler, "_step_count", None)
         period = getattr(scheduler, "T_max", None)
         return piece("rate", self._scheduler_at or known.at, first=known.first, last=known.last, top=known.top,
-                     steps=known.steps, zero=known.zero, low=known.low, turns=known.turns,
+                     steps=known.steps, zero=known.zero, low=known.low, low_at=known.low_at, turns=known.turns,
                      scheduler=type(scheduler).__name__ if scheduler is not None else None,
                      scheduled=count - 1 if isinstance(count, int) else None, epochs=self._epochs,
                      first_epoch=self._first_epoch, period=period if isinstance(period, (int, float)) else None,
