@@ -324,7 +324,7 @@ const struct diagnose_rule diagnose_rules_data[] = {
      .judge = judge_imbalance,
      .cause = "The classes are imbalanced: {percent:g3} % of the labels are class {top}, and the "
               "network predicts the majority class for every example",
-     .numbers = "{classes|class}; in step {last_step} all predictions are class {top}; "
+     .numbers = "{classes} classes; in step {last_step} all predictions are class {top}; "
                 "{steps|observed step}",
      .advice = "Weight the classes (weight=, pos_weight=) or sample them equally, and measure "
                "recall instead of accuracy",

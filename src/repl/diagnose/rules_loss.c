@@ -104,14 +104,20 @@ static enum diagnose_verdict judge_pairs(cJSON *piece, const struct diagnose_evi
     return holds_always(piece) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
 }
 
-/* The only terms that measure an error have a negative sign: descent increases the error. */
+/* The only terms that measure an error are increased by descent, or decreased by ascent. Two
+ * parameters: a single one may be an input that is to mislead the network. */
 static enum diagnose_verdict judge_maximised(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) && !diagnose_is(piece, "chosen") &&
-                   diagnose_number(piece, "parameters", 0) >= 2
-               ? DIAGNOSE_FAULT
-               : DIAGNOSE_SILENT;
+    if (!holds_always(piece) || diagnose_is(piece, "chosen") ||
+        diagnose_number(piece, "parameters", 0) < 2) {
+        return DIAGNOSE_SILENT;
+    }
+    cJSON_AddStringToObject(piece, "how",
+                            diagnose_is(piece, "maximize")
+                                ? "is maximized by the optimizer (maximize=True)"
+                                : "enters it with a negative sign");
+    return DIAGNOSE_FAULT;
 }
 
 static enum diagnose_verdict judge_unlikely(cJSON *piece, const struct diagnose_evidence *all)
@@ -321,10 +327,10 @@ const struct diagnose_rule diagnose_rules_loss[] = {
      .evidence = "maximised",
      .cost = DIAGNOSE_OPERATORS,
      .judge = judge_maximised,
-     .cause = "The loss has the wrong sign: {loss} enters it with a negative sign[, maximize is "
-              "{maximize}], so each step increases the error instead of reducing it",
+     .cause = "The loss has the wrong sign: {loss} {how}, so each step increases the error instead "
+              "of reducing it",
      .numbers = "the loss was {value:g4}; in {steps|observed step}",
-     .advice = "Remove the minus sign (minimise the error)",
+     .advice = "Remove the minus sign, or maximize=True: the error is to be minimised",
      .look = "node {node}, why loss",
      .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong loss calculation"},
     {.name = "likelihood-sign",
@@ -399,7 +405,7 @@ const struct diagnose_rule diagnose_rules_loss[] = {
      .judge = judge_smoothing,
      .cause = "Label smoothing of {smoothing:g3} leaves the true class {percent:g3} % of the "
               "target: the labels hardly matter",
-     .numbers = "{classes|class}; in {steps|observed step}",
+     .numbers = "{classes} classes; in {steps|observed step}",
      .advice = "Use a small label_smoothing, usually 0.1: it is the share that is taken away from "
                "the true class",
      .look = "node {node}, why loss",
@@ -410,7 +416,7 @@ const struct diagnose_rule diagnose_rules_loss[] = {
      .judge = judge_ignored,
      .cause = "ignore_index={ignored} leaves a class out of the loss: {percent:g3} % of the labels "
               "are class {ignored}, and the network never learns it",
-     .numbers = "{classes|class}; in {held|observed step}",
+     .numbers = "{classes} classes; in {held|observed step}",
      .advice = "Remove ignore_index, or use a value that is not a class (-100)",
      .look = "node {node}, why loss",
      .source = "PyTorch documentation of CrossEntropyLoss: ignore_index"},
