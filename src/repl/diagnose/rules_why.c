@@ -32,6 +32,11 @@ static enum diagnose_verdict judge_always(cJSON *piece, const struct diagnose_ev
 {
     (void)all;
     add_advice(piece);
+    /* A scale that is too large for float16: the step is skipped, and the scale lowered. */
+    if (strcmp(diagnose_text(piece, "rule"), "fp16-range") == 0 &&
+        strstr(diagnose_text(piece, "more"), "GradScaler multiplies this pass")) {
+        return DIAGNOSE_NOTE;
+    }
     return DIAGNOSE_FAULT;
 }
 
