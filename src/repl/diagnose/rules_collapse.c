@@ -13,10 +13,11 @@
 #define HIGH_RATE 0.8 /* of dropout; papers use up to 0.5, and 0.8 for inputs kept */
 #define KERAS_RATE                                                                                 \
     0.9 /* momentum: PyTorch's default is 0.1, Keras writes the same as 0.9 or 0.99 */
-#define LARGE_RMS  8.0  /* factor by which a layer multiplies what it gets; Kaiming's is 1.4 */
-#define LARGE_DATA 10.0 /* root mean square of normalized data is 1 */
-#define TINY_RMS   0.05 /* the same for several layers in a row; GPT-2's smallest is 0.1 */
-#define COLLAPSED  0.05 /* of the largest spread that was seen */
+#define SLOW_RATE  0.005 /* momentum; the smallest in use, of EfficientNet, is 0.01 */
+#define LARGE_RMS  8.0   /* factor by which a layer multiplies what it gets; Kaiming's is 1.4 */
+#define LARGE_DATA 10.0  /* root mean square of normalized data is 1 */
+#define TINY_RMS   0.05  /* the same for several layers in a row; GPT-2's smallest is 0.1 */
+#define COLLAPSED  0.05  /* of the largest spread that was seen */
 
 static enum diagnose_verdict judge_equal_rows(cJSON *piece, const struct diagnose_evidence *all)
 {
@@ -130,6 +131,21 @@ static enum diagnose_verdict judge_momentum(cJSON *piece, const struct diagnose_
     }
     diagnose_set(piece, "meant", 1 - momentum);
     return momentum == 0 || momentum >= KERAS_RATE ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+}
+
+/* After n batches, (1 - momentum)^n of a running statistic is still its start. */
+static enum diagnose_verdict judge_slow(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *course = diagnose_find(all, "loss-course");
+    double momentum = diagnose_number(piece, "momentum", 0.1);
+    double steps = diagnose_number(course, "last_step", 0);
+
+    if (momentum <= 0 || momentum > SLOW_RATE || diagnose_number(piece, "batches", 0) < FEW_LOOKS) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "steps", steps);
+    diagnose_set(piece, "percent", 100 * pow(1 - momentum, steps));
+    return steps > 0 && momentum * steps < 0.7 ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
 static enum diagnose_verdict judge_fresh(cJSON *piece, const struct diagnose_evidence *all)
@@ -309,6 +325,18 @@ const struct diagnose_rule diagnose_rules_collapse[] = {
          "uses: in PyTorch it is the weight of the new batch",
      .numbers = "momentum {momentum:g3} in {batches} batches examined",
      .advice = "Use momentum=0.1 or less[ (Keras' {momentum:g3} is {meant:g3} here)]",
+     .source = "PyTorch documentation of BatchNorm2d, note on momentum"},
+    {.name = "slow-statistics",
+     .evidence = "batch-norm",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_slow,
+     .cause =
+         "momentum={momentum:g3} of batch normalization is so small that the running statistics "
+         "stay near their start (mean 0, variance 1): eval() normalizes with other numbers than "
+         "train()",
+     .numbers =
+         "after {steps|step}, {percent:g3} % of the running statistics are still their start",
+     .advice = "Use momentum=0.1: in PyTorch it is the weight of the new batch",
      .source = "PyTorch documentation of BatchNorm2d, note on momentum"},
     {.name = "fresh-statistics",
      .evidence = "batch-norm",

@@ -3,6 +3,7 @@
 #include "repl/diagnose/rule.h"
 
 #define FEW_LOOKS 3
+#define MUCH_MORE 4 /* times as many labels: with sequences of similar length it is below 2 */
 
 static enum diagnose_verdict judge_masked(cJSON *piece, const struct diagnose_evidence *all)
 {
@@ -50,6 +51,17 @@ static enum diagnose_verdict judge_unshifted(cJSON *piece, const struct diagnose
 }
 
 /* Nine of ten rows for one expert; or half of the experts were never chosen. */
+static enum diagnose_verdict judge_uneven(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double least = diagnose_number(piece, "least", 0), most = diagnose_number(piece, "most", 0);
+
+    (void)all;
+    if (diagnose_number(piece, "uneven", 0) < FEW_LOOKS || least <= 0 || most <= least) {
+        return DIAGNOSE_SILENT;
+    }
+    return most > MUCH_MORE * least ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;
+}
+
 static enum diagnose_verdict judge_router(cJSON *piece, const struct diagnose_evidence *all)
 {
     double experts = diagnose_number(piece, "experts", 0),
@@ -122,6 +134,19 @@ const struct diagnose_rule diagnose_rules_language[] = {
      .advice = "Shift by one: scores\\[:, :-1\\] against tokens\\[:, 1:\\]",
      .look = "why loss",
      .source = "Transformers documentation of causal language modeling"},
+    {.name = "uneven-micro-batches",
+     .evidence = "labels",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_uneven,
+     .cause =
+         "The losses of accumulated micro-batches are normalized each by its own number of "
+         "tokens, and these differ: a token of a short micro-batch weighs more than one of a long "
+         "one",
+     .numbers = "{least} to {most} labels in a micro-batch, in {uneven} of {split} steps examined",
+     .advice =
+         "Sum the losses (reduction='sum') and divide by the number of tokens of all micro-batches "
+         "of the step",
+     .source = "Hugging Face, Fixing Gradient Accumulation (2024)"},
     {.name = "router-collapse",
      .evidence = "router",
      .cost = DIAGNOSE_OPERATORS,

@@ -134,7 +134,7 @@ def _is_apart(kind):
 
 def _is_plain_python(kind):
     """Whether its code calls nothing but PyTorch: a kernel for a device must not be given memory of another."""
-    for function in (kind.forward, kind.backward):
+    for function in (inspect.unwrap(kind.forward), inspect.unwrap(kind.backward)):
         code, scope = getattr(function, "__code__", None), getattr(function, "__globals__", {})
         if code is None:
             return False
@@ -314,7 +314,7 @@ def _name(kind, index):
 
 def _where(case):
     """The `return` of its backward, or its first line."""
-    code = getattr(case.kind.backward, "__code__", None)
+    code = getattr(inspect.unwrap(case.kind.backward), "__code__", None)  # it may be @once_differentiable
     if code is None:
         return case.where
     lines = {line for *_, line in code.co_lines() if line} if hasattr(code, "co_lines") else {code.co_firstlineno}

@@ -38,7 +38,8 @@ def _is_integer(tensor):
 
 class _Loss:
     """A place where a loss takes labels."""
-    __slots__ = ("where", "calls", "masked", "labels", "ignored", "shifts", "compared", "ignore", "per_pass", "classes")
+    __slots__ = ("where", "calls", "masked", "labels", "ignored", "shifts", "compared", "ignore", "per_pass", "classes",
+                 "uneven", "split", "least", "most")
 
     def __init__(self, where):
         self.where = where
@@ -47,6 +48,7 @@ class _Loss:
         self.ignore = -100
         self.per_pass = []
         self.classes = 0
+        self.uneven = self.split = self.least = self.most = 0
 
 
 class Tokens(Watcher):
@@ -54,6 +56,7 @@ class Tokens(Watcher):
 
     def __init__(self, observation):
         super().__init__(observation)
+        self._passes = 0     # backward passes of this step
         self._read = []      # of this pass: tokens of embeddings
         self._losses = {}
         self._causal = False
@@ -61,11 +64,21 @@ class Tokens(Watcher):
 
     def begins(self, _step):
         """Forgets the tokens of the previous step."""
-        self._read = []
+        self._read, self._passes = [], 0
 
     def loss(self, _tensor):
         """The pass is over."""
         self._read = []
+        self._passes += 1
+
+    def ends(self, _step):
+        """Compares the numbers of labels of its passes."""
+        for one in self._losses.values():
+            counts, one.per_pass = one.per_pass, []
+            if self._passes > 1 and len(counts) == self._passes and min(counts) > 0:
+                one.uneven += max(counts) > min(counts)
+                one.split += 1
+                one.least, one.most = min(one.least or counts[0], *counts), max(one.most, *counts)
 
     def operator(self, call):
         """Notes tokens, and looks at labels."""
@@ -97,6 +110,8 @@ class Tokens(Watcher):
         kept = labels.detach() != known.ignore
         count = int(kept.sum())
         known.calls += 1
+        if call.kwargs.get("reduction", "mean") == "mean":
+            known.per_pass.append(count)
         known.masked += count == 0
         known.labels += labels.numel()
         known.ignored += labels.numel() - count
@@ -128,6 +143,7 @@ class Tokens(Watcher):
         return [piece("labels", one.where, calls=one.calls, masked=one.masked, ignore=one.ignore,
                       ignored=one.ignored / max(1, one.labels), compared=one.compared, same=one.shifts[0],
                       next=one.shifts[1], after_next=one.shifts[2], previous=one.shifts[-1], straight=straight,
+                      split=one.split, uneven=one.uneven, least=one.least, most=one.most,
                       causal=self._causal) for one in self._losses.values()]
 
 
