@@ -174,14 +174,17 @@ static enum diagnose_verdict judge_relation(cJSON *piece, const struct diagnose_
 }
 
 /* All but a rounding error; of half of the columns and more, the input is the target, as in an
- * autoencoder. */
+ * autoencoder. Targets that are computed of the input itself may be an exercise. */
 static enum diagnose_verdict judge_leak(cJSON *piece, const struct diagnose_evidence *all)
 {
+    double columns = diagnose_number(piece, "columns", 0);
+
     (void)all;
-    return diagnose_number(piece, "alike", 0) > 0.9999 &&
-                   2 * diagnose_number(piece, "matching", 0) < diagnose_number(piece, "columns", 0)
-               ? DIAGNOSE_SUSPECT
-               : DIAGNOSE_SILENT;
+    if (diagnose_number(piece, "alike", 0) <= 0.9999 ||
+        2 * diagnose_number(piece, "matching", 0) >= columns) {
+        return DIAGNOSE_SILENT;
+    }
+    return diagnose_is(piece, "own") ? DIAGNOSE_NOTE : DIAGNOSE_SUSPECT;
 }
 
 const struct diagnose_rule diagnose_rules_data[] = {

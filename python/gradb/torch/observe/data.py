@@ -264,8 +264,9 @@ class Data(Watcher):
             self._examples.append(table[:, ::stride][:, :_FEATURES].clone())
             self._labels.append(labels.reshape(-1).double())
         self._classed = classed
+        self._own = _is_from(wanted, given)
 
-    _classed = False
+    _classed = _own = False
 
     # ---- evidence ----
 
@@ -326,7 +327,7 @@ class Data(Watcher):
             column = int(used.nonzero()[best])
             yield piece("leaked", self._input_at, alike=float(alike[best]), column=column, columns=table.shape[1],
                         matching=int((alike > 0.9999).sum()), equal=bool((table[:, column] == labels).all()),
-                        examples=len(labels), classed=self._classed)
+                        examples=len(labels), own=self._own)
         if self._classed and count and len(labels) >= 128:
             part = (table[:, used] - table[:, used].mean(0)) / spread[used]
             gram = torch.cdist(part, part).fill_diagonal_(math.inf)
@@ -419,6 +420,15 @@ def _apart(given, wanted):
                 order.shape == other.shape:
             return one
     return None
+
+
+def _is_from(made, source):
+    """Whether data was computed of the input itself."""
+    for _ in range(32):
+        if made is None or made is source:
+            break
+        made = made.first()
+    return made is source
 
 
 def _orders(made):
