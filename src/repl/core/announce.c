@@ -36,7 +36,8 @@ bool repl_announces_event(const struct repl *repl, const struct gd_event *event)
     if (event->type == GD_EV_RANKS && ons_hold(event->session)) {
         return false;
     }
-    if (event->type == GD_EV_HIT && repl->job.diagnoses) {
+    if (repl->job.diagnoses &&
+        (event->type == GD_EV_HIT || (event->type == GD_EV_EVENT && !repl->options.json))) {
         return false;
     }
     return !repl->end.closing && !is_muted(repl, event->type) &&
