@@ -17,6 +17,7 @@ for step in range(12):
         best = net.state_dict()
         if "mistake" not in sys.argv:
             best = {name: value.clone() for name, value in best.items()}
+optimizer.zero_grad()
 net.load_state_dict(best)  # <- here
 (net(x) - x[:, :2]).square().mean().backward()
 optimizer.step()
