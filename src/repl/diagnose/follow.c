@@ -16,6 +16,7 @@
 #include "repl/core/hits.h"
 #include "repl/core/repl_impl.h"
 #include "repl/diagnose/rule.h"
+#include "repl/values/stacks.h"
 
 #define FIRST_CHUNK       8    /* steps until evidence is collected for the first time */
 #define LONGEST_CHUNK     4096 /* and at most between two times: a killed process gives no last one */
@@ -66,6 +67,13 @@ static int ask_process(struct follow *f, const char *command, const char *words,
     return rc;
 }
 
+/* What a stop has shown, which no watcher reports again. */
+static bool is_lasting(const cJSON *piece)
+{
+    const char *kind = out_text_of(piece, "kind");
+    return strncmp(kind, "why-", 4) == 0 || strcmp(kind, "exception") == 0;
+}
+
 /* Replaces what the watchers of that rank have reported so far; answers of `why` stay, and so does
  * what other ranks have reported. */
 static void take_evidence(struct follow *f, int given, cJSON *report)
@@ -77,8 +85,7 @@ static void take_evidence(struct follow *f, int given, cJSON *report)
 
     while (old && old->child) {
         cJSON *piece = cJSON_DetachItemFromArray(old, 0);
-        if (strncmp(out_text_of(piece, "kind"), "why-", 4) == 0 ||
-            (int)out_number_of(piece, "rank") != rank) {
+        if (is_lasting(piece) || (int)out_number_of(piece, "rank") != rank) {
             cJSON_AddItemToArray(kept, piece);
         } else {
             cJSON_Delete(piece);
@@ -183,6 +190,23 @@ static void ask_why(struct follow *f, const char *kind, const char *about)
     out_report_end(&own.report);
 }
 
+/* The exception that ends the training, with the innermost line of the user's own code. */
+static void add_exception(struct follow *f)
+{
+    struct command_call *call = f->call;
+    struct stack_places places;
+    uint32_t own = 0;
+    cJSON *piece = out_push(f->run->pieces);
+
+    call->session = session_of(f);
+    out_set(piece, OUT_TEXT("kind", "exception"), OUT_TEXT("text", call->session->stop.text),
+            OUT_INT("step", call->session->stop.step));
+    if (stack_places(call, GD_NO_NODE, &places, NULL) == GD_OK && stack_own_frame(&places, &own)) {
+        const struct gd_frame *frame = &places.frame[places.place[own]];
+        out_set(piece, OUT_TEXT("file", frame->file), OUT_INT("line", frame->line));
+    }
+}
+
 /* ---- moving ---------------------------------------------------------------------------------- */
 
 static bool is_still(void *ctx)
@@ -265,6 +289,7 @@ static bool look_around(struct follow *f, struct gd_err *err)
     if (stop->reason == GD_STOP_EXCEPTION) {
         f->run->raised = true;
         ask_why(f, "why-exception", NULL);
+        add_exception(f);
         collect_evidence(f, err);
         return false;
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "repl/diagnose/rule.h"
+#include "repl/out/out.h"
 
 /* A single step may be the program's start or end. */
 #define FEW 2
@@ -112,6 +113,31 @@ static enum diagnose_verdict judge_left_out(cJSON *piece, const struct diagnose_
         return DIAGNOSE_NOTE;
     }
     return DIAGNOSE_SUSPECT;
+}
+
+/* One after the other, as Adam and then LBFGS, they may share parameters; but not while others with
+ * gradients are left out. */
+static enum diagnose_verdict judge_held_twice(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *missing = diagnose_find(all, "not-held");
+
+    if (!missing || !has_gradients(missing)) {
+        return DIAGNOSE_SILENT;
+    }
+    out_set(piece,
+            OUT_JSON("missing", cJSON_Duplicate(cJSON_GetObjectItem(missing, "names"), true)),
+            OUT_INT("left_out", diagnose_number(missing, "count", 0)));
+    return DIAGNOSE_FAULT;
+}
+
+static enum diagnose_verdict judge_grad_mode(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *raised = diagnose_find(all, "exception");
+
+    (void)piece;
+    return raised && strstr(diagnose_text(raised, "text"), "does not require grad")
+               ? DIAGNOSE_FAULT
+               : DIAGNOSE_SILENT;
 }
 
 /* A network of targets, which the program writes itself, needs no gradient. */
@@ -261,6 +287,27 @@ const struct diagnose_rule diagnose_rules_calls[] = {
      .advice =
          "Pass them to the optimizer, or set requires_grad to False if they are meant to stay",
      .source = "Humbatova et al. 2020; TrainCheck (OSDI 2025)"},
+    {.name = "parameters-in-two-optimizers",
+     .evidence = "held-twice",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_held_twice,
+     .cause = "{second} was given parameters that {first} holds already ({names}), while no "
+              "optimizer holds {missing}, which have gradients and are never updated",
+     .numbers =
+         "{count} parameters are in two optimizers; {left_out} have gradients and are in none",
+     .advice = "Pass {second} the parameters of the model that it is to train",
+     .look = "info optimizer",
+     .source = "PyTorch tutorial on DCGAN: one optimizer for each network"},
+    {.name = "grad-mode-off",
+     .evidence = "grad-mode",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_grad_mode,
+     .cause = "Grad mode is off: set_grad_enabled(False) was called, and nothing has turned it on "
+              "again, so no gradient can be computed any more",
+     .numbers = "grad mode is disabled where backward() is called",
+     .advice = "Use `with torch.no_grad():`, which ends by itself, or call "
+               "set_grad_enabled(True) afterwards",
+     .source = "PyTorch documentation of set_grad_enabled"},
     {.name = "gradient-cut-off",
      .evidence = "no-gradient",
      .cost = DIAGNOSE_OPERATORS,

@@ -139,7 +139,9 @@ static enum diagnose_verdict judge_decay(cJSON *piece, const struct diagnose_evi
     double share = number_of(piece, "decay"), early = number_of(piece, "decay_early");
 
     (void)all;
-    if (number_of(piece, "weight_decay") < 0.01 || number_of(piece, "steps") < FEW_STEPS) {
+    /* without any gradient there is another cause */
+    if (!(number_of(piece, "gradient") > 0) || number_of(piece, "weight_decay") < 0.01 ||
+        number_of(piece, "steps") < FEW_STEPS) {
         return DIAGNOSE_SILENT;
     }
     if (decoupled) {
@@ -235,8 +237,12 @@ static enum diagnose_verdict judge_rate_high(cJSON *piece, const struct diagnose
 {
     const cJSON *course = diagnose_find(all, "loss-course");
     double left = loss_left(all);
+    /* the first updates threw the loss far above its start */
+    bool jumped = course && diagnose_is(piece, "adapts") &&
+                  number_of(course, "growth_times") >= 5 &&
+                  number_of(course, "late") > 0.5 * number_of(course, "first");
 
-    if (!course || number_of(course, "steps") < 20 || left < 0.9 ||
+    if (!course || number_of(course, "steps") < 20 || (left < 0.9 && !jumped) ||
         number_of(course, "growth_times") > 100 || number_of(piece, "steps") < FEW_STEPS ||
         number_of(piece, "relative_late") < 0.1 || number_of(piece, "relative") < 0.1 ||
         is_unscaled(piece, all) || number_of(piece, "decay_early") > 1 ||

@@ -79,6 +79,14 @@ static enum diagnose_verdict judge_dump(cJSON *piece, const struct diagnose_evid
     return strcmp(origin, "throw-point") == 0 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
+/* Its message is a symptom, unless another rule says why. */
+static enum diagnose_verdict judge_exception(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)piece;
+    return diagnose_find(all, "why-exception") || diagnose_find(all, "grad-mode") ? DIAGNOSE_SILENT
+                                                                                  : DIAGNOSE_FAULT;
+}
+
 const struct diagnose_rule diagnose_rules_why[] = {
     {.name = "dump-nonfinite",
      .evidence = "dump-nonfinite",
@@ -119,6 +127,14 @@ const struct diagnose_rule diagnose_rules_why[] = {
      .numbers = "in step {step}[, bad since step {since}]",
      .advice = "[{more}]",
      .source = "rules of `why`: docs/howto-loss.md"},
+    {.name = "raised",
+     .evidence = "exception",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_exception,
+     .cause = "An exception ended the training: {text}",
+     .numbers = "in step {step}",
+     .look = "catch exception, backtrace",
+     .source = "docs/pytorch.md"},
     {.name = "loss",
      .evidence = "why-loss",
      .cost = DIAGNOSE_OPERATORS,

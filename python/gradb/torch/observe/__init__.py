@@ -254,6 +254,9 @@ class Observation:
     def report(self):
         """What is known by now, for the debugger."""
         found, counts = [], {}
+        if not torch.is_grad_enabled():
+            from .lines import only_line
+            found.append(piece("grad-mode", only_line(r"set_grad_enabled\(\s*(mode=)?False")))
         with self.agent.own_moment(), outside_training():
             for watcher in tuple(self._watchers):
                 try:

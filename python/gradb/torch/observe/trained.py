@@ -227,9 +227,24 @@ class Trained(Watcher):
         owners = self.agent.optimizers.owners()
         held = {id(one): (one, known) for one, known in self._items()}
         roots = [root for root in self.agent.modules.roots().values()]
-        found = self._not_held(owners, held, roots)
+        found = self._not_held(owners, held, roots) + self._held_twice()
         found += self._cut_off(owners, held)
         return found + self._frozen(owners, held, roots)
+
+    def _held_twice(self):
+        """Parameters that two optimizers hold."""
+        optimizers, owner, twice = self.agent.optimizers, {}, []
+        for name in optimizers.names():
+            for group in optimizers.by_name(name).param_groups:
+                for one in group["params"]:
+                    if owner.setdefault(id(one), name) != name:
+                        twice.append((one, owner[id(one)], name))
+        if not twice:
+            return []
+        first, other, name = twice[0]
+        return [piece("held-twice", self.agent.optimizers.made_at(optimizers.by_name(name)),
+                      node=parameter_name(self.agent, first), count=len(twice), first=other, second=name,
+                      names=[parameter_name(self.agent, one) for one, _, _ in twice[:4]])]
 
     def _not_held(self, owners, held, roots):
         """Parameters with gradients that are in no optimizer."""
