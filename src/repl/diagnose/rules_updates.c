@@ -253,6 +253,9 @@ static enum diagnose_verdict judge_rate_high(cJSON *piece, const struct diagnose
     if (order && number_of(order, "optimizers") > 1) { /* their losses fight each other */
         return DIAGNOSE_SILENT;
     }
+    if (jumped) {
+        diagnose_set(piece, "jump", number_of(course, "growth_times"));
+    }
     diagnose_set(piece, "move", 100 * number_of(piece, "relative"));
     diagnose_set(piece, "early_loss", number_of(course, "early"));
     diagnose_set(piece, "late_loss", number_of(course, "late"));
@@ -392,8 +395,9 @@ const struct diagnose_rule diagnose_rules_updates[] = {
      .cost = DIAGNOSE_OPERATORS,
      .judge = judge_rate_high,
      .cause =
-         "The learning rate of {rate:g3} is too high: each step changes the weights by {move:g3} % "
-         "of their size, and the loss does not fall",
+         "The learning rate of {rate:g3} is too high: each step changes the weights by "
+         "{move:g3} % of their size[{!jump}, and the loss does not fall][, and the first steps "
+         "raise the loss {jump:g3} times]",
      .numbers = "loss {early_loss:g4} at first, {late_loss:g4} at last; norm of the gradients "
                 "{gradient:g3}; {steps|observed step}",
      .advice = "Lower the learning rate (10 or 100 times)",
