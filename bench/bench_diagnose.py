@@ -29,6 +29,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
 LIMIT = 240  # seconds for one script
 FIRST = 3    # findings that a person reads
+TIMES = re.compile(r"runtime|per_second")  # lines that differ from run to run
 ANOMALY = """import runpy, sys, torch
 torch.autograd.set_detect_anomaly(True)
 sys.argv = sys.argv[1:]
@@ -96,7 +97,7 @@ class Script:
         records = [json.loads(line) for line in output.split("\n") if line.startswith('{"v":1,"type":"diagnosis"')]
         logged = [json.loads(line)["text"] for line in output.split("\n") if line.startswith('{"v":1,"type":"log"')]
         self.changed = status == 0 and "ranks" not in self.about.get("needs", []) and any(
-            line not in logged for line in printed.split("\n") if line.strip())
+            line not in logged for line in printed.split("\n") if line.strip() and not TIMES.search(line))
         if not records:
             self.problem = "no diagnosis (status %s): %s" % (code, (errors.strip() or output.strip())[-300:])
             return
