@@ -13,12 +13,12 @@ from torch.utils.data import DataLoader, TensorDataset
 net = torch.nn.Linear(6, 3)
 optimizer = torch.optim.SGD(net.parameters(), 0.1)
 schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.1)
+count = 0
 for epoch in range(4):
     for data, labels in DataLoader(TensorDataset(x, y), 8):
         optimizer.zero_grad()
         F.cross_entropy(net(data), labels).backward()
         optimizer.step()
-        if "mistake" in sys.argv:
+        count += 1
+        if "mistake" in sys.argv or count % 8 == 0:
             schedule.step()  # <- here
-    if "mistake" not in sys.argv:
-        schedule.step()

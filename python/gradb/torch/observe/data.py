@@ -59,6 +59,15 @@ class Data(Watcher):
 
     _told = ()
 
+    def loss(self, tensor):
+        """A pass begins: one of several reads other rows than the first."""
+        self._passes = self._passes + 1 if self._passed_in == self.agent.steps.step else 1
+        self._passed_in = self.agent.steps.step
+        self._several = self._several or self._passes > 1
+
+    _passes = _passed_in = 0
+    _several = False  # a step has had several passes
+
     def _add(self, kind, where, **numbers):
         key = (kind, where.get("file"), where.get("line"), None if where.get("line") else where.get("node"))
         found = self._found.get(key)
@@ -285,7 +294,7 @@ class Data(Watcher):
         alone = [1 for mark, _, rows, count in self._batches if rows == 1 and count >= 4 and mark[1] != 0]
         if len(alone) >= _LEAST and len(alone) == len(self._batches):
             yield piece("same-rows", self._batch_at, steps=len(alone), rows=self._batches[0][3])
-        if len(self._inputs) >= _LEAST and len({mark for mark, *_ in self._inputs}) == 1 and \
+        if not self._several and len(self._inputs) >= _LEAST and len({mark for mark, *_ in self._inputs}) == 1 and \
                 all(rows is not None for _, rows, _ in self._inputs):
             rows, of = self._inputs[0][1]
             yield piece("same-batch", self._inputs[0][2], steps=len(self._inputs), rows=rows, of=of, loader=False)
