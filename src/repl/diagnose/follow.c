@@ -35,8 +35,9 @@ struct follow {
     int end;                     /* the catchpoint of the end */
     int watch[MOST_WATCHPOINTS]; /* in a process without watchers: by number */
     int watch_count;
-    bool exact; /* overflows are looked for */
-    int asked;  /* answers of `why` about overflows */
+    bool exact;  /* overflows are looked for */
+    bool theirs; /* because the user asked for it before */
+    int asked;   /* answers of `why` about overflows */
 };
 
 static struct gd_session *session_of(const struct follow *f)
@@ -260,13 +261,12 @@ static int64_t next_chunk(const struct follow *f)
 static void weigh_exact(struct follow *f, double seconds)
 {
     struct gd_err ignored;
-    cJSON *reply = NULL;
+    const char *reply = NULL;
 
-    if (f->exact && seconds > FIRST_CHUNK * EXACT_STEP &&
-        ask_process(f, "overflow", "off", &reply, &ignored) == GD_OK) {
+    if (f->exact && !f->theirs && seconds > FIRST_CHUNK * EXACT_STEP &&
+        everyone_command(f->call, "overflow", "off", &reply, &ignored) == GD_OK) {
         f->exact = false;
     }
-    cJSON_Delete(reply);
 }
 
 /* The hit of this stop is about values that are not finite. */
@@ -389,6 +389,21 @@ static int watch_outputs(struct follow *f, struct gd_err *err)
     return rc;
 }
 
+/* The user looks for overflows already, and continues to. */
+static bool has_catchpoint(struct follow *f)
+{
+    struct gd_err ignored;
+    cJSON *reply = NULL;
+    bool ret =
+        ask_process(f, "overflow", "", &reply, &ignored) == GD_OK &&
+        (cJSON_IsString(cJSON_GetObjectItem(reply, "stop")) || out_number_of(reply, "stop") > 0 ||
+         cJSON_IsString(cJSON_GetObjectItem(reply, "record")) ||
+         out_number_of(reply, "record") > 0);
+
+    cJSON_Delete(reply);
+    return ret;
+}
+
 static int arm_watchers(struct follow *f, struct gd_err *err)
 {
     struct gd_catch_spec spec = {.kind = GD_HAPPENED_END, .every = 1, .temporary = true};
@@ -398,7 +413,7 @@ static int arm_watchers(struct follow *f, struct gd_err *err)
     bool can = f->call->session->target->capabilities & GD_CAN_COMMAND;
     int rc = can ? everyone_command(f->call, "observe", "on", &reply, err) : GD_EUNSUPPORTED;
 
-    if (rc == GD_EUNSUPPORTED || rc == GD_EINVAL || rc == GD_ENOTFOUND) {
+    if (rc != GD_OK && rc != GD_EINTR && rc != GD_ELOST) { /* it has no watchers */
         rc = watch_outputs(f, err);
     }
     if (rc != GD_OK) {
@@ -407,8 +422,9 @@ static int arm_watchers(struct follow *f, struct gd_err *err)
     if (gd_debugger_catch(f->call->debugger, &spec, &at, &ignored) == GD_OK) {
         f->end = at->number; /* without it, the last evidence before the end counts */
     }
-    f->exact = f->watch_count == 0 &&
-               everyone_command(f->call, "overflow", "stop 4", &reply, &ignored) == GD_OK;
+    f->theirs = f->watch_count == 0 && has_catchpoint(f);
+    f->exact = f->theirs || (f->watch_count == 0 && everyone_command(f->call, "overflow", "stop 4",
+                                                                     &reply, &ignored) == GD_OK);
     return rc;
 }
 
@@ -424,7 +440,7 @@ static void remove_watchers(struct follow *f)
     if (f->watch_count == 0 && !is_over(f) && session_of(f)->state == GD_STOPPED) {
         f->call->session = session_of(f);
         everyone_command(f->call, "observe", "off", &reply, &ignored);
-        if (f->exact) {
+        if (f->exact && !f->theirs) {
             everyone_command(f->call, "overflow", "off", &reply, &ignored);
         }
     }

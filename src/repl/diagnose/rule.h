@@ -8,7 +8,7 @@
  * and puts its finding into words. All thresholds are here, none in the watchers.
  *
  * To add a rule: let a watcher report the evidence, and add an entry to the table of its subject
- * (rules_SUBJECT.c). `info rules`, docs/diagnose.md's table and the command follow the entry.
+ * (rules_SUBJECT.c). `info rules` and the command follow the entry.
  */
 #ifndef GD_REPL_DIAGNOSE_RULE_H
 #define GD_REPL_DIAGNOSE_RULE_H
