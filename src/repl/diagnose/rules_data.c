@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "repl/diagnose/rule.h"
+#include "repl/out/out.h"
 
 /* Whether the loss of the run has hardly fallen: by less than a fifth, or it is not finite. */
 static bool is_stuck(const struct diagnose_evidence *all)
@@ -34,6 +35,21 @@ static enum diagnose_verdict judge_always(cJSON *piece, const struct diagnose_ev
     (void)piece;
     (void)all;
     return DIAGNOSE_FAULT;
+}
+
+static enum diagnose_verdict judge_nan_column(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double columns = diagnose_number(piece, "columns", 0);
+
+    (void)all;
+    out_set(piece, OUT_BOOL("one", columns == 1));
+    return columns > 0 ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_nan_input(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "columns", 0) > 0 ? DIAGNOSE_SILENT : DIAGNOSE_FAULT;
 }
 
 static enum diagnose_verdict judge_suspect(cJSON *piece, const struct diagnose_evidence *all)
@@ -187,7 +203,10 @@ static enum diagnose_verdict judge_leak(cJSON *piece, const struct diagnose_evid
         2 * diagnose_number(piece, "matching", 0) >= columns) {
         return DIAGNOSE_SILENT;
     }
-    return diagnose_is(piece, "own") ? DIAGNOSE_NOTE : DIAGNOSE_SUSPECT;
+    /* a line through one column is also what a first example of regression fits */
+    bool certain = diagnose_is(piece, "equal") || diagnose_is(piece, "classed");
+
+    return diagnose_is(piece, "own") || !certain ? DIAGNOSE_NOTE : DIAGNOSE_SUSPECT;
 }
 
 const struct diagnose_rule diagnose_rules_data[] = {
@@ -263,6 +282,32 @@ const struct diagnose_rule diagnose_rules_data[] = {
      .advice = "Convert to float before dividing: pixels.astype(numpy.float32) / 255",
      .look = "info tensors",
      .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong type of data"},
+    {.name = "nan-column",
+     .evidence = "bad-input",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_nan_column,
+     .cause =
+         "[{?one}Column {first} of the input is][{!one}{columns} columns of the input, the first "
+         "of them {first}, are] NaN or infinite in every row: a constant column that was "
+         "divided by its standard deviation of 0, or one that is empty in the data",
+     .numbers = "{bad:n} of {count:n} values; columns are counted from 0, {of_columns} in all; in "
+                "{steps|observed step}",
+     .advice = "Leave out columns that are constant or empty, or add a small number to the "
+               "deviation; fill missing values before training",
+     .look = "print {node}, where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): preprocessing"},
+    {.name = "nan-input",
+     .evidence = "bad-input",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_nan_input,
+     .cause = "The data contains values that are NaN or infinite: they enter the first layer",
+     .numbers =
+         "{bad:n} of {count:n} values, {nan:n} of them NaN; in {rows} of {of_rows} examples; "
+         "in {steps|observed step}",
+     .advice = "Find these examples before training (torch.isfinite), and leave them out or fill "
+               "them",
+     .look = "where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): training data"},
     {.name = "constant-input",
      .evidence = "input-scale",
      .cost = DIAGNOSE_OPERATORS,

@@ -63,7 +63,8 @@ static bool is_measured(const char *rule, const struct diagnose_evidence *all)
 /* What made the first value that is not finite is known: weights and losses follow from it. */
 static enum diagnose_verdict judge_loss(cJSON *piece, const struct diagnose_evidence *all)
 {
-    bool follows = (diagnose_is(piece, "nonfinite") && diagnose_find(all, "why-overflow")) ||
+    bool known = diagnose_find(all, "why-overflow") || diagnose_find(all, "bad-input");
+    bool follows = (diagnose_is(piece, "nonfinite") && known) ||
                    is_measured(diagnose_text(piece, "rule"), all);
 
     return follows ? DIAGNOSE_SILENT : DIAGNOSE_SUSPECT;

@@ -6,6 +6,7 @@ import math
 import torch
 
 from . import Watcher, here, piece, trace
+from .lines import only_line
 
 _PIECES = 16
 _EXAMPLES = 512   # that are kept for a comparison of inputs and labels
@@ -194,10 +195,23 @@ class Data(Watcher):
             self._inputs.append((mark, rows, picked.where() if rows else {}))
         self._scale(made, given, values, call.name)
 
+    def _not_finite(self, made, values, finite):
+        """Values that are NaN or infinite; whole columns of them."""
+        bad = ~finite.reshape(finite.shape[0], -1)
+        columns = bad.all(0).nonzero().reshape(-1).tolist() if bad.shape[0] > 1 and values.dim() == 2 else []
+        deviation = only_line(r"\.std\(|\.var\(|std_mean\(")
+        self._add("bad-input", made.where(), nan=int(torch.isnan(values).sum()), bad=int(bad.sum()),
+                  count=values.numel(), rows=int(bad.any(1).sum()), of_rows=bad.shape[0], columns=len(columns),
+                  of_columns=bad.shape[1], first=columns[0] if columns else None,
+                  also=[deviation] if columns and deviation else None)
+
     def _scale(self, made, given, values, name):
         """The scale of the columns, or of all values of images."""
         finite = torch.isfinite(values)
-        if not bool(finite.all()) or values.shape[0] < 4:
+        if not bool(finite.all()):
+            self._not_finite(made, values, finite)
+            return
+        if values.shape[0] < 4:
             return
         table = values if values.dim() == 2 else values.reshape(values.shape[0], -1)
         columns = table if values.dim() == 2 else values.reshape(-1, 1)
@@ -336,7 +350,7 @@ class Data(Watcher):
             column = int(used.nonzero()[best])
             yield piece("leaked", self._input_at, alike=float(alike[best]), column=column, columns=table.shape[1],
                         matching=int((alike > 0.9999).sum()), equal=bool((table[:, column] == labels).all()),
-                        examples=len(labels), own=self._own)
+                        examples=len(labels), own=self._own, classed=bool(self._classed))
         if self._classed and count and len(labels) >= 128:
             part = (table[:, used] - table[:, used].mean(0)) / spread[used]
             gram = torch.cdist(part, part).fill_diagonal_(math.inf)
