@@ -32,6 +32,17 @@ class Mistakes(minds.Case):
                    ["Watchpoint 1, step 1, forward, loss_fn/Log (Log)", "return -ops.log(chosen.sum(-1)).mean() # of 0",
                     "Log (Log) takes the logarithm of 0: 2 of 8 elements of loss_fn/SumExt are 0"])
 
+    def test_diagnose(self):
+        """It finds the logarithm of 0 by itself, and nothing where there is none."""
+        for mode in MODES:
+            with self.subTest(mode=mode):
+                done = self.gradb([str(HERE / "mlp.py"), "log", *mode], "diagnose --steps 3", "kill")
+                out = " ".join(done.stdout.split())
+                self.assertEqual((done.returncode, done.stderr), (4, ""), out)
+                self.assertIn("1. fault: loss_fn/Log (Log) takes the logarithm of 0: 2 of 8 elements of loss_fn/SumExt are 0", out)
+                done = self.gradb([str(HERE / "mlp.py"), "none", *mode], "diagnose --steps 3", "kill")
+                self.assertIn("Nothing found. Examined 3 steps for outputs that are not finite, and the loss", done.stdout)
+
     def test_no_gradient_through_a_layer(self):
         said = ("No gradient reaches net/fc1/weight: net/StopGradient (StopGradient) cuts it off from the loss. The "
                 "backward pass ends at net/fc2/MatMul (MatMul), which reads it.")

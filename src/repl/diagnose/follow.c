@@ -375,9 +375,13 @@ static int watch_outputs(struct follow *f, struct gd_err *err)
 {
     const struct gd_session *session = f->call->session;
     struct gd_recommendation offer = {.where = "all"};
+    const char *reply = NULL;
+    struct gd_err ignored;
     int rc = GD_OK;
 
     if (strcasecmp(session->peer.framework, "mindspore") == 0) {
+        /* 2.x: its operators are nodes only while they are observed */
+        everyone_command(f->call, "operators", "on", &reply, &ignored);
         rc = gd_condition_find("TO", &offer.condition, err);
         return rc == GD_OK ? add_watchpoint(f, &offer, err) : rc;
     }
