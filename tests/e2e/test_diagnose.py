@@ -107,7 +107,8 @@ class Names(unittest.TestCase):
         folder = harness.SOURCE / "src" / "engine" / "why"
         text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("why*.c") if path.name != "why_names.c")
         used = set(re.findall(r'"([a-z0-9]+(?:-[a-z0-9]+)*)"', text))
-        stated = set(re.findall(r'(?:why_say\(\s*ret,|ret->rule =|\d,|= \{)\s*"([a-z0-9]+(?:-[a-z0-9]+)+)"', text))
+        stated = set(re.findall(r'(?:\d,|= \{)\s*"([a-z0-9]+(?:-[a-z0-9]+)+)"', text))
+        stated |= set(re.findall(r'(?:why_say\(\s*ret,|->rule =)\s*(?:[^";]*\? )?"([a-z0-9-]+)"', text))
         record = harness.records(harness.run_gradb("-nx", "--json", "--batch", "-ex", "info rules"), "rules")[-1]
         listed = {one["rule"] for one in record["rules"] if one["evidence"] == "why"}
         self.assertGreater(len(stated), 30)

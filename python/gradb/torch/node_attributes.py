@@ -2,9 +2,13 @@
 """The attributes of a node that explain its values: the arguments of its first call that `why` needs, and whether a
 gradient cannot come back through it."""
 import math
+import os
 
 import torch
 
+from . import stack
+
+_FUNCTIONS = os.path.join("autograd", "function.py")
 _MAX_ITEMS = 64  # items of a list of arguments that are searched
 _OVER_AXES = frozenset(("softmax", "log_softmax", "mean", "sum", "std", "var", "amax", "amin", "max", "min",
                         "logsumexp"))
@@ -75,4 +79,6 @@ def lost_gradient(given, node, graph):
         return []
     if torch.is_grad_enabled():
         return [("grad", "data")] if any(graph.is_bare(tensor) for tensor in given) else []
+    if stack.runs_in(_FUNCTIONS):  # the forward() of a hand-written Function, whose backward() is another matter
+        return []
     return [("grad", "off")] if any(tensor.requires_grad for tensor in given) else []

@@ -23,6 +23,8 @@ static enum diagnose_verdict judge_probabilities(cJSON *piece, const struct diag
     if (!diagnose_has(piece, "made")) {
         cJSON_AddStringToObject(piece, "made", diagnose_text(piece, "applies"));
     }
+    cJSON_AddBoolToObject(
+        piece, "same", strcmp(diagnose_text(piece, "made"), diagnose_text(piece, "applies")) == 0);
     return DIAGNOSE_FAULT;
 }
 
@@ -231,8 +233,10 @@ const struct diagnose_rule diagnose_rules_loss[] = {
      .evidence = "loss-input",
      .cost = DIAGNOSE_OPERATORS,
      .judge = judge_probabilities,
-     .cause = "{made} is applied twice: {loss} applies {applies} itself, and its input, the output "
-              "of {node}, already consists of probabilities",
+     .cause =
+         "[{?same}{made} is applied twice][{!same}{made} and {applies} are both applied]: {loss} "
+         "applies {applies} itself, and its input, the output of {node}, already consists of "
+         "probabilities",
      .numbers = "values of the input from {min_value:g3} to {max_value:g3}[; sums of its rows from "
                 "{sum_min:g4} to {sum_max:g4}]; in {steps|observed step}",
      .advice = "Pass the raw scores (logits) to {loss}: leave out {made}",

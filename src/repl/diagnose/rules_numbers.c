@@ -33,14 +33,16 @@ static enum diagnose_verdict judge_divergence(cJSON *piece, const struct diagnos
     bool overflows = diagnose_has(piece, "not_finite_since");
     const cJSON *factor = diagnose_find(all, "loss-factor");
 
-    if (times < 100 || diagnose_number(piece, "growth_rises", 0) < 0.7 || late < 10 * from ||
-        (span < 2 && times < 1e6) || diagnose_find(all, "pile-up") || !diagnose_find(all, "rate")) {
+    if (times < 100 || diagnose_number(piece, "growth_rises", 0) < 0.7 ||
+        (late < 10 * from && !(overflows && times >= 1e6)) || (span < 2 && times < 1e6) ||
+        diagnose_find(all, "pile-up") || !diagnose_find(all, "rate")) {
         return DIAGNOSE_SILENT;
     }
     if (factor && diagnose_number(factor, "factor", 1) >= 64) {
         return DIAGNOSE_SILENT;
     }
     add_rate(piece, all);
+    cJSON_AddTrueToObject(piece, "told"); /* `why loss` need not say it again */
     return times >= 1e6 || (overflows && times >= 1e3) ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 

@@ -45,7 +45,7 @@ static bool is_measured(const char *rule, const struct diagnose_evidence *all)
 {
     static const char *const same[][2] = {
         {"not-set-back", "pile-up"}, {"detached", "no-gradient"}, {"cut-off", "no-gradient"},
-        {"no-grad", "no-gradient"},  {"no-path", "no-gradient"},
+        {"no-grad", "no-gradient"},  {"no-path", "no-gradient"},  {"unused", "no-gradient"},
     };
     const cJSON *order = diagnose_find(all, "order");
 
@@ -55,6 +55,16 @@ static bool is_measured(const char *rule, const struct diagnose_evidence *all)
             (i == 0 || diagnose_has(found, "by"))) { /* what cuts it off is known */
             return true;
         }
+    }
+    const cJSON *function = diagnose_find(all, "function-gradient");
+    if (function && diagnose_has(function, "missing") && /* its backward() cuts */
+        (strcmp(rule, "unused") == 0 || strcmp(rule, "no-path") == 0 ||
+         strcmp(rule, "cut-off") == 0)) {
+        return true;
+    }
+    const cJSON *course = diagnose_find(all, "loss-course");
+    if (strcmp(rule, "diverging") == 0 && course && diagnose_is(course, "told")) {
+        return true;
     }
     return strcmp(rule, "cleared-before-step") == 0 && order &&
            diagnose_number(order, "lost", 0) > 0;

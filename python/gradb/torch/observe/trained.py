@@ -3,12 +3,13 @@
 
 In observed steps each tensor has a set of bits: the parameters that it was computed from, and the places at which
 gradients are cut off on the way. They are kept as whole numbers, and only for the step."""
+import os
 import weakref
 
 import torch
 
 from . import Watcher, here, parameter_name, piece
-from .lines import only_line
+from .lines import frame_in, only_line
 
 _MOST_NAMES = 4
 _MOST_CUTS = 64    # places that cut, of a step
@@ -78,7 +79,7 @@ class Trained(Watcher):
 
     def operator(self, call):
         """Passes the bits on."""
-        if self.agent.in_backward or (self.agent.steps.running and not call.grad):
+        if self.agent.in_backward or (not call.grad and (self.agent.steps.running or _in_function())):
             return
         bits, cuts, differentiable = self._given(call)
         if not bits:
@@ -270,6 +271,7 @@ class Trained(Watcher):
                       stale=len(stale), stale_name=parameter_name(self.agent, stale[0]) if stale else None,
                       trained=len(trained), held=len(owners), unregistered=unregistered, steps=self._looked,
                       registered=all(id(one) in own for one, _ in lost),
+                      fresh=all(_version(one) <= 1 for one, _ in lost),
                       steps_with_gradient=min(known.reached for _, known in lost),
                       after=bool(trained) and min(known.order or 0 for _, known in lost) > max(
                           known.order or 0 for known in trained),
@@ -332,6 +334,11 @@ def _places(owners, roots):
     def paths(agent):
         return [name for name, root in agent.modules.roots().items() if any(root is one for one in trained)]
     return own, paths
+
+
+def _in_function():
+    """Whether the forward() of a hand-written autograd.Function runs, which PyTorch calls without gradients."""
+    return frame_in(os.path.join("torch", "autograd", "function.py"))
 
 
 def _version(tensor):
