@@ -114,7 +114,12 @@ static enum diagnose_verdict judge_scale(cJSON *piece, const struct diagnose_evi
     if (diagnose_is(piece, "normed") || largest < 20) {
         return DIAGNOSE_SILENT;
     }
-    return is_stuck(all) || largest > 1000 ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;
+    /* images of bytes, as they were read */
+    bool bytes = diagnose_number(piece, "rank", 0) >= 3 && diagnose_number(piece, "low", -1) >= 0 &&
+                 diagnose_number(piece, "high", 0) > 100 &&
+                 diagnose_number(piece, "high", 0) <= 255;
+    out_set(piece, OUT_BOOL("apart", largest > 5 * diagnose_number(piece, "smallest", 0)));
+    return is_stuck(all) || bytes || largest > 1000 ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;
 }
 
 /* 1/255 is the largest value of an image of bytes that was divided by 255 twice. */
@@ -177,7 +182,8 @@ static enum diagnose_verdict judge_relation(cJSON *piece, const struct diagnose_
     double entropy = diagnose_number(piece, "entropy", 0);
 
     if (!course || diagnose_number(course, "steps", 0) < 30 ||
-        diagnose_number(course, "late", 0) < 0.93 * entropy || entropy <= 0) {
+        diagnose_number(course, "late", 0) < 0.93 * entropy || entropy <= 0 ||
+        diagnose_number(piece, "majority", 0) > 0.8) { /* one class hides any relation */
         return DIAGNOSE_SILENT;
     }
     if (!is_chance(diagnose_number(piece, "nearest", 1), diagnose_number(piece, "chance", 0),
@@ -340,8 +346,10 @@ const struct diagnose_rule diagnose_rules_data[] = {
      .evidence = "input-scale",
      .cost = DIAGNOSE_OPERATORS,
      .judge = judge_scale,
-     .cause = "The input is not normalised: columns of size {largest:g3} enter {operator}, the "
-              "first layer, beside others of size {smallest:g3}",
+     .cause =
+         "The input is not normalised: [{?apart}columns of size {largest:g3} enter {operator}, "
+         "the first layer, beside others of size {smallest:g3}][{!apart}values from {low:g4} to "
+         "{high:g4} enter {operator}, the first layer]",
      .numbers = "values from {low:g4} to {high:g4}; root mean square of a column up to "
                 "{largest:g4}; in {steps|observed step}",
      .advice = "Standardize the inputs: subtract the mean and divide by the standard deviation of "

@@ -40,6 +40,21 @@ static enum diagnose_verdict judge_always(cJSON *piece, const struct diagnose_ev
     return DIAGNOSE_FAULT;
 }
 
+/* A hand-written backward() returns no gradient where it should. */
+static bool cuts_backward(const struct diagnose_evidence *all)
+{
+    const cJSON *piece;
+
+    cJSON_ArrayForEach(piece, all->pieces)
+    {
+        if (strcmp(diagnose_text(piece, "kind"), "function-gradient") == 0 &&
+            diagnose_has(piece, "missing")) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whether watchers have measured what `why loss` concludes: their rules say it better. */
 static bool is_measured(const char *rule, const struct diagnose_evidence *all)
 {
@@ -56,10 +71,8 @@ static bool is_measured(const char *rule, const struct diagnose_evidence *all)
             return true;
         }
     }
-    const cJSON *function = diagnose_find(all, "function-gradient");
-    if (function && diagnose_has(function, "missing") && /* its backward() cuts */
-        (strcmp(rule, "unused") == 0 || strcmp(rule, "no-path") == 0 ||
-         strcmp(rule, "cut-off") == 0)) {
+    if (cuts_backward(all) && (strcmp(rule, "unused") == 0 || strcmp(rule, "no-path") == 0 ||
+                               strcmp(rule, "cut-off") == 0)) {
         return true;
     }
     const cJSON *course = diagnose_find(all, "loss-course");
