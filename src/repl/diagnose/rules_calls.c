@@ -109,8 +109,8 @@ static enum diagnose_verdict judge_left_out(cJSON *piece, const struct diagnose_
         diagnose_is(piece, "unregistered") || diagnose_number(piece, "optimizers", 0) != 1) {
         return DIAGNOSE_SILENT;
     }
-    /* Whoever trains a new layer on top of a pretrained model leaves that out on purpose; a part
-     * that has only been initialised was forgotten. */
+    /* With a new layer on top of a pretrained model, that is left out on purpose; a part that has
+     * only been initialised was forgotten. */
     bool forgotten = diagnose_is(piece, "registered") && diagnose_is(piece, "after");
 
     return forgotten || diagnose_is(piece, "fresh") ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;

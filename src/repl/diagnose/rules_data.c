@@ -205,7 +205,7 @@ static enum diagnose_verdict judge_leak(cJSON *piece, const struct diagnose_evid
     double columns = diagnose_number(piece, "columns", 0);
 
     (void)all;
-    if (diagnose_number(piece, "alike", 0) <= 0.9999 ||
+    if (!diagnose_is(piece, "tabular") || diagnose_number(piece, "alike", 0) <= 0.9999 ||
         2 * diagnose_number(piece, "matching", 0) >= columns) {
         return DIAGNOSE_SILENT;
     }

@@ -66,6 +66,7 @@ class Data(Watcher):
         self._passed_in = self.agent.steps.step
         self._several = self._several or self._passes > 1
 
+    _tabular = False  # each column of the input is one thing; not in sequences and images
     _passes = _passed_in = 0
     _several = False  # a step has had several passes
 
@@ -285,6 +286,7 @@ class Data(Watcher):
             table = values.reshape(values.shape[0], -1)
             stride = max(1, table.shape[1] // _FEATURES)
             self._examples.append(table[:, ::stride][:, :_FEATURES].clone())
+            self._tabular = values.dim() == 2
             self._labels.append(labels.reshape(-1).double())
         self._classed = classed
         self._own = _is_from(wanted, given)
@@ -350,7 +352,7 @@ class Data(Watcher):
             column = int(used.nonzero()[best])
             yield piece("leaked", self._input_at, alike=float(alike[best]), column=column, columns=table.shape[1],
                         matching=int((alike > 0.9999).sum()), equal=bool((table[:, column] == labels).all()),
-                        examples=len(labels), own=self._own, classed=bool(self._classed))
+                        examples=len(labels), own=self._own, classed=bool(self._classed), tabular=self._tabular)
         if self._classed and count and len(labels) >= 128:
             part = (table[:, used] - table[:, used].mean(0)) / spread[used]
             gram = torch.cdist(part, part).fill_diagonal_(math.inf)
