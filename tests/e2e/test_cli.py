@@ -895,7 +895,7 @@ class Generated(unittest.TestCase):
             self.skipTest("no man here")
         self.assertEqual(done.stderr, "")
         self.assertIn("run-to PLACE", done.stdout)
-        self.assertRegex(done.stdout, r"attach \[NAME\]")
+        self.assertRegex(done.stdout, r"attach\s+\[NAME\]")
         self.assertRegex(done.stdout, r"\n +Examples:\n")
 
     def test_bash_completion_works(self):

@@ -277,7 +277,7 @@ class Installed(unittest.TestCase):
 
     def test_every_command_of_readme_is_run(self):
         ours = pathlib.Path(__file__).read_text(encoding="utf-8")
-        for name in ("test_attach.py", "test_launch.py"):
+        for name in ("test_attach.py", "test_diagnose.py", "test_launch.py"):
             ours += (harness.SOURCE / "tests" / "torch" / name).read_text(encoding="utf-8")
         for command in commands():
             run = command in ours or command.startswith(("gradb --batch", *self.ELSEWHERE))

@@ -20,7 +20,7 @@ def line_of(script):
 
 class Diagnoses(torches.Folder):
     def diagnosed(self, *program, options=(), status=(0, 4), cold=False):
-        """The record of a diagnosis."""
+        """The record of `gradb diagnose -- python train.py`."""
         python = [self.python] if cold else torches.warm(self.python)
         done = harness.run_gradb("-nx", "--json", "--listen", "127.0.0.1:0", "diagnose", *options, "--", *python,
                                  *program, env=torches.environment(), cwd=self.folder,
