@@ -54,6 +54,10 @@ class Charlm(unittest.TestCase):
     def test_matrices_of_0(self):
         self.assertIn("is all zero", self.rules("zero-init")["bad-weight"]["cause"])
 
+    def test_a_weight_that_nothing_updates(self):
+        finding = self.rules("frozen-weight")["not-trained"]
+        self.assertIn("Nothing updates Default/network/block0/mlp/fc.weight", finding["cause"])
+
     def test_half_precision(self):
         self.assertIn("exceeds the range of float16", self.rules("fp16-overflow")["fp16-range"]["cause"])
 

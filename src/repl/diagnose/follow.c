@@ -24,6 +24,7 @@
 #define EXACT_STEP        0.05 /* seconds: in longer steps the exact search costs too much */
 #define INTERRUPT_SECONDS 10
 #define MOST_WATCHPOINTS  16
+#define STILL_STEPS       5 /* in which a weight does not change */
 
 /* The state of one diagnosis. The session is looked up by number after each wait. */
 struct follow {
@@ -390,7 +391,10 @@ static int watch_outputs(struct follow *f, struct gd_err *err)
          i++) {
         rc = add_watchpoint(f, &offer, err);
     }
-    return rc;
+    /* and a weight that nothing updates */
+    offer = (struct gd_recommendation){.where = "weights", .steps = STILL_STEPS};
+    rc = rc == GD_OK ? gd_condition_find("WNC", &offer.condition, err) : rc;
+    return rc == GD_OK && f->watch_count < MOST_WATCHPOINTS ? add_watchpoint(f, &offer, err) : rc;
 }
 
 /* The user looks for overflows already, and continues to. */
