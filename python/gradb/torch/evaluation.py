@@ -25,6 +25,8 @@ class Evaluation:
         agent = self.agent
         if not agent.steps.begun() or not agent.is_training_thread():
             return
+        if agent.observation.on:
+            agent.observation.tell("called", module, torch.is_grad_enabled())
         if begins and module.training:
             self._module = known.ref
             agent.happenings.evaluation_ends(True)

@@ -179,6 +179,16 @@ static enum diagnose_verdict judge_eval(cJSON *piece, const struct diagnose_evid
     return after >= FEW ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
+/* Evaluations in both modes are meant (several passes with dropout measure uncertainty); what runs
+ * in most steps is a part of the training, such as a target. */
+static enum diagnose_verdict judge_evaluated(cJSON *piece, const struct diagnose_evidence *all)
+{
+    bool rare = 2 * diagnose_number(piece, "calls", 0) <= diagnose_number(piece, "of", 0);
+
+    (void)all;
+    return rare && !diagnose_is(piece, "both") ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+}
+
 const struct diagnose_rule diagnose_rules_calls[] = {
     {.name = "cleared-before-step",
      .evidence = "order",
@@ -343,6 +353,16 @@ const struct diagnose_rule diagnose_rules_calls[] = {
          "in training mode until step {until}; in evaluation mode in all {after} steps that were "
          "observed since step {since}",
      .advice = "Call model.train() after each evaluation, at the start of the training loop",
+     .source = "PyTorch documentation of Module.eval; Humbatova et al. 2020"},
+    {.name = "train-in-evaluation",
+     .evidence = "evaluated-in-training",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_evaluated,
+     .cause = "The model is evaluated in training mode: eval() is not called before it, so {names} "
+              "works as in training, and the results are not those of the trained model",
+     .numbers = "after {calls} of {of} steps, without gradients, in training mode; never in "
+                "evaluation mode",
+     .advice = "Call model.eval() before the evaluation, and model.train() after it",
      .source = "PyTorch documentation of Module.eval; Humbatova et al. 2020"},
     {.name = NULL},
 };

@@ -40,6 +40,9 @@ class Watcher:
         """The same for a call that is not a node: it made a number or an array of a tensor (item, numpy, tolist), or
         a tensor without a gradient (data)."""
 
+    def called(self, module, grad):
+        """A module is called outside all others, in any step; grad: whether gradients are enabled."""
+
     def loss(self, tensor):
         """A backward pass into the parameters begins at `tensor`, in any step."""
 
@@ -187,7 +190,7 @@ class Observation:
             self.agent.happenings.off("step-end", self._step_ended)
 
     def _list(self):
-        names = ("begins", "operator", "left", "loss", "passed", "before_step", "after_step", "zeroed", "batch",
+        names = ("called", "begins", "operator", "left", "loss", "passed", "before_step", "after_step", "zeroed", "batch",
                  "loads", "ends")
         self._lists = {name: [watcher for watcher in self._watchers
                               if getattr(type(watcher), name) is not getattr(Watcher, name)] for name in names}

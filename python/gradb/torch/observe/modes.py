@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Training and evaluation mode of dropout and batch normalisation, in the forward passes of steps."""
+import torch
+
 from . import Watcher, here, piece
-from .lines import only_line
+from .lines import frame_in, only_line
 
 _PLACES = {"dropout": 2, "alpha_dropout": 2, "feature_dropout": 2, "dropout1d": 2, "dropout2d": 2, "dropout3d": 2,
            "feature_alpha_dropout": 2, "batch_norm": 5}  # of the argument `training`
+
+
+def _kind(module):
+    """What of a module works differently in training mode; None: nothing."""
+    if isinstance(module, torch.nn.modules.dropout._DropoutNd):
+        return "dropout" if module.p > 0 else None
+    return "batch normalization" if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) else None
 
 
 class Modes(Watcher):
@@ -19,6 +28,10 @@ class Modes(Watcher):
         self._where = {}   # of the first call in evaluation mode after one in training mode
         self._seen = {}    # name -> whether it has run in training mode
         self._training = True
+        self._modes = set()     # "eval": an evaluation has run in evaluation mode
+        self._untold = set()    # what works differently in evaluations that ran in training mode
+        self._calls = self._called_in = 0  # steps before which that happened; the last one
+        self._called_at = {}
 
     def begins(self, step):
         """Nothing has run yet."""
@@ -38,6 +51,22 @@ class Modes(Watcher):
             if call.name in self._seen and not self._where:
                 self._where = only_line(r"\.eval\(\)") or here()
 
+    def called(self, module, grad):
+        """An evaluation in training mode: between two steps, without gradients, of a model that is trained."""
+        steps = self.agent.steps
+        if grad or steps.forward or self.agent.events.has_passes() or steps.step < 2 or frame_in("swa_utils.py"):
+            return
+        if not module.training:
+            self._modes.add("eval")
+            return
+        kinds = {_kind(one) for one in module.modules() if one.training} - {None}
+        owners = self.agent.optimizers.owners()
+        if kinds and any(id(one) in owners for one in module.parameters()):
+            self._untold |= kinds
+            self._calls += self._called_in != steps.step
+            self._called_in = steps.step
+            self._called_at = self._called_at or here()
+
     def passed(self):
         """What has run was a part of training."""
         self._passed = True
@@ -51,7 +80,12 @@ class Modes(Watcher):
                                  if any(id(one) in owners for one in root.parameters()))
 
     def evidence(self):
-        """One piece, if there is any such operator."""
+        """One piece, if there is any such operator; one for evaluations in training mode."""
+        found = [piece("evaluated-in-training", self._called_at, calls=self._calls, of=self.observation.steps, names=sorted(self._untold),
+                       both="eval" in self._modes)] if self._calls else []
+        return found + self._of_training()
+
+    def _of_training(self):
         if not self._steps:
             return []
         trained = [step for step, trains, _ in self._steps if trains]
