@@ -190,8 +190,8 @@ class Observation:
             self.agent.happenings.off("step-end", self._step_ended)
 
     def _list(self):
-        names = ("called", "begins", "operator", "left", "loss", "passed", "before_step", "after_step", "zeroed", "batch",
-                 "loads", "ends")
+        names = ("called", "begins", "operator", "left", "loss", "passed", "before_step", "after_step", "zeroed",
+                 "batch", "loads", "ends")
         self._lists = {name: [watcher for watcher in self._watchers
                               if getattr(type(watcher), name) is not getattr(Watcher, name)] for name in names}
 

@@ -81,8 +81,8 @@ class Modes(Watcher):
 
     def evidence(self):
         """One piece, if there is any such operator; one for evaluations in training mode."""
-        found = [piece("evaluated-in-training", self._called_at, calls=self._calls, of=self.observation.steps, names=sorted(self._untold),
-                       both="eval" in self._modes)] if self._calls else []
+        found = [piece("evaluated-in-training", self._called_at, calls=self._calls, of=self.observation.steps,
+                       names=sorted(self._untold), both="eval" in self._modes)] if self._calls else []
         return found + self._of_training()
 
     def _of_training(self):
