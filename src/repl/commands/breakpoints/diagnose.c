@@ -82,10 +82,14 @@ static int start_program(struct command_call *call, char *const *program, int co
     int rc = line.failed ? GD_ELIMIT : repl_run_line(call->repl, gd_buf_text(&line), LINE_SCRIPT);
     gd_buf_deinit(&line);
     call->session = call->debugger->current;
-    if (rc == GD_OK && (!call->session || call->session->state != GD_STOPPED)) {
-        rc = GD_ELOST;
+    if (rc != GD_OK) { /* `run` has said why */
+        *err = (struct gd_err){.code = rc};
+        return rc;
     }
-    return rc == GD_OK ? GD_OK : gd_fail(err, rc, "the program could not be followed");
+    if (!call->session || call->session->state != GD_STOPPED) {
+        return gd_fail(err, GD_ELOST, "the program ended before its first step");
+    }
+    return GD_OK;
 }
 
 static bool is_over(void *ctx)
@@ -146,7 +150,8 @@ static void run_again(struct command_call *call, struct words *words, char *cons
     launch_kill(call->repl);
     if (start_program(call, program, count, &err) != GD_OK ||
         diagnose_find_origin(call, &words->run, &err) != GD_OK) {
-        repl_printf(call->repl, true, "warning: the second run failed: %s\n", err.text);
+        repl_printf(call->repl, true, "warning: the second run failed%s%s\n",
+                    err.text[0] != '\0' ? ": " : "", err.text);
     }
     call->repl->job.muted = true;
     launch_kill(call->repl);
