@@ -2,8 +2,8 @@
 """`diagnose`: each rule finds its mistake, at its line, and is silent where there is none.
 
 diagnose/RULE.py trains correctly, and with the argument `mistake` makes one; what comes after a dot in the name tells
-scripts of one rule apart (RULE.other.py). The line that is to be named ends in `# <- here`; without such a line, no
-line is expected."""
+scripts of one rule apart (RULE.other.py). The line that a finding must name ends in `# <- here`; without such a line,
+none is expected."""
 import subprocess
 
 import harness

@@ -22,7 +22,7 @@ class Noise(nn.Module):
         super().__init__()
         self.time = nn.Embedding(STEPS, 16)
         self.net = nn.Sequential(nn.Linear(18, 96), nn.SiLU(), nn.Linear(96, 96), nn.SiLU(), nn.Linear(96, 2))
-        # the first prediction is no noise at all
+        # the first prediction is zero noise
         nn.init.zeros_(self.net[-1].weight)
         nn.init.zeros_(self.net[-1].bias)
 

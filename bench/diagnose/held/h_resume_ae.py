@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A denoising autoencoder with sigmoid outputs whose training stops, is saved and goes on from the file."""
+"""A denoising autoencoder with sigmoid outputs whose training stops, is saved and continues from the file."""
 import io
 
 import torch

@@ -88,19 +88,24 @@ static void say_finding(struct command_call *call, const cJSON *finding)
     out_say(call->out, finding, "  rule      {rule}[ ({source})]\n\n");
 }
 
+/* What was examined: the report's last line, as text and in the page. */
+#define EXAMINED                                                                                   \
+    "Examined {steps|step}[, in {observed} of them all operators "                                 \
+    "({operators:n})][, {tensors|tensor}[ ({not_checked:n} could not be read)]][{?watched} "       \
+    "for outputs that are not finite, and the loss], with "                                        \
+    "{rules|rule}."
+#define NONE_FOUND   "Nothing found. "
+#define NOT_EXAMINED "Not examined: {watcher} failed: {error}"
+
 static void say_looked_at(struct command_call *call, const cJSON *looked, const cJSON *findings)
 {
     const cJSON *one;
 
-    out_say(call->out, looked,
-            "[{?none}Nothing found. ]Examined {steps|step}[, in {observed} of them all operators "
-            "({operators:n})][, {tensors|tensor}[ ({not_checked:n} could not be read)]][{?watched} "
-            "for outputs that are not finite, and the loss], with "
-            "{rules|rule}.\n",
-            OUT_BOOL("none", cJSON_GetArraySize(findings) == 0));
+    out_printf(call->out, "%s", cJSON_GetArraySize(findings) == 0 ? NONE_FOUND : "");
+    out_say(call->out, looked, EXAMINED "\n");
     cJSON_ArrayForEach(one, cJSON_GetObjectItem(looked, "failed"))
     {
-        out_say(call->out, one, "Not examined: {watcher} failed: {error}\n");
+        out_say(call->out, one, NOT_EXAMINED "\n");
     }
 }
 
@@ -248,9 +253,13 @@ int diagnose_report_html(struct command_call *call, const struct diagnose_run *r
             put_section(sink.file, one);
         }
         fputs("<p>", sink.file);
-        put_template(sink.file, looked,
-                     "Examined {steps|step}[, in {observed} of them all operators "
-                     "({operators:n})], with {rules|rule}.");
+        fputs(cJSON_GetArraySize(findings) == 0 ? NONE_FOUND : "", sink.file);
+        put_template(sink.file, looked, EXAMINED);
+        cJSON_ArrayForEach(one, cJSON_GetObjectItem(looked, "failed"))
+        {
+            fputs("<br>", sink.file);
+            put_template(sink.file, one, NOT_EXAMINED);
+        }
         fputs("</p></body></html>\n", sink.file);
         rc = newfile_close(&sink, true, err);
     }
