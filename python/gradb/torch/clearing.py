@@ -138,7 +138,7 @@ class Clearing(native.base("Clearing")):
         if self._cleared or self.since:
             return
         gradient = self._gradient()
-        if gradient is None or _state(gradient) != (self._seen, self._version):
+        if gradient is None or values.state_of(gradient) != (self._seen, self._version):
             self._cleared = True
         elif not self._added:
             self._looked = False
@@ -173,7 +173,7 @@ class Clearing(native.base("Clearing")):
     def pass_ended(self):
         """See Clearings."""
         gradient = self._gradient()
-        state = self._left, self._left_version = _state(gradient) if gradient is not None else (0, 0)
+        state = self._left, self._left_version = values.state_of(gradient) if gradient is not None else (0, 0)
         if self._cleared or self.since:
             return
         self._added = self._added or (gradient is not None and state != (self._seen, self._version))
@@ -197,7 +197,7 @@ class Clearing(native.base("Clearing")):
         gradient = self._gradient()
         if gradient is None:
             return self._watched() is not None
-        identity, version = _state(gradient)
+        identity, version = values.state_of(gradient)
         return identity == self._left and version > self._left_version and self._is_zero(gradient)
 
     def _is_sure(self):
@@ -228,7 +228,7 @@ class Clearing(native.base("Clearing")):
                 return
             self._parameter = weakref.ref(parameter)
             gradient = parameter.grad
-        self._seen, self._version = _state(gradient)
+        self._seen, self._version = values.state_of(gradient)
         self._cleared = False
 
     def _watch_any(self, optimizer):
@@ -245,10 +245,3 @@ class Clearing(native.base("Clearing")):
                 "the gradients %sare never zeroed: those of step %d are added to those of %s%s. Is %szero_grad() "
                 "called?" % ("of %s " % whose if whose else "", self.since, "its last step" if whose else
                              "the previous step", " (%s.grad)" % name if name else "", "its " if whose else "")), 0)
-
-
-def _state(gradient):
-    try:
-        return id(gradient), gradient._version
-    except RuntimeError:  # made in inference mode
-        return id(gradient), 0

@@ -201,7 +201,7 @@ class Optimizers:
         self._made_at[optimizer] = stack.shown(stack.frames(2))
         self.name_of(optimizer)
         self.agent.discover(optimizer)
-        for parameter in _parameters(optimizer):
+        for parameter in parameters_of(optimizer):
             if not isinstance(parameter, torch.nn.Parameter) and parameter.is_leaf:
                 self._weight(parameter)
 
@@ -246,7 +246,7 @@ class Optimizers:
         """id(parameter) -> id of the optimizer that steps it."""
         optimizers = [reference() for reference in self._names.values()]
         return {id(parameter): id(optimizer) for optimizer in optimizers if optimizer is not None
-                for parameter in _parameters(optimizer)}
+                for parameter in parameters_of(optimizer)}
 
     def group_of(self, parameter):
         """(name of the optimizer that steps it, its parameter group); None when none does."""
@@ -260,8 +260,8 @@ class Optimizers:
     @staticmethod
     def shares(first, second):
         """Whether two optimizers have a parameter in common."""
-        known = {id(parameter) for parameter in _parameters(first)}
-        return any(id(parameter) in known for parameter in _parameters(second))
+        known = {id(parameter) for parameter in parameters_of(first)}
+        return any(id(parameter) in known for parameter in parameters_of(second))
 
     # ---- nodes ----
 
@@ -276,7 +276,7 @@ class Optimizers:
             name = self.name_of(optimizer)
             frames = stack.frames(2)
             with apart():
-                for parameter in _parameters(optimizer):
+                for parameter in parameters_of(optimizer):
                     if parameter.grad is not None:
                         self._tell(optimizer, name, parameter, frames)
         finally:
@@ -378,7 +378,8 @@ def _state(optimizer, parameter, key):
     return get
 
 
-def _parameters(optimizer):
+def parameters_of(optimizer):
+    """All parameters that it holds."""
     for group in optimizer.param_groups:
         yield from group["params"]
 

@@ -266,3 +266,8 @@ def version_of(tensor):
         return tensor._version
     except RuntimeError:
         return 0
+
+
+def state_of(tensor):
+    """What changes when another tensor takes its place, or it is written."""
+    return id(tensor), version_of(tensor)

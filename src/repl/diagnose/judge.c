@@ -73,6 +73,20 @@ void diagnose_set(cJSON *piece, const char *key, double number)
     out_set(piece, OUT_REAL(key, number));
 }
 
+enum diagnose_verdict diagnose_is_fault(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)piece;
+    (void)all;
+    return DIAGNOSE_FAULT;
+}
+
+enum diagnose_verdict diagnose_is_suspect(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)piece;
+    (void)all;
+    return DIAGNOSE_SUSPECT;
+}
+
 /* ---- findings -------------------------------------------------------------------------------- */
 
 static void put_words(cJSON *finding, const char *key, const char *template, const cJSON *piece)

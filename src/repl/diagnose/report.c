@@ -181,29 +181,12 @@ static const char head[] =
     "888}"
     "dd{margin:0 0 .5em 1em}code{font-size:13px;overflow-wrap:anywhere}</style></head><body>\n";
 
-static void put_escaped(FILE *file, const char *text)
-{
-    struct gd_buf valid = GD_BUF_INIT((size_t)1 << 16);
-
-    out_add_safe(&valid, text, true);
-    for (const char *p = gd_buf_text(&valid); *p != '\0'; p++) {
-        const char *as = *p == '&' ? "&amp;" : *p == '<' ? "&lt;" : *p == '>' ? "&gt;" : NULL;
-        as = *p == '"' ? "&quot;" : as;
-        if (as) {
-            fputs(as, file);
-        } else {
-            fputc(*p, file);
-        }
-    }
-    gd_buf_deinit(&valid);
-}
-
 static void put_template(FILE *file, const cJSON *object, const char *template)
 {
     struct gd_buf text = GD_BUF_INIT((size_t)1 << 14);
 
     out_render(NULL, object, template, OUT_FIELDS(), &text);
-    put_escaped(file, gd_buf_text(&text));
+    out_put_html(file, gd_buf_text(&text));
     gd_buf_deinit(&text);
 }
 
@@ -212,7 +195,7 @@ static void put_section(FILE *file, const cJSON *finding)
     const cJSON *item;
 
     fputs("<section class=\"", file);
-    put_escaped(file, out_text_of(finding, "verdict"));
+    out_put_html(file, out_text_of(finding, "verdict"));
     fputs("\"><h2>", file);
     put_template(file, finding, "{rank}. {verdict}: {cause}");
     fputs("</h2><dl>", file);
@@ -225,11 +208,11 @@ static void put_section(FILE *file, const cJSON *finding)
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(finding, "evidence"))
     {
         fputs("<dt>evidence</dt><dd>", file);
-        put_escaped(file, item->valuestring);
+        out_put_html(file, item->valuestring);
         fputs("</dd>", file);
     }
     fputs("<dt>change</dt><dd>", file);
-    put_escaped(file, out_text_of(finding, "advice"));
+    out_put_html(file, out_text_of(finding, "advice"));
     fputs("</dd><dt>rule</dt><dd>", file);
     put_template(file, finding, "{rule}[ ({source})]");
     fputs("</dd></dl></section>\n", file);
@@ -246,7 +229,7 @@ int diagnose_report_html(struct command_call *call, const struct diagnose_run *r
     if (rc == GD_OK) {
         fputs(head, sink.file);
         fputs("<h1>gradb diagnose</h1><p><code>", sink.file);
-        put_escaped(sink.file, call->session ? call->session->peer.program : "");
+        out_put_html(sink.file, call->session ? call->session->peer.program : "");
         fputs("</code></p>\n", sink.file);
         cJSON_ArrayForEach(one, findings)
         {

@@ -39,6 +39,10 @@ struct diagnose_evidence {
 typedef enum diagnose_verdict (*diagnose_judge_fn)(cJSON *piece,
                                                    const struct diagnose_evidence *all);
 
+/* Where the evidence itself decides. */
+enum diagnose_verdict diagnose_is_fault(cJSON *piece, const struct diagnose_evidence *all);
+enum diagnose_verdict diagnose_is_suspect(cJSON *piece, const struct diagnose_evidence *all);
+
 struct diagnose_rule {
     const char *name;     /* "normalised-twice" */
     const char *evidence; /* the kind of evidence that it judges */

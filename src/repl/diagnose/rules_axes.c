@@ -19,13 +19,6 @@ static enum diagnose_verdict judge_reshape(cJSON *piece, const struct diagnose_e
                                                                        : DIAGNOSE_SUSPECT;
 }
 
-static enum diagnose_verdict judge_joined(cJSON *piece, const struct diagnose_evidence *all)
-{
-    (void)piece;
-    (void)all;
-    return DIAGNOSE_FAULT;
-}
-
 /* Without one label for each example the axis of the batch is known from the loader only. */
 static enum diagnose_verdict judge_recurrence(cJSON *piece, const struct diagnose_evidence *all)
 {
@@ -137,7 +130,7 @@ const struct diagnose_rule diagnose_rules_axes[] = {
     {.name = "joined-rows",
      .evidence = "joined",
      .cost = DIAGNOSE_OPERATORS,
-     .judge = judge_joined,
+     .judge = diagnose_is_fault,
      .cause = "cat joins {count|tensor} along axis 0, the batch, and {operator} then cuts the "
               "result into rows again: each row gets values of different examples",
      .numbers = "{count} times {rows|row} become {before}, then {after}; in {steps|observed call}",

@@ -43,13 +43,6 @@ static enum diagnose_verdict judge_leaf(cJSON *piece, const struct diagnose_evid
     return DIAGNOSE_FAULT;
 }
 
-static enum diagnose_verdict judge_pile(cJSON *piece, const struct diagnose_evidence *all)
-{
-    (void)piece;
-    (void)all;
-    return DIAGNOSE_FAULT;
-}
-
 /* Gradients of several micro-batches, each of which was erased before the next. With several
  * optimizers the passes may belong to another one. */
 static enum diagnose_verdict judge_erased(cJSON *piece, const struct diagnose_evidence *all)
@@ -229,7 +222,7 @@ const struct diagnose_rule diagnose_rules_calls[] = {
     {.name = "never-zeroed",
      .evidence = "pile-up",
      .cost = DIAGNOSE_EACH_STEP,
-     .judge = judge_pile,
+     .judge = diagnose_is_fault,
      .cause =
          "The gradients of {optimizer} are not zeroed between its steps: each backward pass adds "
          "to those of the previous steps[, while zero_grad() is called on {other}, which never "

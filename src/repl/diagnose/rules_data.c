@@ -30,13 +30,6 @@ static enum diagnose_verdict judge_picked(cJSON *piece, const struct diagnose_ev
     return diagnose_is(piece, "loader") || most ? DIAGNOSE_SILENT : DIAGNOSE_SUSPECT;
 }
 
-static enum diagnose_verdict judge_always(cJSON *piece, const struct diagnose_evidence *all)
-{
-    (void)piece;
-    (void)all;
-    return DIAGNOSE_FAULT;
-}
-
 static enum diagnose_verdict judge_nan_column(cJSON *piece, const struct diagnose_evidence *all)
 {
     double columns = diagnose_number(piece, "columns", 0);
@@ -50,13 +43,6 @@ static enum diagnose_verdict judge_nan_input(cJSON *piece, const struct diagnose
 {
     (void)all;
     return diagnose_number(piece, "columns", 0) > 0 ? DIAGNOSE_SILENT : DIAGNOSE_FAULT;
-}
-
-static enum diagnose_verdict judge_suspect(cJSON *piece, const struct diagnose_evidence *all)
-{
-    (void)piece;
-    (void)all;
-    return DIAGNOSE_SUSPECT;
 }
 
 static enum diagnose_verdict judge_share(cJSON *piece, const struct diagnose_evidence *all)
@@ -240,7 +226,7 @@ const struct diagnose_rule diagnose_rules_data[] = {
     {.name = "equal-examples",
      .evidence = "same-rows",
      .cost = DIAGNOSE_EACH_STEP,
-     .judge = judge_suspect,
+     .judge = diagnose_is_suspect,
      .cause = "All {rows|example} of a batch are the same: the dataset returns one example for "
               "every index",
      .numbers = "in {steps|observed step}",
@@ -250,7 +236,7 @@ const struct diagnose_rule diagnose_rules_data[] = {
     {.name = "same-draw",
      .evidence = "same-draw",
      .cost = DIAGNOSE_OPERATORS,
-     .judge = judge_always,
+     .judge = diagnose_is_fault,
      .cause = "The same random numbers are drawn in each step: the generator is seeded again "
               "before the draw of {node}",
      .numbers = "equal values of shape {shape} in {steps|observed step}",
@@ -336,7 +322,7 @@ const struct diagnose_rule diagnose_rules_data[] = {
     {.name = "scaled-twice",
      .evidence = "scaled-twice",
      .cost = DIAGNOSE_OPERATORS,
-     .judge = judge_always,
+     .judge = diagnose_is_fault,
      .cause = "The input is normalised twice: {operator} by the same number is applied two times",
      .numbers = "in {steps|observed step}",
      .advice = "Normalise once",
@@ -359,7 +345,7 @@ const struct diagnose_rule diagnose_rules_data[] = {
     {.name = "shuffled-apart",
      .evidence = "shuffled-apart",
      .cost = DIAGNOSE_OPERATORS,
-     .judge = judge_always,
+     .judge = diagnose_is_fault,
      .cause = "Inputs and labels are shuffled by two different permutations, so the labels do not "
               "belong to the inputs",
      .numbers = "in {steps|observed step}",

@@ -75,13 +75,6 @@ static enum diagnose_verdict judge_router(cJSON *piece, const struct diagnose_ev
     return unused > 0 && experts > 2 ? DIAGNOSE_NOTE : DIAGNOSE_SILENT;
 }
 
-static enum diagnose_verdict judge_zero_layer(cJSON *piece, const struct diagnose_evidence *all)
-{
-    (void)piece;
-    (void)all;
-    return DIAGNOSE_SUSPECT;
-}
-
 static enum diagnose_verdict judge_twin(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
@@ -164,7 +157,7 @@ const struct diagnose_rule diagnose_rules_language[] = {
     {.name = "adapter-without-effect",
      .evidence = "zero-layer",
      .cost = DIAGNOSE_OPERATORS,
-     .judge = judge_zero_layer,
+     .judge = diagnose_is_suspect,
      .cause = "{names}[ and {more} more] are all 0 and stay so, because [{?frozen}they are frozen "
               "(requires_grad is False)][{!frozen}no optimizer has them]: these layers (such as "
               "the B of "

@@ -28,7 +28,7 @@ static void add_advice(cJSON *piece)
     }
 }
 
-static enum diagnose_verdict judge_always(cJSON *piece, const struct diagnose_evidence *all)
+static enum diagnose_verdict judge_why(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
     add_advice(piece);
@@ -128,7 +128,7 @@ const struct diagnose_rule diagnose_rules_why[] = {
     {.name = "overflow",
      .evidence = "why-overflow",
      .cost = DIAGNOSE_EXACT,
-     .judge = judge_always,
+     .judge = judge_why,
      .cause = "{text}",
      .numbers = "in step {step}[, bad since step {since}]",
      .advice = "[{more}]",
@@ -146,7 +146,7 @@ const struct diagnose_rule diagnose_rules_why[] = {
     {.name = "exception",
      .evidence = "why-exception",
      .cost = DIAGNOSE_OPERATORS,
-     .judge = judge_always,
+     .judge = judge_why,
      .cause = "{text}",
      .numbers = "in step {step}[, bad since step {since}]",
      .advice = "[{more}]",

@@ -151,6 +151,9 @@ const char *out_sgr(const struct repl_out *out, const char *sgr);
 bool out_is_utf8(const char *text);
 /* Escapes control characters and invalid UTF-8 (\\x1b); without `utf8`, everything but ASCII. */
 void out_add_safe(struct gd_buf *out, const char *text, bool utf8);
+/* Writes one line of text into a page of HTML, with all that HTML or the reader would take for
+ * something else escaped. */
+void out_put_html(FILE *file, const char *text);
 /* "12,345"; "1.25 s", "3 min 20 s", "unknown" when it is negative or nan. */
 void out_add_number(struct gd_buf *text, uint64_t number);
 void out_add_duration(struct gd_buf *text, double seconds);

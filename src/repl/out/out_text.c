@@ -84,6 +84,27 @@ void out_add_safe(struct gd_buf *out, const char *text, bool utf8)
     }
 }
 
+void out_put_html(FILE *file, const char *text)
+{
+    struct gd_buf safe = GD_BUF_INIT(4 * strlen(text) + 1); /* "\\x1b" for one byte */
+
+    out_add_safe(&safe, text, true);
+    for (const char *p = gd_buf_text(&safe); *p != '\0'; p++) {
+        const char *as = *p == '&'    ? "&amp;"
+                         : *p == '<'  ? "&lt;"
+                         : *p == '>'  ? "&gt;"
+                         : *p == '"'  ? "&quot;"
+                         : *p == '\'' ? "&#39;"
+                                      : NULL;
+        if (as) {
+            fputs(as, file);
+        } else {
+            fputc(*p, file);
+        }
+    }
+    gd_buf_deinit(&safe);
+}
+
 const char *repl_safe(struct repl *repl, struct gd_arena *arena, const char *text)
 {
     struct gd_buf out = GD_BUF_INIT(OUT_MAX_TEXT);

@@ -90,7 +90,7 @@ class Order(Watcher):
             if self.observation.observes:
                 known.lines.add(line)
                 held = [one for group in optimizer.param_groups for one in group["params"] if one.grad is not None]
-                known.left = [(weakref.ref(one), _version(one.grad)) for one in held[:_SAMPLE]
+                known.left = [(weakref.ref(one), values.state_of(one.grad)) for one in held[:_SAMPLE]
                               if not _is_zero(one.grad)]
 
     def zeroed(self, optimizer):
@@ -121,7 +121,7 @@ class Order(Watcher):
             known.lost_at = (known.zeroed_at or only_line(r"\.zero_grad\(", self._loss_at, known.stepped_at)
                              or only_line(r"\.zero_grad\(") or known.stepped_at)
         if not known.since and not known.closure and known.passes and known.used and all(
-                one is not None and one.grad is not None and grad() is one.grad and _version(one.grad) == version
+                one is not None and one.grad is not None and grad() is one.grad and values.state_of(one.grad) == version
                 for one, grad, version in ((one(), grad, version) for one, grad, version in known.used)):
             known.again += 1
             known.again_at = known.stepped_at
@@ -130,7 +130,7 @@ class Order(Watcher):
             known.most = max(known.most, known.since)
             known.several_zeroed += known.zeroed_in >= known.since - 1
             known.untouched += bool(left) and all(one is not None and one.grad is not None and
-                                                  _version(one.grad) == version for one, version in left)
+                                                  values.state_of(one.grad) == version for one, version in left)
 
     def after_step(self, optimizer):
         """It has stepped."""
@@ -139,7 +139,7 @@ class Order(Watcher):
         known.since = known.zeroed_in = 0
         known.lines = set()
         held = [one for group in optimizer.param_groups for one in group["params"] if one.grad is not None][:_SAMPLE]
-        known.used = [(weakref.ref(one), weakref.ref(one.grad), _version(one.grad)) for one in held]
+        known.used = [(weakref.ref(one), weakref.ref(one.grad), values.state_of(one.grad)) for one in held]
 
     def evidence(self):
         """A piece for each optimizer, one for the loss, and one for each optimizer whose gradients pile up."""
@@ -178,13 +178,6 @@ def _is_mean(grad_fn):
 def _adapts(optimizer):
     """Whether the size of its updates does not depend on that of the gradients."""
     return any("betas" in group for group in optimizer.param_groups)
-
-
-def _version(tensor):
-    try:
-        return id(tensor), tensor._version
-    except RuntimeError:
-        return id(tensor), 0
 
 
 def _is_zero(gradient):

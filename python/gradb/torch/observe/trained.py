@@ -8,6 +8,7 @@ import weakref
 
 import torch
 
+from .. import values
 from . import Watcher, here, parameter_name, piece
 from .lines import frame_in, only_line
 
@@ -67,7 +68,7 @@ class Trained(Watcher):
             return None
         self._bits += 1
         known = self._known[id(parameter)] = _Of(1 << self._bits, parameter)
-        known.version = known.first = _version(parameter)
+        known.version = known.first = values.version_of(parameter)
         return known
 
     def _items(self):
@@ -199,7 +200,7 @@ class Trained(Watcher):
         for parameter, known in self._items():
             known.steps += 1
             known.reached += known.last == step
-            version = _version(parameter)
+            version = values.version_of(parameter)
             if known.last != step and known.version != version:
                 known.written = True
             known.version = version
@@ -252,7 +253,7 @@ class Trained(Watcher):
         last = max((known.last for _, known in held.values()), default=0)
         lost = [(one, known) for number, (one, known) in held.items()
                 if number not in owners and one.requires_grad and known.last == last and known.read_on == last > 0
-                and known.first == _version(one)]  # nor is it updated by hand
+                and known.first == values.version_of(one)]  # nor is it updated by hand
         if not owners or not lost:
             return []
         stale = [one for number, (one, known) in held.items() if number in owners and one.requires_grad
@@ -271,7 +272,7 @@ class Trained(Watcher):
                       stale=len(stale), stale_name=parameter_name(self.agent, stale[0]) if stale else None,
                       trained=len(trained), held=len(owners), unregistered=unregistered, steps=self._looked,
                       registered=all(id(one) in own for one, _ in lost),
-                      fresh=all(_version(one) <= 1 for one, _ in lost),
+                      fresh=all(values.version_of(one) <= 1 for one, _ in lost),
                       steps_with_gradient=min(known.reached for _, known in lost),
                       after=bool(trained) and min(known.order or 0 for _, known in lost) > max(
                           known.order or 0 for known in trained),
@@ -316,7 +317,7 @@ class Trained(Watcher):
         if matrix is None or root is None or not any(id(one) in owners for one in root.parameters()):
             return []
         return [piece("frozen-end", self._frozen_at or final[1].where, node=parameter_name(self.agent, matrix),
-                      version=_version(matrix), module=module, count=len(end), trained=len(trained),
+                      version=values.version_of(matrix), module=module, count=len(end), trained=len(trained),
                       frozen=sum(1 for one in root.parameters() if not one.requires_grad),
                       parameters=sum(1 for one in root.parameters()))]
 
@@ -339,10 +340,3 @@ def _places(owners, roots):
 def _in_function():
     """Whether the forward() of a hand-written autograd.Function runs, which PyTorch calls without gradients."""
     return frame_in(os.path.join("torch", "autograd", "function.py"))
-
-
-def _version(tensor):
-    try:
-        return tensor._version
-    except RuntimeError:  # made in inference mode
-        return 0

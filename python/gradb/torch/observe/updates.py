@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """What an update is made of: the rate in each step; in observed steps gradients, clipping, decay, and how far the
 weights move. Of large parameters the first elements stand for all."""
+import itertools
 import math
 import weakref
 
 import torch
 
 from .. import values
+from ..optim import parameters_of
 from . import Watcher, here, piece
 from .lines import call_of, frame_in
 
@@ -99,7 +101,7 @@ class Updates(Watcher):
             return
         optimizers = self.agent.optimizers
         for optimizer in filter(None, map(optimizers.by_name, optimizers.names())):
-            self._of(optimizer).passed = _norm([one.grad for one in _parameters(optimizer) if one.grad is not None])
+            self._of(optimizer).passed = _norm(_gradients(optimizer))
 
     # ---- steps ----
 
@@ -124,7 +126,7 @@ class Updates(Watcher):
                     decay += (float(weight) * float(torch.linalg.vector_norm(part.float()))) ** 2
         gradient = _norm([grad for _, grad, _ in known.before])
         known.now = {"step": self.agent.steps.step, "passed": known.passed, "gradient": gradient,
-                     "whole": _norm([one.grad for one in _parameters(optimizer) if one.grad is not None]),
+                     "whole": _norm(_gradients(optimizer)),
                      "weight": _norm(parts), "decay": math.sqrt(decay), "rate": known.last,
                      "scaled": self.agent.scaler.scaling}
 
@@ -241,8 +243,9 @@ class Updates(Watcher):
                      also=[made] if made else [], **kind)
 
 
-def _parameters(optimizer):
-    return [one for group in optimizer.param_groups for one in group["params"]][:4 * _MOST_PARAMETERS]
+def _gradients(optimizer):
+    return [one.grad for one in itertools.islice(parameters_of(optimizer), 4 * _MOST_PARAMETERS)
+            if one.grad is not None]
 
 
 def _part(tensor):

@@ -64,25 +64,14 @@ static void put_text(FILE *file, const char *text)
             color = false;
         }
     }
-    struct gd_buf valid = GD_BUF_INIT(MOST_TEXT);
     for (char *line = safe.data, *end; line; line = end ? end + 1 : NULL) {
         end = strchr(line, '\n');
         if (end) {
             *end = '\0';
         }
-        out_add_safe(&valid, line, true);
-        gd_buf_puts(&valid, end ? "\n" : "");
+        out_put_html(file, line);
+        fputs(end ? "\n" : "", file);
     }
-    for (const char *p = gd_buf_text(&valid); *p != '\0'; p++) {
-        const char *as = *p == '&' ? "&amp;" : *p == '<' ? "&lt;" : *p == '>' ? "&gt;" : NULL;
-        as = *p == '"' ? "&quot;" : *p == '\'' ? "&#39;" : as;
-        if (as) {
-            fputs(as, file);
-        } else {
-            fputc(*p, file);
-        }
-    }
-    gd_buf_deinit(&valid);
     gd_buf_deinit(&safe);
 }
 
