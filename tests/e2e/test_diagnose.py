@@ -25,14 +25,16 @@ def diagnosed(*words, status):
 
 
 class Charlm(unittest.TestCase):
-    def rules(self, fault, *options, status=4):
-        record, done = diagnosed("diagnose", "--steps", "120", *options, "--", *CHARLM, "--fault", fault, status=status)
+    def rules(self, fault, *options, program=(), status=4):
+        record, done = diagnosed("diagnose", "--steps", "120", *options, "--", *CHARLM, "--fault", fault, *program,
+                                 status=status)
         self.assertNotIn('"type":"hit"', done.stdout)
         self.assertEqual(record["looked_at"]["steps"], 120)
         return {one["rule"]: one for one in record["findings"]}
 
     def test_a_healthy_run(self):
         self.assertEqual(self.rules("none", status=0), {})
+        self.assertEqual(self.rules("none", program=("--activation", "tanh"), status=0), {})
 
     def test_the_logarithm_of_0(self):
         found = self.rules("nan-log")
@@ -44,7 +46,7 @@ class Charlm(unittest.TestCase):
 
     def test_a_growing_rate(self):
         found = self.rules("exploding-lr")
-        self.assertIn("The learning rate is", found["learning-rate"]["advice"])
+        self.assertRegex(found["learning-rate"]["cause"], "^The learning rate is [0-9.]+, [0-9.e+]+ times its value at")
 
     def test_dead_units(self):
         found = self.rules("dead-relu")
@@ -60,6 +62,18 @@ class Charlm(unittest.TestCase):
 
     def test_half_precision(self):
         self.assertIn("exceeds the range of float16", self.rules("fp16-overflow")["fp16-range"]["cause"])
+
+
+    def test_saturated_units(self):
+        finding = self.rules("vanishing")["saturated"]
+        self.assertIn("block0/mlp/Tanh-op19 is saturated, so its gradients vanish", finding["cause"])
+        self.assertIn("its weight Default/network/block0/mlp/fc.weight has a root mean square of", finding["advice"])
+        self.assertEqual(finding["where"][0]["node"], "Default/network/block0/mlp/fc.weight")
+
+    def test_a_batch_that_makes_the_loss_leap(self):
+        finding = self.rules("bad-batch")["bad-batch"]
+        self.assertIn("The batch Default/data/input is unusual", finding["cause"])
+        self.assertEqual(finding["evidence"][0], "in step 25")
 
 
 class Dump(unittest.TestCase):

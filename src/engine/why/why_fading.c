@@ -2,7 +2,8 @@
 /*
  * A gradient that is too small: its way back from the loss, where on it the mean magnitude fell,
  * and which operators caused that. The gradients alone show most: a sigmoid whose slope was 0.001
- * is saturated, whatever its output.
+ * is saturated, whatever its output. And an activation that lets hardly anything of a gradient
+ * through, by its own results.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,6 +21,11 @@
 #define FULL_SIGMOID 0.05
 #define FULL_TANH    0.2
 #define SURE         0.1 /* a loss below it: the labels are predicted well */
+
+/* The mean slope of all results, over the slope at the center, of a saturated activation. */
+#define MOST_SLOPE  0.05
+#define LARGE_GAIN  4.0  /* times, by which a layer makes its input larger; Kaiming's is 1.4 */
+#define LARGE_INPUT 10.0 /* root mean square; that of normalized data is 1 */
 
 struct fall {           /* at one operator, or at several of the same type */
     const char *type;   /* of the backward pass; "": some gradients in between are unknown */
@@ -236,9 +242,8 @@ static void say_log_softmax(const struct way *way, const struct fall *fall, stru
 }
 
 /* A weight that the operator of the forward pass, or the gradient's own, multiplies by. */
-static const struct why_tensor *weight_of(const struct way *way, gd_node_id node)
+static const struct why_tensor *weight_of(const struct why_walk *walk, gd_node_id node)
 {
-    const struct why_walk *walk = way->walk;
     struct gd_node_info info;
 
     for (size_t i = 0; gd_graph_node(walk->session->graph, node, &info) && i < walk->count; i++) {
@@ -267,7 +272,7 @@ static void say_product(const struct way *way, const struct fall *fall, struct g
     struct gd_node_info info = {0};
     double mean_square, gain;
 
-    weight = weight_of(way, forward != GD_NO_NODE ? forward : made->node);
+    weight = weight_of(walk, forward != GD_NO_NODE ? forward : made->node);
     if (!weight || weight->stats.count == 0 || weight->stats.count == made->stats.count) {
         return; /* the weight's own gradient is computed from the layer's input */
     }
@@ -470,4 +475,112 @@ uint32_t why_fading(struct why_walk *walk, struct why_finding *ret)
     }
     free(way.values);
     return found;
+}
+
+/* ---- an activation by itself ---------------------------------------------------------------- */
+
+static double root_mean_square(const struct why_tensor *tensor)
+{
+    return tensor && tensor->has_stats && tensor->stats.count > 0
+               ? sqrt(tensor->stats.sum_sq / (double)tensor->stats.count)
+               : -1;
+}
+
+/* The mean slope over the one at the center: tanh' = 1 - y^2, sigmoid' = y - y^2. -1: unknown. */
+static double mean_slope(const struct why_tensor *made, const char *type)
+{
+    const struct gd_stats *s = &made->stats;
+    bool tanh_like = why_type_in(type, "Tanh"), sigmoid = why_type_in(type, "Sigmoid");
+
+    if (!made->has_stats || s->count == 0 || !isfinite(s->sum_sq) || !(tanh_like || sigmoid)) {
+        return -1;
+    }
+    double mean_square = s->sum_sq / (double)s->count;
+    return tanh_like ? 1 - mean_square : 4 * (s->mean - mean_square);
+}
+
+/* The layer that makes the input of an activation, behind the sum with its bias; GD_NO_NODE. */
+static gd_node_id layer_of(const struct why_walk *walk, const struct why_tensor *input)
+{
+    struct gd_node_info info;
+
+    for (int i = 0; input && i < 2 && gd_graph_node(walk->session->graph, input->node, &info);
+         i++) {
+        if (weight_of(walk, input->node)) {
+            return input->node;
+        }
+        input = why_type_in(info.type, "Add BiasAdd") ? why_input(walk, input, 0) : NULL;
+    }
+    return GD_NO_NODE;
+}
+
+/* What a layer reads beside its weight and bias; NULL: unknown. */
+static const struct why_tensor *read_by(const struct why_walk *walk, gd_node_id layer,
+                                        const struct why_tensor *weight)
+{
+    struct gd_node_info info;
+
+    if (!gd_graph_node(walk->session->graph, layer, &info)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < walk->count; i++) {
+        const struct why_tensor *tensor = &walk->tensors[i];
+
+        for (uint32_t k = 0; k < info.input_count; k++) {
+            if (tensor != weight && tensor->has_stats && tensor->shape.rank > 1 &&
+                info.inputs[k].node == tensor->node && info.inputs[k].slot == tensor->slot) {
+                return tensor;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* What makes the input of the activation large: the layer's weight, or the layer's own input. */
+static const struct why_tensor *say_large_input(const struct why_walk *walk,
+                                                const struct why_tensor *input,
+                                                struct why_finding *ret)
+{
+    gd_node_id layer = layer_of(walk, input);
+    const struct why_tensor *weight = layer != GD_NO_NODE ? weight_of(walk, layer) : NULL;
+    const struct why_tensor *given = weight ? read_by(walk, layer, weight) : NULL;
+    const char *name = weight ? gd_graph_name(walk->session->graph, layer) : "";
+    double size = root_mean_square(given), gain = root_mean_square(input) / size;
+
+    if (size > LARGE_INPUT) {
+        gd_buf_printf(&ret->text,
+                      " What %.120s reads, %.120s, has a root mean square of %.3g: normalize it.",
+                      name, why_name(walk, given), size);
+        return given;
+    }
+    if (size > 0 && gain > LARGE_GAIN) {
+        gd_buf_printf(&ret->text,
+                      " %.120s multiplies what it reads by about %.3g: its weight %.120s has a "
+                      "root mean square of %.3g, and is too large from the start or has grown.",
+                      name, gain, why_name(walk, weight), root_mean_square(weight));
+        return weight;
+    }
+    return NULL;
+}
+
+const struct why_tensor *why_saturated(struct why_walk *walk, struct why_finding *ret)
+{
+    const struct why_tensor *made = &walk->tensors[0], *input = why_input(walk, made, 0);
+    struct gd_node_info info;
+    double slope =
+        gd_graph_node(walk->session->graph, made->node, &info) ? mean_slope(made, info.type) : -1;
+
+    if (slope < 0 || slope > MOST_SLOPE || !input || !input->has_stats) {
+        return NULL;
+    }
+    why_say(ret, "saturated",
+            "%.120s is saturated, so its gradients vanish: the mean slope of its %llu results is "
+            "%.3g of that at the center. The mean magnitude of its input %.120s is %.4g.",
+            why_name(walk, made), (unsigned long long)made->stats.count, slope,
+            why_name(walk, input), input->stats.abs_mean);
+    const struct why_tensor *cause = say_large_input(walk, input, ret);
+    if (cause) {
+        walk->tensors[cause - walk->tensors].verdict = GD_WHY_BAD;
+    }
+    return cause ? cause : made;
 }

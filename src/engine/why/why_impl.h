@@ -270,6 +270,9 @@ void why_add_origin_of(const struct why_walk *walk, gd_node_id node, struct gd_b
 /* Where a gradient became small on its way back from the loss, and why; sets verdicts. Index as in
  * why_train.c; WHY_NONE: it did not shrink, or too little is known, which it reports. */
 uint32_t why_fading(struct why_walk *walk, struct why_finding *ret);
+/* The value in question is that of a tanh or sigmoid with hardly any slope: what made its input
+ * large, or the value itself. NULL: it is not, or its values are unknown. */
+const struct why_tensor *why_saturated(struct why_walk *walk, struct why_finding *ret);
 
 /* ---- why_large.c ---------------------------------------------------------------------------- */
 

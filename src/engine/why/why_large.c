@@ -351,6 +351,7 @@ static const struct why_tensor *conclude_large(struct why_walk *walk, struct why
     if (!found && ret->rule[0]) {
         return NULL;
     }
+    found = found ? found : why_saturated(walk, ret);
     found = found ? found : blame_batch(walk, ret);
     if (found) {
         return found;

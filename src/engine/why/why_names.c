@@ -48,6 +48,8 @@ static const struct gd_why_rule rules[] = {
     {"power-of-negative", "A negative number to a power that is not whole", STATISTICS},
     {"raised", "An operator raised an exception", PROCESS},
     {"ranks-apart", "A parameter differs between ranks", PROCESS},
+    {"saturated", "A tanh or sigmoid whose inputs are too large: it lets no gradient through",
+     STATISTICS},
     {"skipped-step", "The gradient scaler skipped the update", PROCESS},
     {"slope-at-one", "The infinite slope of acos or asin at 1", STATISTICS},
     {"slope-at-zero", "The infinite slope of a root, a norm or a power at 0", STATISTICS},

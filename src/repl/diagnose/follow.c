@@ -24,7 +24,9 @@
 #define EXACT_STEP        0.05 /* seconds: in longer steps the exact search costs too much */
 #define INTERRUPT_SECONDS 10
 #define MOST_WATCHPOINTS  16
-#define STILL_STEPS       5 /* in which a weight does not change */
+#define STILL_STEPS       5  /* in which a weight does not change, or an activation is saturated */
+#define LEAST_LEAP        4  /* deviations of the losses before */
+#define MOST_SLOPING      10 /* percent of a saturated activation's results */
 
 /* The state of one diagnosis. The session is looked up by number after each wait. */
 struct follow {
@@ -120,7 +122,7 @@ static int collect_evidence(struct follow *f, struct gd_err *err)
 
     if (report) { /* it has no watchers */
         out_set(report, OUT_INT("steps", gd_session_step(session_of(f)) - f->begun),
-                OUT_BOOL("watched", true));
+                OUT_BOOL("watched", true), OUT_BOOL("broad", f->watch_count > 1));
         cJSON_Delete(f->run->looked_at);
         f->run->looked_at = report;
         return GD_OK;
@@ -157,6 +159,17 @@ static void split_text(cJSON *piece)
     free(text);
 }
 
+/* A rate that explains an overflow comes after it in the text, but is the cause. */
+static void turn_around(cJSON *piece)
+{
+    if (strcmp(out_text_of(piece, "rule"), "learning-rate") == 0 &&
+        strncmp(out_text_of(piece, "more"), "The learning rate", 17) == 0) {
+        cJSON *first = cJSON_DetachItemFromObject(piece, "text");
+        cJSON_AddItemToObject(piece, "text", cJSON_DetachItemFromObject(piece, "more"));
+        cJSON_AddItemToObject(piece, "more", first);
+    }
+}
+
 /* Forgets what `why` has said about that. */
 static void drop_kind(cJSON *pieces, const char *kind)
 {
@@ -185,6 +198,7 @@ static void ask_why(struct follow *f, const char *kind, const char *about)
     const char *needed = diagnose_is(piece, "nonfinite") ? "node" : "rule";
     if (found && out_text_of(piece, needed)[0] != '\0') {
         split_text(piece);
+        turn_around(piece);
         cJSON_AddItemToArray(f->run->pieces, piece);
     } else {
         cJSON_Delete(piece);
@@ -370,6 +384,33 @@ static int add_watchpoint(struct follow *f, const struct gd_recommendation *offe
     return rc;
 }
 
+/* What is watched beside what is recommended, since a stop is cheap here and `why` decides: weights
+ * that nothing updates, a loss that leaps, saturated activations. */
+static const struct {
+    const char *condition;
+    struct gd_recommendation offer;
+} own_watches[] = {
+    {"WNC", {.where = "weights", .steps = STILL_STEPS}},
+    {"LS",
+     {.where = "loss",
+      .values = {{"mean_z_score_gt", GD_PARAM_FLOAT, LEAST_LEAP}},
+      .value_count = 1}},
+    {"AR",
+     {.where = "type:tanh except backward/*, eval/*",
+      .values = {{"range_percentage_lt", GD_PARAM_FLOAT, MOST_SLOPING},
+                 {"range_start_inclusive", GD_PARAM_FLOAT, -0.99},
+                 {"range_end_inclusive", GD_PARAM_FLOAT, 0.99}},
+      .value_count = 3,
+      .steps = STILL_STEPS}},
+    {"AR",
+     {.where = "type:sigmoid except backward/*, eval/*",
+      .values = {{"range_percentage_lt", GD_PARAM_FLOAT, MOST_SLOPING},
+                 {"range_start_inclusive", GD_PARAM_FLOAT, 0.01},
+                 {"range_end_inclusive", GD_PARAM_FLOAT, 0.99}},
+      .value_count = 3,
+      .steps = STILL_STEPS}},
+};
+
 /* For a process without watchers: stops once for each recommended watchpoint. Of those that
  * MindSpore evaluates itself only the one that healthy runs do not trigger. */
 static int watch_outputs(struct follow *f, struct gd_err *err)
@@ -391,10 +432,14 @@ static int watch_outputs(struct follow *f, struct gd_err *err)
          i++) {
         rc = add_watchpoint(f, &offer, err);
     }
-    /* and a weight that nothing updates */
-    offer = (struct gd_recommendation){.where = "weights", .steps = STILL_STEPS};
-    rc = rc == GD_OK ? gd_condition_find("WNC", &offer.condition, err) : rc;
-    return rc == GD_OK && f->watch_count < MOST_WATCHPOINTS ? add_watchpoint(f, &offer, err) : rc;
+    for (size_t i = 0; rc == GD_OK && i < sizeof(own_watches) / sizeof(own_watches[0]); i++) {
+        offer = own_watches[i].offer;
+        rc = gd_condition_find(own_watches[i].condition, &offer.condition, err);
+        if (rc == GD_OK && f->watch_count < MOST_WATCHPOINTS) {
+            add_watchpoint(f, &offer, &ignored); /* there may be no such node */
+        }
+    }
+    return rc;
 }
 
 /* The user looks for overflows already, and continues to. */

@@ -92,8 +92,8 @@ static void say_finding(struct command_call *call, const cJSON *finding)
 #define EXAMINED                                                                                   \
     "Examined {steps|step}[, in {observed} of them all operators "                                 \
     "({operators:n})][, {tensors|tensor}[ ({not_checked:n} could not be read)]][{?watched} "       \
-    "for outputs that are not finite, and the loss], with "                                        \
-    "{rules|rule}."
+    "for outputs that are not finite[{?broad}, weights that leap or stand still, gradients and "   \
+    "layers of zeros, saturated activations], and the loss], with {rules|rule}."
 #define NONE_FOUND   "Nothing found. "
 #define NOT_EXAMINED "Not examined: {watcher} failed: {error}"
 
@@ -145,6 +145,7 @@ static cJSON *looked_at(const struct diagnose_run *run)
                 OUT_INT("observed", out_number_of(run->looked_at, "observed")),
                 OUT_INT("operators", out_number_of(run->looked_at, "operators")),
                 OUT_IF(diagnose_is(run->looked_at, "watched"), OUT_BOOL("watched", true)),
+                OUT_IF(diagnose_is(run->looked_at, "broad"), OUT_BOOL("broad", true)),
                 OUT_IF(diagnose_has(run->looked_at, "tensors"),
                        OUT_INT("tensors", out_number_of(run->looked_at, "tensors"))),
                 OUT_IF(diagnose_has(run->looked_at, "tensors"),

@@ -214,7 +214,72 @@ static void what_is_no_gradient_is_asked_for_zeros(void **state)
     bench_expect(b, x, "bad-batch", "all 10 zero");
 }
 
+/* An activation behind a layer that reads x; values are spread evenly between the two bounds. */
+struct active {
+    gd_node_id x, w, sum, made;
+};
+
+static struct bench_value *put_matrix(struct bench *b, gd_node_id node, double size)
+{
+    struct bench_value *value = bench_value(b, node, bench_finite(-size, size), 3);
+
+    value->shape = (struct gd_shape){.rank = 2, .dim = {2, 5}};
+    value->stats.sum_sq = (double)value->stats.count * size * size;
+    return value;
+}
+
+static struct active make_active(struct bench *b, const char *type, double x, double sum,
+                                 double made)
+{
+    struct active a = {.x = bench_leaf(b, "x", "Data"),
+                       .w = bench_leaf(b, "net/fc.weight", "Parameter")};
+    gd_node_id bias = bench_leaf(b, "net/fc.bias", "Parameter");
+    gd_node_id product = bench_node(b, "net/fc", "MatMul", a.x, a.w, NONE);
+
+    a.sum = bench_node(b, "net/add", "BiasAdd", product, bias, NONE);
+    a.made = bench_node(b, "net/act", type, a.sum, NONE, NONE);
+    bench_stop(b, 3, NONE);
+    put_matrix(b, a.x, x);
+    put_matrix(b, a.w, 2);
+    bench_value(b, bias, bench_finite(0, 0), 3);
+    put_matrix(b, product, sum);
+    put_matrix(b, a.sum, sum);
+    put_matrix(b, a.made, made);
+    bench_ask(b, a.made, GD_BAD_LARGE);
+    return a;
+}
+
+static void an_activation_by_its_weight(void **state)
+{
+    struct bench *b = *state;
+    struct active a = make_active(b, "Tanh", 1, 60, 0.99);
+
+    bench_expect(b, a.w, "saturated", "the mean slope of its");
+    assert_contains(b->why.text, "is 0.0199 of that at the center");
+    assert_contains(b->why.text, "net/fc multiplies what it reads by about 60: its weight "
+                                 "net/fc.weight has a root mean square of 2");
+}
+
+static void an_activation_by_its_data(void **state)
+{
+    struct bench *b = *state;
+    struct active a = make_active(b, "Tanh", 200, 60, 0.99);
+
+    bench_expect(b, a.x, "saturated", "What net/fc reads, x, has a root mean square of 200");
+}
+
+static void an_activation_that_is_not(void **state)
+{
+    struct bench *b = *state;
+
+    make_active(b, "Tanh", 1, 60, 0.9); /* its mean slope is 0.19 */
+    assert_string_equal(b->why.rule, "");
+}
+
 static const struct CMUnitTest tests[] = {
+    BENCH_TEST(an_activation_by_its_weight),
+    BENCH_TEST(an_activation_by_its_data),
+    BENCH_TEST(an_activation_that_is_not),
     BENCH_TEST(each_takes_a_part),
     BENCH_TEST(one_stands_out),
     BENCH_TEST(a_relu_that_is_dead),
