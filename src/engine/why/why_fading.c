@@ -499,7 +499,8 @@ static double mean_slope(const struct why_tensor *made, const char *type)
     return tanh_like ? 1 - mean_square : 4 * (s->mean - mean_square);
 }
 
-/* The layer that makes the input of an activation, behind the sum with its bias; GD_NO_NODE. */
+/* The layer that makes the input of an activation, upstream of the sum with its bias; GD_NO_NODE.
+ */
 static gd_node_id layer_of(const struct why_walk *walk, const struct why_tensor *input)
 {
     struct gd_node_info info;

@@ -92,7 +92,7 @@ static void say_finding(struct command_call *call, const cJSON *finding)
 #define EXAMINED                                                                                   \
     "Examined {steps|step}[, in {observed} of them all operators "                                 \
     "({operators:n})][, {tensors|tensor}[ ({not_checked:n} could not be read)]][{?watched} "       \
-    "for outputs that are not finite[{?broad}, weights that leap or stand still, gradients and "   \
+    "for outputs that are not finite[{?broad}, weights that leap or never change, gradients and "  \
     "layers of zeros, saturated activations], and the loss], with {rules|rule}."
 #define NONE_FOUND   "Nothing found. "
 #define NOT_EXAMINED "Not examined: {watcher} failed: {error}"
