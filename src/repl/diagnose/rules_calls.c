@@ -53,6 +53,22 @@ static enum diagnose_verdict judge_erased(cJSON *piece, const struct diagnose_ev
                : DIAGNOSE_SILENT;
 }
 
+/* At the end of an epoch, fewer micro-batches are left than make a step, and what they gave is
+ * zeroed before the next epoch. */
+static enum diagnose_verdict judge_dropped(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double times = diagnose_number(piece, "times", 0), steps = diagnose_number(piece, "steps", 0);
+    double longest = diagnose_number(piece, "longest", 0);
+
+    (void)all;
+    if (longest < 2 || steps < FEW || times > steps ||
+        diagnose_number(piece, "passes", 0) >= times * longest ||
+        diagnose_number(piece, "optimizers", 0) != 1) {
+        return DIAGNOSE_SILENT;
+    }
+    return times >= FEW ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;
+}
+
 /* Nothing divides: neither the loss, nor the gradients before the step. Whether a sum is meant
  * cannot be known; where the size of an update does not depend on it, it is worth a note only. */
 static enum diagnose_verdict judge_undivided(cJSON *piece, const struct diagnose_evidence *all)
@@ -242,6 +258,19 @@ const struct diagnose_rule diagnose_rules_calls[] = {
          "observed steps",
      .advice = "Call zero_grad() only after step()",
      .source = "PyTorch forum threads on gradient accumulation"},
+    {.name = "last-micro-batches-lost",
+     .evidence = "dropped-passes",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_dropped,
+     .cause = "The last micro-batches of an epoch are lost: {optimizer} steps after {longest} "
+              "backward passes, and zero_grad() discards the gradients of the incomplete group "
+              "that is left, without a step",
+     .numbers = "gradients of {passes} of {total} backward passes were never used, {times} times "
+                "in {steps|step}",
+     .advice = "Step after the last batch of an epoch, too (if (i + 1) % {longest} == 0 or i + 1 "
+               "== len(loader)), and divide by the number of micro-batches in that group; or let "
+               "the groups run on into the next epoch",
+     .source = "PyTorch forum threads on gradient accumulation; Lightning issue 19987"},
     {.name = "accumulation-not-divided",
      .evidence = "order",
      .cost = DIAGNOSE_OPERATORS,

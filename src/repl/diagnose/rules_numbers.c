@@ -46,6 +46,20 @@ static enum diagnose_verdict judge_divergence(cJSON *piece, const struct diagnos
     return times >= 1e6 || (overflows && times >= 1e3) ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
+/* Constant data has no variance, so what is left must be noise, and in most places. */
+static enum diagnose_verdict judge_cancelled(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double share = diagnose_number(piece, "share", 0), looks = diagnose_number(piece, "looks", 0);
+
+    (void)all;
+    if (looks < 2 || share < 0.5 || diagnose_number(piece, "noise", 0) < 0.5 * looks) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "percent", 100 * share);
+    diagnose_set(piece, "below", 100 * diagnose_number(piece, "negative", 0));
+    return share >= 0.9 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
+}
+
 const struct diagnose_rule diagnose_rules_numbers[] = {
     {.name = "diverges",
      .evidence = "loss-course",
@@ -61,5 +75,18 @@ const struct diagnose_rule diagnose_rules_numbers[] = {
          "Lower the learning rate (10 or 100 times), normalize the inputs, or clip the gradients",
      .look = "watch GM on gradients, set lr",
      .source = "DeepLocalize (ICSE 2021); AutoTrainer (ICSE 2021): exploding gradient"},
+    {.name = "cancelled-variance",
+     .evidence = "cancelled",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_cancelled,
+     .cause = "The variance is rounding noise: it is computed as the mean of the squares minus the "
+              "square of the mean, and for values of about {size:g3} these agree in all digits of "
+              "{dtype}, so the difference cancels",
+     .numbers = "{percent:g3} % of the differences are below the precision of {dtype}; {below:g3} "
+                "% are negative; in {looks|call} examined",
+     .advice = "Subtract the mean first: ((x - mean) ** 2).mean(), or torch.var(); or shift the "
+               "data towards 0 before",
+     .look = "print {node}",
+     .source = "Chan, Golub and LeVeque (1983): algorithms for computing the sample variance"},
     {.name = NULL},
 };

@@ -10,14 +10,20 @@ from .. import stack, variables
 def only_line(pattern, after=None, before=None):
     """{"file", "line"} of the only line of the running user code's files that has the pattern; {} if there are several
     or none. after, before: places between which it is, in one file."""
-    wanted, found = re.compile(pattern), []
-    for name in dict.fromkeys(frame.f_code.co_filename for frame in stack.user_frames(2)):
-        found += [{"file": name, "line": number} for number, text in enumerate(linecache.getlines(name), 1)
-                  if wanted.search(text.split("#", 1)[0])]
+    found = all_lines(pattern)
     if after and before:
         found = [one for one in found if one["file"] == after["file"] == before["file"]
                  and after["line"] < one["line"] < before["line"]]
     return found[0] if len(found) == 1 else {}
+
+
+def all_lines(pattern):
+    """{"file", "line"} of all lines of the running user code's files that have the pattern."""
+    wanted, found = re.compile(pattern), []
+    for name in dict.fromkeys(frame.f_code.co_filename for frame in stack.user_frames(2)):
+        found += [{"file": name, "line": number} for number, text in enumerate(linecache.getlines(name), 1)
+                  if wanted.search(text.split("#", 1)[0])]
+    return found
 
 
 def call_of(value, method):

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The order of backward(), zero_grad() and step()."""
+import itertools
 import weakref
 
 import torch
 
 from .. import values
 from . import Watcher, here, piece
-from .lines import only_line
+from .lines import all_lines, only_line
 
 _SAMPLE = 4   # parameters of an optimizer whose gradients are examined
 _RESULTS = 16  # numbers whose making is remembered: one of them becomes the loss
@@ -30,6 +31,12 @@ class _Of:
         self.most = self.untouched = 0
         self.before = 0       # passes, when it began to step
         self.closure = False  # passes run inside its step
+        self.run = 0          # passes whose gradients it still has to step with
+        self.pending = []     # (parameter, version of its gradient) after the last of them
+        self.longest = 0      # run, when it stepped
+        self.dropped = self.dropped_passes = 0  # runs that were zeroed, and their passes
+        self.dropping_at = {}  # zero_grad() during a run
+        self.dropped_at = {}
 
 
 class Order(Watcher):
@@ -65,9 +72,21 @@ class Order(Watcher):
     def loss(self, tensor):
         """A pass begins."""
         self._losses += 1
+        for known in list(self._known.values()):
+            self._look_at_run(known)
         if self.observation.observes:
             self._loss_at = here()
             self._look_at_loss(tensor)
+
+    def _look_at_run(self, known):
+        """Notes that the gradients of passes are gone before the optimizer has stepped with them."""
+        held = [(reference(), version) for reference, version in known.pending]
+        if known.run and held and all(one is not None and (one.grad is None or _version(one.grad) != version
+                                                           and _is_zero(one.grad)) for one, version in held):
+            known.dropped += 1
+            known.dropped_passes += known.run
+            known.dropped_at = known.dropped_at or known.dropping_at or (all_lines(r"\.zero_grad\(") + [{}])[0]
+            known.run = 0
 
     def _look_at_loss(self, tensor):
         if not isinstance(tensor, torch.Tensor):
@@ -87,6 +106,9 @@ class Order(Watcher):
             known.since += 1
             known.passes += 1
             known.zeroed_at = {}
+            known.run += 1
+            known.pending = [(weakref.ref(one), _version(one.grad)) for one in itertools.islice(
+                (one for group in optimizer.param_groups for one in group["params"] if one.grad is not None), _SAMPLE)]
             if self.observation.observes:
                 known.lines.add(line)
                 held = [one for group in optimizer.param_groups for one in group["params"] if one.grad is not None]
@@ -99,6 +121,8 @@ class Order(Watcher):
         known.zeros += 1
         if known.since:
             known.zeroed_in += 1
+        if known.run:
+            known.dropping_at = here()
         if self.observation.observes:
             known.zeroed_at = known.zeroed_any = here()
 
@@ -107,6 +131,7 @@ class Order(Watcher):
         known = self._of(optimizer)
         known.steps += 1
         known.before = known.passes
+        known.longest = max(known.longest, known.run)
         if not self.observation.observes:
             return
         known.stepped_at = here()
@@ -136,7 +161,7 @@ class Order(Watcher):
         """It has stepped."""
         known = self._of(optimizer)
         known.closure = known.closure or known.passes > known.before
-        known.since = known.zeroed_in = 0
+        known.since = known.zeroed_in = known.run = 0
         known.lines = set()
         held = [one for group in optimizer.param_groups for one in group["params"] if one.grad is not None][:_SAMPLE]
         known.used = [(weakref.ref(one), weakref.ref(one.grad), values.state_of(one.grad)) for one in held]
@@ -156,6 +181,11 @@ class Order(Watcher):
                                several_zeroed=known.several_zeroed, most=known.most, untouched=known.untouched,
                                optimizers=len(self._known), mean=self._mean,
                                adapts=_adapts(optimizer)))
+            if known.dropped:
+                found.append(piece("dropped-passes", known.dropped_at or known.stepped_at, times=known.dropped,
+                                   optimizer=names.name_of(optimizer), passes=known.dropped_passes, steps=known.steps,
+                                   longest=known.longest, total=known.passes, optimizers=len(self._known),
+                                   also=[known.stepped_at] if known.stepped_at else []))
         for clearing in self.agent.clearing:
             optimizer = clearing.optimizer()
             if clearing.since and optimizer is not None:

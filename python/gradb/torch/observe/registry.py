@@ -8,11 +8,12 @@ from .language import Adapters, Routers, Tokens
 from .loss_input import LossInput
 from .losses import Losses
 from .modes import Modes
+from .numbers import Numbers
 from .order import Order
 from .ranks import Ranks
 from .trained import Trained
 from .units import Units
 from .updates import Updates
 
-WATCHERS = (Losses, Weights, Copies, Units, Functions, LossInput, Axes, Order, Modes, Trained, Updates, Data, Tokens,
-            Routers, Adapters, Ranks)
+WATCHERS = (Losses, Numbers, Weights, Copies, Units, Functions, LossInput, Axes, Order, Modes, Trained, Updates, Data,
+            Tokens, Routers, Adapters, Ranks)

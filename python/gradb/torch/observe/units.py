@@ -99,6 +99,9 @@ class Units(Watcher):
             return
         share = float(units.float().mean())
         unit = self._look(call, "dead", share, units.numel(), batch)
+        if len(bounds) == 2:  # it may be at one end for some examples, and at the other for the rest
+            flat_share = float(flat.float().mean()) if share < 0.9 else 0.0
+            self._note_size(self._look(call, "saturated", flat_share, units.numel(), batch), call)
         if unit is not None and share == 1 and isinstance(given, torch.Tensor) and given.numel() \
                 and not call.writes and given.data_ptr() != made.data_ptr():
             unit.top, unit.bottom = float(given.detach().max()), float(given.detach().min())
@@ -106,11 +109,12 @@ class Units(Watcher):
 
     def _look(self, call, kind, share, count, batch):
         node = call.node()
-        if node not in self._units and len(self._units) >= _MOST_NODES or not node:
+        key = node, kind
+        if key not in self._units and len(self._units) >= _MOST_NODES or not node:
             return None
-        unit = self._units.get(node)
+        unit = self._units.get(key)
         if unit is None:
-            unit = self._units[node] = _Unit(call.where(), kind)
+            unit = self._units[key] = _Unit(call.where(), kind)
             unit.first = share
         if unit.looks and unit.shares[-1][0] == self._step:  # a second micro-batch or pass of the same step
             unit.shares[-1] = self._step, min(share, unit.shares[-1][1])
@@ -136,7 +140,11 @@ class Units(Watcher):
         else:
             slope = (1 - made.abs()) ** 2
         share = float((slope < _FLAT).float().mean())
-        unit = self._look(call, "saturated", share, made.shape[1 if made.dim() > 3 else -1], made.shape[0])
+        self._note_size(self._look(call, "saturated", share, made.shape[1 if made.dim() > 3 else -1], made.shape[0]),
+                        call)
+
+    def _note_size(self, unit, call):
+        given = call.given(0, "input")
         if unit is not None and isinstance(given, torch.Tensor) and not call.writes:
             unit.size = float(given.detach().float().abs().mean())
             unit.before = node_of(self.agent, given)
@@ -220,7 +228,7 @@ class Units(Watcher):
         """Pieces for each operator that could be of interest."""
         ways = Ways(self.agent)
         sources = sources_of(self.observation)
-        found = [one for node, unit in self._units.items() for one in self._of_unit(node, unit, ways, sources)]
+        found = [one for (node, _), unit in self._units.items() for one in self._of_unit(node, unit, ways, sources)]
         found += self._of_layers(ways, sources)
         found += [self._of_dropout(one, sources) for one in self._dropouts.values() if one["rate"] > 0.5]
         found += self._of_norms(sources)
