@@ -65,6 +65,7 @@ extern const struct diagnose_rule diagnose_rules_data[];
 extern const struct diagnose_rule diagnose_rules_axes[];
 extern const struct diagnose_rule diagnose_rules_collapse[];
 extern const struct diagnose_rule diagnose_rules_language[];
+extern const struct diagnose_rule diagnose_rules_structure[];
 extern const struct diagnose_rule diagnose_rules_ranks[];
 extern const struct diagnose_rule diagnose_rules_why[];
 

@@ -10,10 +10,12 @@ from .losses import Losses
 from .modes import Modes
 from .numbers import Numbers
 from .order import Order
+from .padding import Padding
 from .ranks import Ranks
+from .structure import Structure
 from .trained import Trained
 from .units import Units
 from .updates import Updates
 
 WATCHERS = (Losses, Numbers, Weights, Copies, Units, Functions, LossInput, Axes, Order, Modes, Trained, Updates, Data,
-            Tokens, Routers, Adapters, Ranks)
+            Tokens, Routers, Adapters, Ranks, Padding, Structure)

@@ -35,6 +35,10 @@ class Sources:
         """Whether there is a file."""
         return bool(self._trees)
 
+    def trees(self):
+        """(file, syntax tree) of each."""
+        return list(self._trees.items())
+
     def module_made(self, path):
         """{"file", "line"} where the module with that path ("net/hidden", "net/2") is made, if only one line can be
         it; else {}."""
