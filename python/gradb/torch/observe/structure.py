@@ -13,8 +13,8 @@ _BLOCKS = 8       # modules of a kind that are examined
 _STEPS = 2        # in so many steps
 _SHORT = 12       # operators back from a pooling to the layer that made the channels
 _ADDS = frozenset(("add", "iadd", "add_"))
-_WEIGHTED = frozenset(("linear", "conv1d", "conv2d", "conv3d", "matmul", "bmm", "einsum", "multi_head_attention_forward",
-                       "scaled_dot_product_attention"))
+_WEIGHTED = frozenset(("linear", "conv1d", "conv2d", "conv3d", "matmul", "bmm", "einsum",
+                       "multi_head_attention_forward", "scaled_dot_product_attention"))
 _BENT = frozenset(("relu", "relu_", "gelu", "silu", "tanh", "sigmoid", "elu", "leaky_relu", "mish", "softmax",
                    "scaled_dot_product_attention", "multi_head_attention_forward"))
 _POOLS = frozenset(("mean", "amax", "max", "adaptive_avg_pool1d", "adaptive_max_pool1d"))
