@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Rules about the structure of a network: what is not connected, or reads what it should not. */
-#include <string.h>
-
 #include "repl/diagnose/rule.h"
 
 #define FEW_LOOKS 3
@@ -23,13 +21,6 @@ static enum diagnose_verdict judge_each_step(cJSON *piece, const struct diagnose
 {
     (void)all;
     return diagnose_number(piece, "steps", 0) >= FEW_LOOKS ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
-}
-
-static enum diagnose_verdict judge_dropped(cJSON *piece, const struct diagnose_evidence *all)
-{
-    (void)piece;
-    (void)all;
-    return DIAGNOSE_SUSPECT;
 }
 
 /* A name that keeps the input, or a block that is called residual: a residual connection. */
@@ -74,7 +65,7 @@ const struct diagnose_rule diagnose_rules_structure[] = {
     {.name = "residual-dropped",
      .evidence = "dropped",
      .cost = DIAGNOSE_OPERATORS,
-     .judge = judge_dropped,
+     .judge = diagnose_is_suspect,
      .cause = "A residual connection is missing: each of {blocks|block} {type} adds one branch to "
               "its input, but the result of its [{?first}first][{!first}last] branch replaces "
               "the input instead",

@@ -10,7 +10,7 @@ from .source_lines import sources_of
 _PIECES = 16
 _MOST = 8192      # operators of a step that are examined
 _BLOCKS = 8       # modules of a kind that are examined
-_STEPS = 2        # in so many steps
+_STEPS = 2        # steps whose blocks are examined
 _SHORT = 12       # operators back from a pooling to the layer that made the channels
 _ADDS = frozenset(("add", "iadd", "add_"))
 _WEIGHTED = frozenset(("linear", "conv1d", "conv2d", "conv3d", "matmul", "bmm", "einsum",
