@@ -81,7 +81,7 @@ class Order(Watcher):
     def _look_at_run(self, known):
         """Notes that the gradients of passes are gone before the optimizer has stepped with them."""
         held = [(reference(), version) for reference, version in known.pending]
-        if known.run and held and all(one is not None and (one.grad is None or _version(one.grad) != version
+        if known.run and held and all(one is not None and (one.grad is None or values.state_of(one.grad) != version
                                                            and _is_zero(one.grad)) for one, version in held):
             known.dropped += 1
             known.dropped_passes += known.run
@@ -107,7 +107,7 @@ class Order(Watcher):
             known.passes += 1
             known.zeroed_at = {}
             known.run += 1
-            known.pending = [(weakref.ref(one), _version(one.grad)) for one in itertools.islice(
+            known.pending = [(weakref.ref(one), values.state_of(one.grad)) for one in itertools.islice(
                 (one for group in optimizer.param_groups for one in group["params"] if one.grad is not None), _SAMPLE)]
             if self.observation.observes:
                 known.lines.add(line)
