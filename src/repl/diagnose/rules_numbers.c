@@ -4,6 +4,8 @@
 
 #include "repl/diagnose/rule.h"
 
+#define MOST_NOISE 0.5 /* of the differences of one line; below, some groups are constant */
+
 /* Copies what the sentence says about the optimizer. */
 static void add_rate(cJSON *piece, const struct diagnose_evidence *all)
 {
@@ -52,7 +54,7 @@ static enum diagnose_verdict judge_cancelled(cJSON *piece, const struct diagnose
     double share = diagnose_number(piece, "share", 0), looks = diagnose_number(piece, "looks", 0);
 
     (void)all;
-    if (looks < 2 || share < 0.5 || diagnose_number(piece, "noise", 0) < 0.5 * looks) {
+    if (looks < 2 || share < MOST_NOISE || diagnose_number(piece, "noise", 0) < looks / 2) {
         return DIAGNOSE_SILENT;
     }
     diagnose_set(piece, "percent", 100 * share);
