@@ -122,6 +122,10 @@ class Loader(Wrappers, native.base("Loader")):
                        "device": str(device), "bytes": shape.numel() * size}
                       for name, shape, dtype, device, size in self._parts]
 
+    def is_first(self):
+        """Whether the batch that was returned last is the first of its iteration."""
+        return self._last is not None and self._last[1] == 1
+
     def used(self):
         """A backward pass begins: it is of the batch that was fetched last."""
         self.feeds()

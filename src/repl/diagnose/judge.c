@@ -196,7 +196,7 @@ static bool is_known_of_rank(const cJSON *one, const cJSON *finding, const cJSON
     const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItem(one, "where"), 0);
     const cJSON *second = cJSON_GetArrayItem(cJSON_GetObjectItem(finding, "where"), 0);
 
-    return out_number_of(piece, "rank") > 0 &&
+    return out_number_of(piece, "rank") != out_number_of(one, "process_rank") &&
            strcmp(out_text_of(one, "rule"), out_text_of(finding, "rule")) == 0 &&
            strcmp(out_text_of(first, "file"), out_text_of(second, "file")) == 0 &&
            strcmp(out_text_of(first, "node"), out_text_of(second, "node")) == 0 &&

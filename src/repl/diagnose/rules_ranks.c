@@ -7,7 +7,10 @@
 
 #define SAME_WAY   1e-3 /* of the norm: sums in another order differ by less */
 #define RANK_STATE "rank-state"
-#define FEW_LOOKS  3 /* steps; some jobs average their weights now and then */
+#define FEW_LOOKS  3    /* steps; some jobs average their weights now and then */
+#define SUM        1e-4 /* of the largest element */
+#define FAR_APART  0.25 /* standard deviations; batches of 8 examples of one source: about 0.1 */
+#define FAR_SCALED 2    /* variance of one rank over that of another */
 
 static const cJSON *find_look(const cJSON *piece, double step)
 {
@@ -20,6 +23,19 @@ static const cJSON *find_look(const cJSON *piece, double step)
         }
     }
     return NULL;
+}
+
+/* Whether the other piece is about the same thing on another rank. */
+static bool is_counterpart(const cJSON *own, const cJSON *other)
+{
+    const char *kind = diagnose_text(own, "kind");
+
+    return other != own && strcmp(diagnose_text(other, "kind"), kind) == 0 &&
+           (strcmp(kind, RANK_STATE) == 0 ||
+            (strcmp(diagnose_text(other, "file"), diagnose_text(own, "file")) == 0 &&
+             strcmp(diagnose_text(other, "node"), diagnose_text(own, "node")) == 0 &&
+             diagnose_number(other, "line", 0) == diagnose_number(own, "line", 0) &&
+             diagnose_number(other, "rank", 0) != diagnose_number(own, "rank", 0)));
 }
 
 /* How often a digest was compared with those of all other ranks, and how often it was equal. */
@@ -35,7 +51,7 @@ static bool is_equal_everywhere(const struct diagnose_evidence *all, const cJSON
     *compared = false;
     cJSON_ArrayForEach(other, all->pieces)
     {
-        if (other == own || strcmp(diagnose_text(other, "kind"), RANK_STATE) != 0) {
+        if (!is_counterpart(own, other)) {
             continue;
         }
         const cJSON *same = find_look(other, diagnose_number(look, "step", -1));
@@ -188,16 +204,140 @@ static enum diagnose_verdict judge_parted(cJSON *piece, const struct diagnose_ev
                : DIAGNOSE_SILENT;
 }
 
-/* Ranks of a model that is cut into parts read the same data: only where gradients are averaged. */
+/* Ranks of a model that is cut into parts read the same data: only where gradients are averaged, or
+ * all ranks have the same model. */
 static enum diagnose_verdict judge_same_data(cJSON *piece, const struct diagnose_evidence *all)
 {
-    if (!is_first(piece, all) || !diagnose_is(piece, "wrapped")) {
+    if (!is_first(piece, all) || !(diagnose_is(piece, "wrapped") || starts_equal(all, piece))) {
         return DIAGNOSE_SILENT;
     }
     struct comparison input = compare_digests(all, piece, "input");
     diagnose_set(piece, "compared", input.compared);
     return input.compared >= FEW_LOOKS && input.equal == input.compared ? DIAGNOSE_SUSPECT
                                                                         : DIAGNOSE_SILENT;
+}
+
+static double element(const cJSON *object, const char *key, int i)
+{
+    return cJSON_GetNumberValue(
+        cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(object, key), i));
+}
+
+/* Whether the gradients of a step are the sum of those that each rank's backward pass made. */
+static bool is_sum(const struct diagnose_evidence *all, const cJSON *own, const cJSON *look)
+{
+    int count = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(look, "used"));
+    double largest = 0, error = 0, ranks = 1;
+    const cJSON *other;
+
+    if (cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(look, "own")) != count) {
+        return false;
+    }
+    for (int i = 0; i < count; i++) {
+        double sum = element(look, "own", i);
+        ranks = 1;
+        cJSON_ArrayForEach(other, all->pieces)
+        {
+            const cJSON *same = is_counterpart(own, other)
+                                    ? find_look(other, diagnose_number(look, "step", -1))
+                                    : NULL;
+            sum += same ? element(same, "own", i) : 0;
+            ranks += same != NULL;
+        }
+        largest = fmax(largest, fabs(sum));
+        error = fmax(error, fabs(sum - element(look, "used", i)));
+    }
+    return count > 0 && ranks == diagnose_number(own, "world", 0) && largest > 0 &&
+           error <= SUM * largest;
+}
+
+/* A loss that is not a mean may have been divided by the number of ranks already. */
+static enum diagnose_verdict judge_summed(cJSON *piece, const struct diagnose_evidence *all)
+{
+    int looks = 0, sums = 0;
+    const cJSON *look;
+
+    if (!is_first(piece, all) || !diagnose_is(piece, "mean")) {
+        return DIAGNOSE_SILENT;
+    }
+    cJSON_ArrayForEach(look, cJSON_GetObjectItemCaseSensitive(piece, "looks"))
+    {
+        if (diagnose_has(look, "own") && diagnose_has(look, "used")) {
+            looks++;
+            sums += is_sum(all, piece, look);
+        }
+    }
+    diagnose_set(piece, "compared", looks);
+    return looks >= FEW_LOOKS && sums == looks ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+}
+
+/* Draws of other steps differ, but those of other ranks do not, though their data does. */
+static enum diagnose_verdict judge_same_draws(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *state = diagnose_find(all, RANK_STATE), *look;
+    const cJSON *looks = cJSON_GetObjectItemCaseSensitive(piece, "looks");
+    const char *first = diagnose_text(cJSON_GetArrayItem(looks, 0), "drawn");
+    bool varies = false;
+
+    if (!state || !starts_equal(all, state) ||
+        diagnose_number(piece, "rank", 0) != diagnose_number(state, "rank", 0)) {
+        return DIAGNOSE_SILENT;
+    }
+    cJSON_ArrayForEach(look, looks)
+    {
+        varies |= strcmp(diagnose_text(look, "drawn"), first) != 0;
+    }
+    struct comparison drawn = compare_digests(all, piece, "drawn"),
+                      input = compare_digests(all, state, "input");
+    diagnose_set(piece, "compared", drawn.compared);
+    return varies && drawn.compared >= FEW_LOOKS && drawn.equal == drawn.compared &&
+                   input.compared > 0 && input.equal < input.compared
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_sampler(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "iterations", 0) >= 2 &&
+                   diagnose_number(piece, "passes", 0) >= 2 &&
+                   diagnose_number(piece, "epochs", 0) == 1
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
+/* The distance of two ranks' running means, in standard deviations, or how much their variances
+ * differ. */
+static enum diagnose_verdict judge_statistics(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double distance = 0, ratio = 1;
+    const cJSON *other, *state = diagnose_find(all, RANK_STATE);
+    int count = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(piece, "mean"));
+
+    cJSON_ArrayForEach(other, all->pieces)
+    {
+        double apart = 0, scaled = 0;
+        if (!is_counterpart(piece, other) ||
+            diagnose_number(other, "rank", 0) < diagnose_number(piece, "rank", 0)) {
+            continue;
+        }
+        for (int i = 0; i < count; i++) {
+            double a = element(piece, "variance", i), b = element(other, "variance", i);
+            apart += fabs(element(piece, "mean", i) - element(other, "mean", i)) /
+                     sqrt((a + b) / 2 + 1e-12);
+            scaled += fabs(log((a + 1e-12) / (b + 1e-12)));
+        }
+        distance = fmax(distance, apart / count);
+        ratio = fmax(ratio, exp(scaled / count));
+    }
+    diagnose_set(piece, "distance", distance);
+    diagnose_set(piece, "ratio", ratio);
+    if (!state || !starts_equal(all, state) || compare_digests(all, state, "after").equal == 0) {
+        return DIAGNOSE_SILENT; /* the models differ, too */
+    }
+    return diagnose_number(piece, "steps", 0) >= 8 && (distance > FAR_APART || ratio > FAR_SCALED)
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
 }
 
 const struct diagnose_rule diagnose_rules_ranks[] = {
@@ -267,5 +407,51 @@ const struct diagnose_rule diagnose_rules_ranks[] = {
      .numbers = "equal inputs in all {compared|step} compared",
      .advice = "Use a DistributedSampler, or seed the data differently on each rank (seed + rank)",
      .source = "PyTorch documentation of DistributedSampler"},
+    {.name = "gradients-summed",
+     .evidence = RANK_STATE,
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_summed,
+     .cause =
+         "The gradients are summed over the {world} ranks and not divided by their number: the "
+         "loss is a mean, so each update is {world} times as large as that of the average",
+     .numbers = "at step() the gradients equal the sum of those of the ranks, in all "
+                "{compared|step} compared",
+     .advice = "Divide by the number of ranks after all_reduce (grad /= dist.get_world_size()), or "
+               "reduce with ReduceOp.AVG",
+     .look = "digest gradients",
+     .source = "PyTorch documentation: Writing distributed applications"},
+    {.name = "same-draws-of-ranks",
+     .evidence = "rank-draw",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_same_draws,
+     .cause = "All ranks draw the same random numbers here ({operator}), because their seeds are "
+              "equal: {world} ranks have the same noise or augmentation for different data",
+     .numbers = "equal draws on {world} ranks in all {compared|step} compared",
+     .advice = "Seed each rank differently after the model is made and wrapped: "
+               "torch.manual_seed(seed + rank)",
+     .source = "PyTorch documentation: Reproducibility; Hugging Face Accelerate: set_seed with "
+               "device_specific"},
+    {.name = "epoch-never-set",
+     .evidence = "sampler",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_sampler,
+     .cause = "set_epoch() is never called on the DistributedSampler, so each epoch has the same "
+              "order of examples, and each rank always sees the same part of them",
+     .numbers = "{iterations|iteration} over the loader, all with one epoch number",
+     .advice = "Call sampler.set_epoch(epoch) at the start of each epoch",
+     .source = "PyTorch documentation of DistributedSampler"},
+    {.name = "statistics-part",
+     .evidence = "rank-statistics",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_statistics,
+     .cause = "The running statistics (buffers) of batch normalization differ between the ranks: "
+              "each rank has those of its own data, and evaluation and checkpoints use one rank's",
+     .numbers = "the running means are {distance:g3} standard deviations apart on average; the "
+                "variances differ by a factor of {ratio:g3}, after {steps|step}",
+     .advice =
+         "Use SyncBatchNorm (nn.SyncBatchNorm.convert_sync_batchnorm), or average the buffers "
+         "over the ranks before evaluation, and give each rank a random part of the data",
+     .look = "print {node}",
+     .source = "PyTorch documentation of SyncBatchNorm and DistributedDataParallel"},
     {.name = NULL},
 };

@@ -11,11 +11,11 @@ from .modes import Modes
 from .numbers import Numbers
 from .order import Order
 from .padding import Padding
-from .ranks import Ranks
+from .ranks import Draws, Ranks, Statistics
 from .structure import Structure
 from .trained import Trained
 from .units import Units
 from .updates import Updates
 
 WATCHERS = (Losses, Numbers, Weights, Copies, Units, Functions, LossInput, Axes, Order, Modes, Trained, Updates, Data,
-            Tokens, Routers, Adapters, Ranks, Padding, Structure)
+            Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure)

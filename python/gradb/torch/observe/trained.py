@@ -22,7 +22,7 @@ _CASTS = frozenset(("argmax", "argmin", "round", "floor", "ceil", "sign", "long"
 class _Of:
     """What is known of one parameter."""
     __slots__ = ("bit", "steps", "reached", "read_on", "read_off", "order", "where", "module", "written", "last",
-                 "cut", "version", "stepped", "ref", "first")
+                 "cut", "version", "stepped", "ref", "first", "value")
 
     def __init__(self, bit, parameter):
         self.bit = bit
@@ -69,6 +69,7 @@ class Trained(Watcher):
         self._bits += 1
         known = self._known[id(parameter)] = _Of(1 << self._bits, parameter)
         known.version = known.first = values.version_of(parameter)
+        known.value = _value(parameter)
         return known
 
     def _items(self):
@@ -253,7 +254,7 @@ class Trained(Watcher):
         last = max((known.last for _, known in held.values()), default=0)
         lost = [(one, known) for number, (one, known) in held.items()
                 if number not in owners and one.requires_grad and known.last == last and known.read_on == last > 0
-                and known.first == values.version_of(one)]  # nor is it updated by hand
+                and known.first == values.version_of(one) and known.value == _value(one)]  # nor is it updated by hand
         if not owners or not lost:
             return []
         stale = [one for number, (one, known) in held.items() if number in owners and one.requires_grad
@@ -340,3 +341,11 @@ def _places(owners, roots):
 def _in_function():
     """Whether the forward() of a hand-written autograd.Function runs, which PyTorch calls without gradients."""
     return frame_in(os.path.join("torch", "autograd", "function.py"))
+
+
+def _value(tensor):
+    """Some elements; None: they cannot be read. A parameter whose data is replaced or shared has no other version."""
+    if type(tensor) not in values.PLAIN or tensor.layout is not torch.strided or tensor.device.type == "meta":
+        return None
+    flat = tensor.detach().reshape(-1) if tensor.is_contiguous() else tensor.detach()[:1].reshape(-1)
+    return flat[::max(1, flat.numel() // 4)][:4].tolist()
