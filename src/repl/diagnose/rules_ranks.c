@@ -217,7 +217,7 @@ static enum diagnose_verdict judge_same_data(cJSON *piece, const struct diagnose
                                                                         : DIAGNOSE_SILENT;
 }
 
-static double element(const cJSON *object, const char *key, int i)
+static double read_element(const cJSON *object, const char *key, int i)
 {
     return cJSON_GetNumberValue(
         cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(object, key), i));
@@ -234,18 +234,18 @@ static bool is_sum(const struct diagnose_evidence *all, const cJSON *own, const 
         return false;
     }
     for (int i = 0; i < count; i++) {
-        double sum = element(look, "own", i);
+        double sum = read_element(look, "own", i);
         ranks = 1;
         cJSON_ArrayForEach(other, all->pieces)
         {
             const cJSON *same = is_counterpart(own, other)
                                     ? find_look(other, diagnose_number(look, "step", -1))
                                     : NULL;
-            sum += same ? element(same, "own", i) : 0;
+            sum += same ? read_element(same, "own", i) : 0;
             ranks += same != NULL;
         }
         largest = fmax(largest, fabs(sum));
-        error = fmax(error, fabs(sum - element(look, "used", i)));
+        error = fmax(error, fabs(sum - read_element(look, "used", i)));
     }
     return count > 0 && ranks == diagnose_number(own, "world", 0) && largest > 0 &&
            error <= SUM * largest;
@@ -322,8 +322,8 @@ static enum diagnose_verdict judge_statistics(cJSON *piece, const struct diagnos
             continue;
         }
         for (int i = 0; i < count; i++) {
-            double a = element(piece, "variance", i), b = element(other, "variance", i);
-            apart += fabs(element(piece, "mean", i) - element(other, "mean", i)) /
+            double a = read_element(piece, "variance", i), b = read_element(other, "variance", i);
+            apart += fabs(read_element(piece, "mean", i) - read_element(other, "mean", i)) /
                      sqrt((a + b) / 2 + 1e-12);
             scaled += fabs(log((a + 1e-12) / (b + 1e-12)));
         }
