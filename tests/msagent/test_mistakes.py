@@ -41,7 +41,32 @@ class Mistakes(minds.Case):
                 self.assertEqual((done.returncode, done.stderr), (4, ""), out)
                 self.assertIn("1. fault: loss_fn/Log (Log) takes the logarithm of 0: 2 of 8 elements of loss_fn/SumExt are 0", out)
                 done = self.gradb([str(HERE / "mlp.py"), "none", *mode], "diagnose --steps 3", "kill")
-                self.assertIn("Nothing found. Examined 3 steps for outputs that are not finite, and the loss", done.stdout)
+                self.assertIn("Nothing found. Examined 3 steps for outputs that are not finite, weights that", done.stdout)
+
+    def test_diagnose_what_why_knows(self):
+        for mistake, rule, said in (("stopped", "detached", "net/StopGradient (StopGradient) cuts it off"),
+                                    ("softmax", "normalised-twice", "Softmax is applied twice"),
+                                    ("untrained", "frozen", "net/fc1/weight is frozen"),
+                                    ("half", "fp16-range", "exceeds the range of float16")):
+            for mode in MODES:
+                with self.subTest(mistake=mistake, mode=mode):
+                    done = self.gradb([str(HERE / "mlp.py"), mistake, *mode], "diagnose")
+                    out = " ".join(done.log.split())
+                    self.assertIn(said, out)
+                    self.assertIn("rule " + rule, out)
+
+    def test_diagnose_says_nothing_of_what_is_meant(self):
+        """A mask of infinities, and overflows that a scaler is there for."""
+        scripts = HERE.parent / "scripts"
+        for mode in ("pynative", "graph"):
+            with self.subTest(mode=mode):
+                done = self.gradb([str(scripts / "masks.py"), mode], "diagnose")
+                self.assertIn("Nothing found. Examined 4 steps", done.log)
+                done = self.gradb([str(scripts / "scaling.py"), mode, "own"], "diagnose")
+                out = " ".join(done.log.split())
+                self.assertIn("1. note: backward/Cast", out)
+                self.assertIn("DynamicLossScaler multiplies this pass by its scale.", out)
+                self.assertNotIn("2. ", out)
 
     def test_no_gradient_through_a_layer(self):
         said = ("No gradient reaches net/fc1/weight: net/StopGradient (StopGradient) cuts it off from the loss. The "

@@ -130,6 +130,10 @@ class Scaler:
         """The class of the script's scaler."""
         return self._of_cell[0] if self._last() is None and self._of_cell else type(self._last()).__name__
 
+    def lowers(self):
+        """Whether the script's scaler lowers its scale when it skips a step."""
+        return any(kind.__name__ == "DynamicLossScaler" for kind in type(self._last()).__mro__)
+
     # ---- compiled code ----
 
     def compiled_begins(self):

@@ -103,6 +103,8 @@ def _training(agent, args, node):
         reply["raised"] = raised
     if agent.scaler.skipped is not None:
         reply["skipped"] = dict(zip(("step", "optimizer", "scaler"), agent.scaler.skipped))
+    if agent.scaler.lowers():
+        reply["scaler"] = agent.scaler.name()
     sees = agent.looking and operators.MODE is not None and agent.taps.step != agent.steps.step
     followed = agent.steps.step if sees else agent.followed
     if followed > 0:

@@ -61,7 +61,7 @@ struct gd_why_facts {
     bool has_stepped;     /* it is known when `optimizer` last stepped: */
     int64_t stepped;      /* in this step; 0: not yet */
     double scale;         /* the current gradient scale; 0 or 1: none */
-    char scaler[64];      /* what skips and scales: the class of the script's; "": GradScaler */
+    char scaler[64];      /* what skips and scales; "": GradScaler, if anything */
     int64_t skipped;      /* the last step whose update it skipped; 0 none */
     char skipped_of[64];  /* the optimizer of that update */
     char lost[256];       /* a parameter whose gradient is gone when the optimizer steps; "" */

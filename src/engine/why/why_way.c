@@ -504,14 +504,21 @@ void why_add_scaling(const struct why_walk *walk, const struct why_tensor *origi
                       facts->told ? " The scale does not cause a loss that is not finite: it is "
                                     "applied to the loss afterwards."
                                   : "");
-    } else if (facts->scale > 1 && origin &&
-               gd_graph_node(walk->session->graph, origin->node, &info) &&
-               why_in_phase(&info, "backward")) {
-        gd_buf_printf(say,
-                      " GradScaler multiplies this pass by %.6g; %s are shown without that factor. "
-                      "It skips an update whose gradients are not finite and lowers the factor: an "
-                      "occasional skip is harmless.",
-                      facts->scale, scaled ? "the tree's values" : "values");
+        return;
+    }
+    bool backward = origin && gd_graph_node(walk->session->graph, origin->node, &info) &&
+                    why_in_phase(&info, "backward");
+    if (backward && (facts->scale > 1 || facts->scaler[0] != '\0')) {
+        gd_buf_printf(say, " %s multiplies this pass by ",
+                      facts->scaler[0] != '\0' ? facts->scaler : "GradScaler");
+        if (facts->scale > 1) {
+            gd_buf_printf(say, "%.6g; %s are shown without that factor.", facts->scale,
+                          scaled ? "the tree's values" : "values");
+        } else {
+            gd_buf_puts(say, "its scale.");
+        }
+        gd_buf_puts(say, " It skips an update whose gradients are not finite and lowers the "
+                         "factor: an occasional skip is harmless.");
     }
 }
 

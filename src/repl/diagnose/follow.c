@@ -424,6 +424,8 @@ static int watch_outputs(struct follow *f, struct gd_err *err)
     if (strcasecmp(session->peer.framework, "mindspore") == 0) {
         /* 2.x: its operators are nodes only while they are observed */
         everyone_command(f->call, "operators", "on", &reply, &ignored);
+    }
+    if (session->target->capabilities & GD_CAN_WATCH_REMOTE) {
         rc = gd_condition_find("TO", &offer.condition, err);
         return rc == GD_OK ? add_watchpoint(f, &offer, err) : rc;
     }

@@ -28,13 +28,26 @@ static void add_advice(cJSON *piece)
     }
 }
 
+/* Infinities of a mask; a weight whose updates are large because it began at 0; a gradient that is
+ * 0 by algebra. */
+static bool is_meant(const cJSON *piece)
+{
+    const char *rule = diagnose_text(piece, "rule");
+
+    return strcmp(rule, "mask") == 0 || strcmp(rule, "small-weight") == 0 ||
+           strcmp(rule, "zero-by-algebra") == 0;
+}
+
 static enum diagnose_verdict judge_why(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
+    if (is_meant(piece)) {
+        return DIAGNOSE_SILENT;
+    }
     add_advice(piece);
     /* A scale that is too large for float16: the step is skipped, and the scale lowered. */
     if (strcmp(diagnose_text(piece, "rule"), "fp16-range") == 0 &&
-        strstr(diagnose_text(piece, "more"), "GradScaler multiplies this pass")) {
+        strstr(diagnose_text(piece, "more"), " multiplies this pass by ")) {
         return DIAGNOSE_NOTE;
     }
     return DIAGNOSE_FAULT;
@@ -87,7 +100,7 @@ static bool is_measured(const char *rule, const struct diagnose_evidence *all)
 static enum diagnose_verdict judge_loss(cJSON *piece, const struct diagnose_evidence *all)
 {
     bool known = diagnose_find(all, "why-overflow") || diagnose_find(all, "bad-input");
-    bool follows = (diagnose_is(piece, "nonfinite") && known) ||
+    bool follows = is_meant(piece) || (diagnose_is(piece, "nonfinite") && known) ||
                    is_measured(diagnose_text(piece, "rule"), all);
 
     return follows ? DIAGNOSE_SILENT : DIAGNOSE_SUSPECT;

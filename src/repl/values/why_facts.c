@@ -96,7 +96,7 @@ static void take_scaling(const cJSON *reply, struct gd_why_facts *ret)
     ret->scale = out_number_of(reply, "scale");
     ret->skipped = take_count(skipped, "step");
     take_text(skipped, "optimizer", ret->skipped_of, sizeof(ret->skipped_of));
-    take_text(skipped, "scaler", ret->scaler, sizeof(ret->scaler));
+    take_text(skipped ? skipped : reply, "scaler", ret->scaler, sizeof(ret->scaler));
 }
 
 /* Nothing of the program has run since the step ended: the gradients are those that it used. At
