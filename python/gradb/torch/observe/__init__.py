@@ -158,6 +158,7 @@ class Observation:
         self.operators = 0      # that were seen
         self.sources = None     # the source_lines.Sources, once read
         self._watchers = []
+        self._layers = {}       # path -> class name of the modules of torch.nn that were seen
         self._failed = []       # {"watcher", "error"}
         self._lists = {}        # method -> bound methods of the watchers that override it
 
@@ -212,6 +213,9 @@ class Observation:
     def _step_ended(self, _kind, info):
         self.steps += 1
         self.observed += self.observes
+        if self.observes:
+            self._layers.update((path, type(module).__name__) for path, module in self.agent.modules.all()
+                                if type(module).__module__.startswith("torch.nn."))
         self._tell("ends", info["step"])
 
     def operator_ran(self, operator, function, args, kwargs, result):
@@ -271,9 +275,20 @@ class Observation:
                     counts[one["kind"]] = counts.get(one["kind"], 0) + 1
                     if counts[one["kind"]] <= _MOST_EVIDENCE:
                         found.append(one)
+            self._add_layers(found)
         return {"step": self.agent.steps.computed(), "steps": self.steps, "observed": self.observed,
                 "operators": self.operators, "watchers": [type(one).__name__ for one in self._watchers],
                 "failed": self._failed, "evidence": found}
+
+    def _add_layers(self, found):
+        """Where the layer is made that evidence is about: users do not write its forward()."""
+        from .source_lines import sources_of
+        for one in found:
+            path = one.get("node", "").rpartition("/")[0]
+            made = sources_of(self).module_made(path, self._layers[path]) if path in self._layers else {}
+            also = one.get("also", [])
+            if made and made not in also and (made["file"], made["line"]) != (one.get("file"), one.get("line")):
+                one["also"] = also + [made]
 
 
 def _observe(agent, args, _node):

@@ -23,7 +23,7 @@ class Sources:
     """The source files of the program: of the script and of the classes of its modules."""
 
     def __init__(self, agent):
-        self._trees = {}
+        self._trees, self._made = {}, {}
         main = getattr(sys.modules.get("__main__"), "__file__", None)
         for file in [main] + sorted(_files_of_modules(agent)):
             if file and len(self._trees) < _FILES and file not in self._trees:
@@ -39,22 +39,25 @@ class Sources:
         """(file, syntax tree) of each."""
         return list(self._trees.items())
 
-    def module_made(self, path):
+    def module_made(self, path, kind=None):
         """{"file", "line"} where the module with that path ("net/hidden", "net/2") is made, if only one line can be
-        it; else {}."""
+        it; else {}. kind: the name of its class, where that is known: the only line that makes one."""
+        if (path, kind) not in self._made:
+            self._made[path, kind] = self._find_module(path) or (self._called(kind) if kind else {})
+        return self._made[path, kind]
+
+    def _find_module(self, path):
         names = path.split("/")
-        found = []
         if names[-1].isdigit():
-            for file, tree in self._trees.items():
-                for node in ast.walk(tree):
-                    if len(names) > 1 and isinstance(node, ast.Assign) and _is_called(node.value, _LISTS) \
-                            and any(_last_name(target) == names[-2] for target in node.targets):
-                        items = _items(node.value)
-                        if int(names[-1]) < len(items):
-                            found.append((file, items[int(names[-1])].lineno))
+            lists = [(file, node) for file, node in self._nodes(ast.Assign) if _is_called(node.value, _LISTS)
+                     and len(names) > 1 and any(_last_name(target) == names[-2] for target in node.targets)]
+            found = [(file, item.lineno) for file, node in lists for item in _items(node.value)[int(names[-1]):][:1]]
         else:
             found = self._assigned(names[-1])
         return _only(found)
+
+    def _called(self, kind):
+        return _only([(file, node.lineno) for file, node in self._nodes(ast.Call) if _last_name(node.func) == kind])
 
     def parameter_set(self, name):
         """{"file", "line"} where a parameter ("net/hidden/bias") gets its first values, if only one line can be it: one
@@ -72,9 +75,11 @@ class Sources:
                     named.append((file, node.lineno))
         return _only(named) or _only(assigned) or _only(any_)
 
+    def _nodes(self, kind):
+        return [(file, node) for file, tree in self._trees.items() for node in ast.walk(tree) if isinstance(node, kind)]
+
     def _assigned(self, name):
-        return [(file, node.value.lineno) for file, tree in self._trees.items() for node in ast.walk(tree)
-                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        return [(file, node.value.lineno) for file, node in self._nodes(ast.Assign) if isinstance(node.value, ast.Call)
                 and any(_last_name(target) == name for target in node.targets)]
 
 
