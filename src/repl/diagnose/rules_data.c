@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Rules about the data. */
 #include <math.h>
+#include <string.h>
 
 #include "repl/diagnose/rule.h"
 #include "repl/out/out.h"
+
+#define FEW_EVALUATIONS 3
 
 /* Whether the loss of the run has hardly fallen: by less than a fifth, or it is not finite. */
 static bool is_stuck(const struct diagnose_evidence *all)
@@ -154,33 +157,100 @@ static enum diagnose_verdict judge_imbalance(cJSON *piece, const struct diagnose
     return DIAGNOSE_SUSPECT;
 }
 
-/* A number by chance is 2 standard deviations above its mean in 1 of 40 cases. */
-static bool is_chance(double right, double chance, double count)
+/* A share of correct guesses (or a correlation, whose chance is 0) that chance explains. Pairs of
+ * neighbours are not independent of each other, so that 2 standard deviations are no exception. */
+static bool is_chance(const cJSON *piece, const char *key, double chance, double count)
 {
-    return right < chance + 2 * sqrt(chance * (1 - chance) / count);
+    bool classed = diagnose_is(piece, "classed");
+    double variance = classed ? chance * (1 - chance) : 1;
+
+    return diagnose_number(piece, key, 1) < chance + (classed ? 2.5 : 3) * sqrt(variance / count);
+}
+
+/* Whether neither the nearest neighbours nor a linear model find anything in the inputs. */
+static bool is_unrelated(const cJSON *piece)
+{
+    double count = diagnose_number(piece, "examples", 0);
+    double majority = diagnose_number(piece, "majority", 0);
+
+    return is_chance(piece, "nearest", diagnose_number(piece, "chance", 0), count) &&
+           is_chance(piece, "linear", majority, count / 2);
+}
+
+/* Whether what the network has learned never held for examples that it was not trained on. */
+static bool is_memorised(const cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *held = diagnose_find(all, "held-out");
+    double majority = diagnose_number(held, "majority", 0);
+    double examples = diagnose_number(held, "examples", 0);
+    double entropy = diagnose_is(piece, "classed") ? diagnose_number(held, "entropy", INFINITY)
+                                                   : diagnose_number(piece, "entropy", 0);
+
+    if (!held || diagnose_number(held, "evaluations", 0) < FEW_EVALUATIONS || examples < 32) {
+        return false;
+    }
+    return diagnose_number(held, "best", 0) >= 0.95 * entropy &&
+           diagnose_number(held, "right", 0) < majority + 3 * sqrt(majority / examples);
+}
+
+/* The labels of the neighbouring row are found in the inputs, with five standard deviations. */
+static bool is_moved(cJSON *piece)
+{
+    double chance = diagnose_number(piece, "majority", 0);
+    double count = diagnose_number(piece, "examples", 0) / 2;
+    double most = fmax(diagnose_number(piece, "next", 0), diagnose_number(piece, "previous", 0));
+    double variance = diagnose_is(piece, "classed") ? chance * (1 - chance) : 1;
+
+    out_set(piece, OUT_BOOL("after", most == diagnose_number(piece, "next", 0)));
+    return most > chance + 5 * sqrt(variance / count);
 }
 
 /* The network, its nearest neighbours and a linear model find nothing in the inputs. */
 static enum diagnose_verdict judge_relation(cJSON *piece, const struct diagnose_evidence *all)
 {
     const cJSON *course = diagnose_find(all, "loss-course");
-    double count = diagnose_number(piece, "examples", 0);
     double entropy = diagnose_number(piece, "entropy", 0);
+    double late = diagnose_number(course, "late", 0);
+    /* the deviation of a mean of squares is larger than that of an entropy */
+    double least = diagnose_is(piece, "classed") ? 0.93 : 0.8;
 
-    if (!course || diagnose_number(course, "steps", 0) < 30 ||
-        diagnose_number(course, "late", 0) < 0.93 * entropy || entropy <= 0 ||
-        diagnose_number(piece, "majority", 0) > 0.8) { /* one class hides any relation */
+    if (!course || diagnose_number(course, "steps", 0) < 30 || entropy <= 0 ||
+        diagnose_number(piece, "majority", 0) > 0.8 || /* one class hides any relation */
+        !is_unrelated(piece)) {
         return DIAGNOSE_SILENT;
     }
-    if (!is_chance(diagnose_number(piece, "nearest", 1), diagnose_number(piece, "chance", 0),
-                   count) ||
-        !is_chance(diagnose_number(piece, "linear", 1), diagnose_number(piece, "majority", 0),
-                   count / 2)) {
+    bool learned = late < least * entropy;
+
+    if (learned && !is_memorised(piece, all)) {
         return DIAGNOSE_SILENT;
     }
+    out_set(piece, OUT_BOOL("memorised", learned));
+    out_set(piece, OUT_BOOL("moved", is_moved(piece)));
     diagnose_set(piece, "near_percent", 100 * diagnose_number(piece, "nearest", 0));
     diagnose_set(piece, "chance_percent", 100 * diagnose_number(piece, "chance", 0));
-    diagnose_set(piece, "late", diagnose_number(course, "late", 0));
+    diagnose_set(piece, "late", late);
+    return DIAGNOSE_SUSPECT;
+}
+
+/* Inputs of evaluations of another size than those of the training, or of another sign: images
+ * from 0 to 1 beside normalised ones. Where the network does as well on them, it is meant. */
+static enum diagnose_verdict judge_held_input(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *held = diagnose_find(all, "held-out"), *course = diagnose_find(all, "loss-course");
+    double ratio = diagnose_number(piece, "ratio", 1), shift = diagnose_number(piece, "shift", 0);
+    double below = diagnose_number(piece, "negative", 0);
+    double held_below = diagnose_number(piece, "held_negative", 0);
+    bool images = strncmp(diagnose_text(piece, "operator"), "conv", 4) == 0;
+    bool sign = images && fmin(below, held_below) == 0 && fmax(below, held_below) > 0.2;
+
+    if (diagnose_number(piece, "rows", 0) < 32 || diagnose_number(piece, "columns", 0) < 1 ||
+        (ratio < 4 && ratio > 0.25 && shift < 6 && !sign)) {
+        return DIAGNOSE_SILENT;
+    }
+    if (held && course &&
+        diagnose_number(held, "last", 0) < 1.2 * diagnose_number(course, "late", 0)) {
+        return DIAGNOSE_SILENT;
+    }
     return DIAGNOSE_SUSPECT;
 }
 
@@ -379,14 +449,35 @@ const struct diagnose_rule diagnose_rules_data[] = {
      .evidence = "label-relation",
      .cost = DIAGNOSE_OPERATORS,
      .judge = judge_relation,
-     .cause = "The labels do not depend on the inputs: neither the network nor similar examples "
-              "predict them better than chance; labels and inputs may be shuffled apart",
-     .numbers = "the loss ends at {late:g3}, the entropy of the labels is {entropy:g3}; the most "
+     .cause =
+         "The labels do not depend on the inputs: [{!memorised}neither the network nor similar "
+         "examples predict them better than chance][{?memorised}the network only memorises "
+         "them, and for other examples it is no better than chance][{!moved}; labels and "
+         "inputs may be shuffled apart, or an index is wrong][{?moved}; they belong to the "
+         "[{?after}next][{!after}previous] row, so an index is off by one]",
+     .numbers = "the loss ends at {late:g3}, [{?classed}the entropy of the labels "
+                "is][{!classed}that of the best constant is] {entropy:g3}; [{?classed}the most "
                 "similar of {examples|example} has the same label in {near_percent:g3} % of the "
-                "cases, chance is {chance_percent:g3} %",
-     .advice = "Check that inputs and labels are in the same order: one permutation for both",
+                "cases, chance is {chance_percent:g3} %][{!classed}the correlation with the most "
+                "similar of {examples|example} is {nearest:g3}]",
+     .advice = "Check that inputs and labels are in the same order: one permutation for both, and "
+               "the same index",
      .look = "node {node}, where",
      .source = "Humbatova et al. (ICSE 2020); Northcutt et al., label errors (NeurIPS 2021)"},
+    {.name = "validation-input",
+     .evidence = "held-out-input",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_held_input,
+     .cause =
+         "Validation data is not preprocessed as the training data: what enters {operator}, "
+         "the first layer, has a mean of {held_mean:g3} and a deviation of {held_deviation:g3} "
+         "in evaluations, but {mean:g3} and {deviation:g3} in training",
+     .numbers = "{rows|row} of {evaluations|evaluation}; the smallest value is {held_low:g3} in "
+                "evaluations, {low:g3} in training",
+     .advice = "Normalise both in the same way, with the mean and the deviation of the training "
+               "data",
+     .look = "where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): preprocessing"},
     {.name = "leaked-target",
      .evidence = "leaked",
      .cost = DIAGNOSE_OPERATORS,

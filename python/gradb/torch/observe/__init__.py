@@ -240,10 +240,18 @@ class Observation:
             return
         with self.agent.own_moment(), outside_training():
             for watcher in tuple(told):
-                try:
-                    getattr(watcher, name)(*args)
-                except Exception as error:  # one subject is not looked at any more
-                    self._fails(watcher, error)
+                self._call(watcher, name, args)
+
+    def tell_one(self, watcher, name, *args):
+        """Something happened that one watcher wants to know."""
+        with self.agent.own_moment(), outside_training():
+            self._call(watcher, name, args)
+
+    def _call(self, watcher, name, args):
+        try:
+            getattr(watcher, name)(*args)
+        except Exception as error:  # one subject is not looked at any more
+            self._fails(watcher, error)
 
     def _fails(self, watcher, error):
         place = error.__traceback__

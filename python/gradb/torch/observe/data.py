@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: MIT
 """The data: whether batches and random draws differ, their scale, integers that wrap, and labels against inputs."""
 import linecache
-import math
 
 import torch
 
 from . import Watcher, here, piece, trace
-from .lines import only_line
+from .lines import all_lines, only_line
+from .loss_input import terms_of
+from .relations import Relation, entropy
 
 _PIECES = 16
-_EXAMPLES = 512   # that are kept for a comparison of inputs and labels
-_FEATURES = 1024  # of an example that are compared
 _DRAWS = 64       # places of random draws
 _LEAST = 4        # steps that make a repetition
 
 _DRAWN = frozenset(("randn", "rand", "randint", "normal", "bernoulli", "randn_like", "rand_like", "randint_like",
                     "normal_", "uniform_", "multinomial", "randperm"))
-_FIRST = frozenset(("linear", "conv1d", "conv2d", "conv3d", "lstm", "gru", "rnn_tanh", "rnn_relu", "matmul", "mm",
-                    "addmm"))
+FIRST = frozenset(("linear", "conv1d", "conv2d", "conv3d", "lstm", "gru", "rnn_tanh", "rnn_relu", "matmul", "mm",
+                   "addmm"))
 _NORMS = frozenset(("batch_norm", "layer_norm", "instance_norm", "group_norm", "rms_norm"))
 _WRAPS = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "iadd": torch.add, "isub": torch.sub, "imul": torch.mul}
 _SMALL = frozenset((torch.uint8, torch.int8, torch.int16))
@@ -39,12 +38,12 @@ class Data(Watcher):
         self._batches = []     # fingerprints of batches of a loader
         self._batch_at = {}
         self._inputs = []      # (fingerprint, picked: (rows, of rows) or None) of each observed step
-        self._input_at = {}
+        self._input_at = self._picked_at = {}
         self._first = None     # (input tensor's copy, Made) of this step
         self._after = None     # the Made of the first layer, until its reader is known
         self._start = 0        # the number of the first Made of this step
         self._losses = 0
-        self._examples, self._labels = [], []
+        self._relation = Relation()
         self._classes = []     # histograms of labels by step
         self._guessed = []     # (step, shares of predictions, of labels, of right ones)
         self._label_at = {}
@@ -57,18 +56,28 @@ class Data(Watcher):
         self._first = self._after = None
         self._start, self._losses, self._step = self.trace.count, 0, step
         self._told = set()
+        self._errors = []
 
     _told = ()
 
     def loss(self, tensor):
         """A pass begins: one of several reads other rows than the first."""
+        if self._errors and self._losses == 0 and isinstance(tensor, torch.Tensor):
+            inside = terms_of(self.trace.of(tensor))[1]
+            for made, wanted, labels in self._errors:
+                if made in inside:
+                    self._label_at = made.where()
+                    self._matched(labels, wanted, made, False)
+                    break
+        self._errors = []
         self._passes = self._passes + 1 if self._passed_in == self.agent.steps.step else 1
         self._passed_in = self.agent.steps.step
         self._several = self._several or self._passes > 1
 
-    _tabular = False  # each column of the input is one thing; not in sequences and images
     _passes = _passed_in = 0
     _several = False  # a step has had several passes
+    _loaders = ()     # lines that make loaders which do not shuffle
+    _errors = ()      # (Made, Made of the data, a copy of it) of this step
 
     def _add(self, kind, where, **numbers):
         key = (kind, where.get("file"), where.get("line"), None if where.get("line") else where.get("node"))
@@ -91,7 +100,10 @@ class Data(Watcher):
         mark = trace.print_of(first) if first is not None else None
         if mark is None:
             return
-        self._batch_at = self._batch_at or here()
+        if not self._batch_at:
+            self._batch_at = here()
+            self._loaders = [one for one in all_lines(r"DataLoader\(")
+                             if "shuffle=True" not in linecache.getline(one["file"], one["line"])][:2]
         feeds = self.agent.events.loader
         if feeds.is_apart():
             return
@@ -120,10 +132,21 @@ class Data(Watcher):
             if entry is not None:
                 entry["normed"] = name in _NORMS
             self._after = None
-        if self._first is None and made.grad and name in _FIRST:
+        if self._first is None and made.grad and name in FIRST:
             self._entered(call, made)
         if name in _LOSSES and made.grad:
             self._compared(call, made)
+        elif name == "sub" and made.grad and len(self._errors) < 4:
+            self._subtracted(call, made)
+
+    def _subtracted(self, call, made):
+        """An output minus data, or the other way round: it may be the error of a loss."""
+        pairs = [(one, value) for one, value in zip(made.args[:2], call.args[:2]) if isinstance(one, trace.Made)]
+        if len(pairs) == 2 and pairs[0][0].grad != pairs[1][0].grad and pairs[0][0].shape == pairs[1][0].shape:
+            wanted, value = pairs[pairs[0][0].grad]
+            labels = trace.copied(value, 1 << 14) if wanted.name != "parameter" else None
+            if labels is not None and labels.dim():
+                self._errors = [*self._errors, (made, wanted, labels)]
 
     _after_key = None
 
@@ -188,6 +211,8 @@ class Data(Watcher):
         self._input_at = made.where()
         mark = trace.print_of(values)
         picked = given.source(trace.SAME | {"stack", "cat"})
+        if picked.name in _PICKS | {"split", "chunk", "narrow"}:
+            self._picked_at = picked.where()
         rows = None
         if picked.name in _PICKS and picked.number > self._start and picked.first() is not None and \
                 len(picked.first().shape) == len(picked.shape) and picked.first().shape[0] > picked.shape[0]:
@@ -280,18 +305,8 @@ class Data(Watcher):
         apart = _apart(given, wanted)
         if apart is not None:
             self._add("shuffled-apart", apart.where())
-        if values.shape[0] != labels.shape[0] or labels.numel() != labels.shape[0] or values.shape[0] < 4:
-            return
-        if sum(len(one) for one in self._labels) < _EXAMPLES:
-            table = values.reshape(values.shape[0], -1)
-            stride = max(1, table.shape[1] // _FEATURES)
-            self._examples.append(table[:, ::stride][:, :_FEATURES].clone())
-            self._tabular = values.dim() == 2
-            self._labels.append(labels.reshape(-1).double())
-        self._classed = classed
-        self._own = _is_from(wanted, given)
-
-    _classed = _own = False
+        if values.shape[0] == labels.shape[0] == labels.numel() and values.shape[0] >= 4:
+            self._relation.add(values, labels.reshape(-1), made.name, classed, _is_from(wanted, given))
 
     # ---- evidence ----
 
@@ -325,59 +340,17 @@ class Data(Watcher):
             total = table.sum(0)
             rows = table.sum(1)
             shares = total / total.sum()
-            within = [_entropy(one / one.sum()) for one in table]
+            within = [entropy(one / one.sum()) for one in table]
             last = self._guessed[-1] if self._guessed else (0, torch.ones(2), 0.0)
             top = int(total.argmax())
             guess = last[1].double()
             yield piece("labels", self._label_at, steps=len(table), rows=float(rows.mean()),
                         single=float((table.max(1).values == rows).double().mean()),
-                        classes=int((total > 0).sum()), entropy=_entropy(shares), within=sum(within) / len(within),
+                        classes=int((total > 0).sum()), entropy=entropy(shares), within=sum(within) / len(within),
                         majority=float(shares[top]), top=top, weighted=self._weighted, last_step=last[0],
-                        guessed=float(guess[top] / guess.sum()) if top < len(guess) else 0.0, right=last[2])
-        if self._labels and sum(len(one) for one in self._labels) >= 32 and \
-                len({one.shape[1] for one in self._examples}) == 1:
-            yield from self._related(torch.cat(self._examples).double(), torch.cat(self._labels))
-
-    def _related(self, table, labels):
-        if not bool(torch.isfinite(table).all()) or float(labels.std()) == 0:
-            return
-        spread = table.std(0)
-        used = spread > 0
-        count = int(used.sum())
-        if count >= 3:
-            part = (table[:, used] - table[:, used].mean(0)) / spread[used]
-            wanted = (labels - labels.mean()) / labels.std()
-            alike = (part * wanted[:, None]).mean(0).abs() * len(labels) / (len(labels) - 1)
-            best = int(alike.argmax())
-            column = int(used.nonzero()[best])
-            yield piece("leaked", self._input_at, alike=float(alike[best]), column=column, columns=table.shape[1],
-                        matching=int((alike > 0.9999).sum()), equal=bool((table[:, column] == labels).all()),
-                        examples=len(labels), own=self._own, classed=bool(self._classed), tabular=self._tabular)
-        if self._classed and count and len(labels) >= 128:
-            part = (table[:, used] - table[:, used].mean(0)) / spread[used]
-            gram = torch.cdist(part, part).fill_diagonal_(math.inf)
-            near = float((labels[gram.argmin(1)] == labels).double().mean())
-            shares = torch.bincount(labels.long()).double() / len(labels)
-            yield piece("label-relation", self._label_at, nearest=near, chance=float((shares ** 2).sum()),
-                        majority=float(shares.max()), examples=len(labels), entropy=_entropy(shares),
-                        linear=_linear(part, labels.long()))
-
-
-def _linear(table, labels):
-    """How often a ridge regression on one half predicts the labels of the other one."""
-    half = len(labels) // 2
-    wanted = torch.nn.functional.one_hot(labels, int(labels.max()) + 1).double()
-    ones = torch.ones(len(table), 1, dtype=torch.float64)
-    full = torch.cat([table, ones], 1)
-    first = full[:half]
-    gram = first.t() @ first + 0.1 * half * torch.eye(full.shape[1], dtype=torch.float64)
-    weights = torch.linalg.solve(gram, first.t() @ wanted[:half])
-    return float(((full[half:] @ weights).argmax(1) == labels[half:]).double().mean())
-
-
-def _entropy(shares):
-    used = shares[shares > 0]
-    return float(-(used * used.log()).sum())
+                        guessed=float(guess[top] / guess.sum()) if top < len(guess) else 0.0, right=last[2],
+                        also=self._loaders or [self._picked_at] if self._loaders or self._picked_at else None)
+        yield from self._relation.pieces(self._input_at, self._label_at)
 
 
 def _first_tensor(batch):

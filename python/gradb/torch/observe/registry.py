@@ -4,6 +4,7 @@ from .axes import Axes
 from .collapse import Copies, Weights
 from .data import Data
 from .functions import Functions
+from .held_out import HeldOut
 from .language import Adapters, Routers, Tokens
 from .loss_input import LossInput
 from .losses import Losses
@@ -18,4 +19,4 @@ from .units import Units
 from .updates import Updates
 
 WATCHERS = (Losses, Numbers, Weights, Copies, Units, Functions, LossInput, Axes, Order, Modes, Trained, Updates, Data,
-            Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure)
+            Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure, HeldOut)
