@@ -158,7 +158,7 @@ static enum diagnose_verdict judge_imbalance(cJSON *piece, const struct diagnose
 }
 
 /* A share of correct guesses (or a correlation, whose chance is 0) that chance explains. Pairs of
- * neighbours are not independent of each other, so that 2 standard deviations are no exception. */
+ * neighbours are not independent of each other, so 2 standard deviations are not rare. */
 static bool is_chance(const cJSON *piece, const char *key, double chance, double count)
 {
     bool classed = diagnose_is(piece, "classed");
