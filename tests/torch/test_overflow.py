@@ -32,6 +32,16 @@ for _ in range(3):
     net(torch.ones(3, 4)).square().mean().backward()
     optimizer.step()
 """
+LOG_OF_MASK = """
+import torch
+net = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    optimizer.zero_grad()
+    scores = net(torch.ones(4, 4)) + torch.log(torch.tril(torch.ones(4, 4)))
+    (scores.softmax(-1) @ torch.ones(4, 1)).square().mean().backward()
+    optimizer.step()
+"""
 CUSTOM = """
 import torch
 class Scale(torch.autograd.Function):
@@ -114,6 +124,11 @@ class Overflow(torches.Folder):
     def test_none_says_how_many_were_looked_at(self):
         done = self.gradb([self.python, self.write("fine.py", FINE)], "catch overflow", "step 2", "info overflows", "kill")
         self.assertRegex(done.stdout, r"No overflow found: [1-9]\d* operators checked\.")
+
+    def test_the_logarithm_of_a_mask_is_intended(self):
+        done = self.gradb([self.python, self.write("mask.py", LOG_OF_MASK)], "catch overflow", "step 3", "info overflows -a")
+        self.assertNotIn("Overflow, step", done.stdout)
+        self.assertIn("6 -inf of 16 intended", " ".join(done.stdout.split()))
 
     def test_an_operator_of_a_custom_backward(self):
         """It is a call like any other, in a custom function that itself cannot be repeated."""

@@ -14,6 +14,7 @@ from .guard import guarded
 CALL = "gradb.call"           # in grad_fn.metadata: the forward call
 _MAX_HELD = 512 << 20         # bytes of inputs that are kept until their backward pass
 _WRITES_STATISTICS = {"batch_norm": ("running_mean", "running_var"), "instance_norm": ("running_mean", "running_var")}
+_LOGARITHMS = ("log", "log2", "log10")
 _WRITTEN = "the operator overwrote it: its previous value is unknown"
 
 
@@ -162,6 +163,7 @@ class Checker(Rules):
                       for i, (tensor, version) in enumerate(given.tensors)]
             origin = Origin(node, _phase_name(node), stack.frames(3), given, inputs, list(enumerate(outputs)))
             origin.bad = bad
+            intended = intended or _is_log_of_mask(given, outputs)
             if intended:
                 origin.flags.append("intended")
             explained = self._explains(origin, inputs, [tensor for tensor, _ in given.tensors])
@@ -356,6 +358,18 @@ def _is_inner(grad_fn, own):
         and not isinstance(grad_fn, torch.autograd.function.BackwardCFunction)
 
 
+
+
+def _is_log_of_mask(given, outputs):
+    """The logarithm of a matrix of zeros and ones is a way to write a mask of 0 and -inf."""
+    if given.name.rstrip("_") not in _LOGARITHMS or len(given.tensors) != 1 or any(
+            tensor.requires_grad for tensor in outputs):
+        return False
+    value = given.value(*given.tensors[0])
+    if not isinstance(value, torch.Tensor):
+        return False
+    ones = value == 1
+    return bool(ones.any()) and bool((ones | (value == 0)).all())
 
 
 def _places_kept(given):
