@@ -2,6 +2,7 @@
 /* Rules about symmetry and collapse: units that stay equal, that are dead or saturated, outputs
  * that become equal, copies that are aliases, dropout, batch normalization. */
 #include <math.h>
+#include <string.h>
 
 #include "repl/diagnose/rule.h"
 
@@ -13,11 +14,15 @@
 #define HIGH_RATE 0.8 /* of dropout; papers use up to 0.5, and 0.8 for inputs kept */
 #define KERAS_RATE                                                                                 \
     0.9 /* momentum: PyTorch's default is 0.1, Keras writes the same as 0.9 or 0.99 */
-#define SLOW_RATE  0.005 /* momentum; the smallest in use, of EfficientNet, is 0.01 */
-#define LARGE_RMS  8.0   /* factor by which a layer multiplies what it gets; Kaiming's is 1.4 */
-#define LARGE_DATA 10.0  /* root mean square of normalized data is 1 */
-#define TINY_RMS   0.05  /* the same for several layers in a row; GPT-2's smallest is 0.1 */
-#define COLLAPSED  0.05  /* of the largest spread that was seen */
+#define SLOW_RATE       0.005 /* momentum; the smallest in use, of EfficientNet, is 0.01 */
+#define LARGE_RMS       8.0  /* factor by which a layer multiplies what it gets; Kaiming's is 1.4 */
+#define LARGE_DATA      10.0 /* root mean square of normalized data is 1 */
+#define TINY_RMS        0.05 /* the same for several layers in a row; GPT-2's smallest is 0.1 */
+#define COLLAPSED       0.05 /* of the largest spread that was seen */
+#define COLLAPSED_ANGLE 0.01 /* 1 - |mean|^2 of the outputs as unit vectors */
+#define NO_INFORMATION                                                                             \
+    0.03             /* nats: what a latent says about an example; useful ones have several */
+#define LATE_STEP 64 /* from which on a training has begun to learn */
 
 static enum diagnose_verdict judge_equal_rows(cJSON *piece, const struct diagnose_evidence *all)
 {
@@ -187,14 +192,63 @@ static enum diagnose_verdict judge_collapse(cJSON *piece, const struct diagnose_
     const cJSON *loss = diagnose_find(all, "loss-course");
     double last = diagnose_number(piece, "last", 1);
 
-    if (!diagnose_is(piece, "itself") || diagnose_is(piece, "feeds") ||
-        last > COLLAPSED * diagnose_number(piece, "most", 0)) {
+    if (!diagnose_is(piece, "itself") || diagnose_is(piece, "feeds")) {
         return DIAGNOSE_SILENT;
     }
+    /* a cosine compares directions only */
+    bool one_direction =
+        diagnose_number(piece, "angle", 1) <= COLLAPSED_ANGLE &&
+        diagnose_number(piece, "angle", 1) <= COLLAPSED * diagnose_number(piece, "widest", 0);
     bool solved =
         loss && diagnose_number(loss, "late", 1) <= COLLAPSED * diagnose_number(loss, "early", 0);
     bool one_point = last <= COLLAPSED / 2 * diagnose_number(piece, "size", 0);
-    return solved || one_point ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+    bool shrunk = last <= COLLAPSED * diagnose_number(piece, "most", 0) && (solved || one_point);
+    return shrunk || one_direction ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+}
+
+/* At the start of a training it says little, too. */
+static enum diagnose_verdict judge_posterior(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "looks", 0) > FEW_LOOKS && diagnose_is(piece, "feeds") &&
+                   diagnose_number(piece, "step", 0) >= LATE_STEP &&
+                   diagnose_number(piece, "divergence", 1) < NO_INFORMATION
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
+/* Adds the rates of two optimizers, where one is much larger. */
+static void add_rates(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double low = INFINITY, high = 0;
+    const cJSON *one;
+
+    cJSON_ArrayForEach(one, all->pieces)
+    {
+        double top = diagnose_number(one, "top", 0);
+        if (strcmp(diagnose_text(one, "kind"), "rate") == 0 && top > 0) {
+            low = fmin(low, top);
+            high = fmax(high, top);
+        }
+    }
+    if (high >= 5 * low) {
+        diagnose_set(piece, "low_rate", low);
+        diagnose_set(piece, "high_rate", high);
+    }
+}
+
+/* They go from one place to the next, and cover more for a moment; or never cover anything. */
+static enum diagnose_verdict judge_modes(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double step = diagnose_number(piece, "step", 0);
+    bool never = step >= LATE_STEP && diagnose_number(piece, "ratio", 1) < COLLAPSED;
+
+    if (diagnose_number(piece, "looks", 0) <= FEW_LOOKS ||
+        (!never && diagnose_number(piece, "fallen", 0) < 2)) {
+        return DIAGNOSE_SILENT;
+    }
+    add_rates(piece, all);
+    return DIAGNOSE_SUSPECT;
 }
 
 #define NAMED "{names}[ and {more} more]"
@@ -240,6 +294,35 @@ const struct diagnose_rule diagnose_rules_collapse[] = {
                "(LoRA), only one may start at 0",
      .look = "print {node}.grad",
      .source = "Hu et al., LoRA (2021): A random, B zero; Goodfellow et al., Deep Learning, 8.4"},
+    {.name = "mode-collapse",
+     .evidence = "generated",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_modes,
+     .cause = "The generator collapses: the examples that it makes in a batch are nearly the same "
+              "(mode collapse), while the real ones differ[; the learning rates of the two "
+              "networks are far apart, {high_rate:g3} and {low_rate:g3}, so one of them does not "
+              "keep up]",
+     .numbers = "standard deviation over the batch {made:g3} of generated examples and {real:g3} "
+                "of real ones in step {step}; {fallen|time} it had fallen far below what it was",
+     .advice =
+         "Bring the learning rates of both networks closer together (about 2e-4 for Adam with "
+         "beta1=0.5), train the critic more often, or use a loss that punishes it (WGAN-GP, "
+         "minibatch discrimination)",
+     .look = "print {node}",
+     .source = "Goodfellow, NIPS 2016 tutorial: Generative Adversarial Networks, 5.1.1"},
+    {.name = "posterior-collapse",
+     .evidence = "latent",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_posterior,
+     .cause = "The posterior has collapsed: the encoder gives the prior N(0, 1) for every example, "
+              "so the latent {node} carries no information and the decoder ignores it",
+     .numbers = "KL divergence from the prior {divergence:g3} nats over {units|unit} ({first:g3} "
+                "at first), and the mean differs by {spread:g3} between examples; in step {step}",
+     .advice = "Weigh the KL term less: reduce the reconstruction as the KL, by a sum over the "
+               "elements of an example (a mean over them is too small beside it), raise the "
+               "weight of the KL slowly from 0, or use free bits",
+     .look = "print {node}",
+     .source = "Bowman et al. (CoNLL 2016); Lucas et al. (NeurIPS 2019): posterior collapse"},
     {.name = "dead-units",
      .evidence = "dead",
      .cost = DIAGNOSE_OPERATORS,
@@ -378,7 +461,8 @@ const struct diagnose_rule diagnose_rules_collapse[] = {
      .cause =
          "The outputs of {node} collapse to one point: the loss only pulls them together and "
          "nothing keeps different examples apart, so the same output for all examples solves it",
-     .numbers = "standard deviation over the batch {first:g3} at first, {last:g3} in step {step}",
+     .numbers = "standard deviation over the batch {first:g3} at first, {last:g3} in step {step}; "
+                "their directions differed by {widest:g3} at most, and by {angle:g3} at last",
      .advice =
          "Add negative pairs (a contrastive or triplet loss), a term that keeps the variance, or "
          "stop the gradient of one side (BYOL, SimSiam)",

@@ -131,6 +131,27 @@ static enum diagnose_verdict judge_clip_late(cJSON *piece, const struct diagnose
 
 /* ---- decay, scale, rounding ------------------------------------------------------------------ */
 
+/* The part of a weight that decay takes away in one step, with momentum. Usual: 1e-6 to 1e-3. At
+ * 0.02, what 100 steps have learnt is lost in the next 50. */
+static double decay_of_step(const cJSON *piece)
+{
+    double momentum = number_of(piece, "momentum");
+
+    if (diagnose_is(piece, "adapts") && !diagnose_is(piece, "decoupled")) {
+        return 0;
+    }
+    return number_of(piece, "rate") * number_of(piece, "weight_decay") /
+           (diagnose_is(piece, "decoupled") || momentum >= 1 ? 1 : 1 - momentum);
+}
+
+/* It is many times what is usual, and the weights shrink or the loss stays where it was. */
+static bool is_decay_steep(const cJSON *piece, const struct diagnose_evidence *all)
+{
+    return decay_of_step(piece) >= 0.02 && number_of(piece, "rate") > 0 &&
+           (number_of(piece, "weight_last") < 0.6 * number_of(piece, "weight_first") ||
+            loss_left(all) > 0.8);
+}
+
 /* Near the end of a training gradients are small, and any decay is larger: so in the first steps,
  * too. Usual decays are 1e-5 to 0.1, so smaller ones are not the cause. */
 static enum diagnose_verdict judge_decay(cJSON *piece, const struct diagnose_evidence *all)
@@ -138,7 +159,6 @@ static enum diagnose_verdict judge_decay(cJSON *piece, const struct diagnose_evi
     bool decoupled = diagnose_is(piece, "decoupled");
     double share = number_of(piece, "decay"), early = number_of(piece, "decay_early");
 
-    (void)all;
     /* without any gradient there is another cause */
     if (!(number_of(piece, "gradient") > 0) || number_of(piece, "weight_decay") < 0.01 ||
         number_of(piece, "steps") < FEW_STEPS) {
@@ -146,6 +166,10 @@ static enum diagnose_verdict judge_decay(cJSON *piece, const struct diagnose_evi
     }
     if (decoupled) {
         share = early = number_of(piece, "decay_step") > 0.7 ? 2 : 0;
+    }
+    if ((early < 1 || share < 1) && is_decay_steep(piece, all)) {
+        diagnose_set(piece, "takes", 100 * fmin(1, decay_of_step(piece)));
+        return DIAGNOSE_SUSPECT;
     }
     if (early < 1 || share < 1) {
         return DIAGNOSE_SILENT;
@@ -351,7 +375,8 @@ const struct diagnose_rule diagnose_rules_updates[] = {
          "decay, and the weights shrink towards 0",
      .numbers =
          "[decay is {ratio:g3} times as large as the gradient][decay makes up {part:g3} % of "
-         "an update]; norm of the weights {weight_first:g3} at first, {weight_last:g3} at "
+         "an update][decay takes {takes:g3} % of a weight in each step]; norm of the weights "
+         "{weight_first:g3} at first, {weight_last:g3} at "
          "last; {steps|observed step}",
      .advice = "Lower weight_decay of {optimizer}: 1e-5 to 0.1 are usual",
      .source = "AutoTrainer (ICSE 2021); Loshchilov and Hutter 2019"},

@@ -4,6 +4,7 @@ from .axes import Axes
 from .collapse import Copies, Weights
 from .data import Data
 from .functions import Functions
+from .generated import Generators, Latents
 from .held_out import HeldOut
 from .language import Adapters, Routers, Tokens
 from .loss_input import LossInput
@@ -18,5 +19,5 @@ from .trained import Trained
 from .units import Units
 from .updates import Updates
 
-WATCHERS = (Losses, Numbers, Weights, Copies, Units, Functions, LossInput, Axes, Order, Modes, Trained, Updates, Data,
-            Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure, HeldOut)
+WATCHERS = (Losses, Numbers, Weights, Copies, Units, Latents, Generators, Functions, LossInput, Axes, Order, Modes,
+            Trained, Updates, Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure, HeldOut)

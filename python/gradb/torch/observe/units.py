@@ -189,8 +189,11 @@ class Units(Watcher):
             return
         rows = made.detach()[:_ROWS].reshape(min(_ROWS, made.shape[0]), -1)[:, :4096].float()
         spread, size = float(rows.std(0).mean()), float(rows.pow(2).mean()) ** 0.5
-        found = self._spread.setdefault(node, {"where": call.where(), "first": spread, "most": spread, "looks": 0})
-        found.update(last=spread, size=size, step=self._step, most=max(found["most"], spread), looks=found["looks"] + 1)
+        angle = 1 - float(torch.nn.functional.normalize(rows, dim=1).mean(0).pow(2).sum())
+        found = self._spread.setdefault(node, {"where": call.where(), "first": spread, "most": spread, "looks": 0,
+                                               "widest": angle})
+        found.update(last=spread, size=size, step=self._step, most=max(found["most"], spread), looks=found["looks"] + 1,
+                     angle=angle, widest=max(found["widest"], angle))
 
     # ---- dropout and normalization ----
 
@@ -310,12 +313,13 @@ class Units(Watcher):
     def _of_spread(self, ways):
         found = []
         for node, known in self._spread.items():
-            if known["looks"] < 3 or known["last"] > 0.1 * known["most"]:
+            if known["looks"] < 3 or known["last"] > 0.1 * known["most"] and known["angle"] > 0.1 * known["widest"]:
                 continue
-            meets = ways.meets_itself(node)
+            meets = ways.meets_itself(node, LAYERS)
             feeds = ways.leads_to(node, LAYERS | {"matmul", "addmm"})
             found.append(piece("spread", dict(known["where"], node=node), first=known["first"], last=known["last"],
                                most=known["most"], size=known["size"], step=known["step"], feeds=feeds,
+                               angle=known["angle"], widest=known["widest"],
                                itself=bool(meets), also=[meets] if meets else None))
         return found
 

@@ -96,25 +96,40 @@ class Ways:
                     return True
         return False
 
-    def meets_itself(self, name):
+    def meets_itself(self, name, layers=frozenset()):
         """{"node"} of an operator that compares what a node's layer made with what the same layer made in another pass,
-        and nothing else; {} if there is none."""
+        and nothing else; {} if there is none. layers: operators; the other side may be another layer (as without a
+        predictor) that is computed from the same parameters."""
         node = self._nodes.get(name)
         if node is None:
             return {}
-        weights = {edge[0].name for edge in node.edges if edge is not None and edge[0].operator == "Parameter"}
+        weights = self._weights(node)
         twins = {other.name for other in self._nodes.values() if other.operator == node.operator and weights
-                 and weights == {edge[0].name for edge in other.edges if edge is not None
-                                 and edge[0].operator == "Parameter"}}
-        if len(twins) < 2:
-            return {}
+                 and weights == self._weights(other)}
+        found = self._join_of(name, twins) if len(twins) > 1 else {}
+        if not found and layers:
+            others = {other.name for other in self._nodes.values() if other.operator in layers
+                      and self._weights(other)}
+            found = self._join_of(name, others)
+        return found
+
+    @staticmethod
+    def _weights(node):
+        return {edge[0].name for edge in node.edges if edge is not None and edge[0].operator == "Parameter"}
+
+    def _join_of(self, name, layers):
+        """{"node"} of an operator that joins what two of those layers made, and nothing else."""
         for one in self.below(name):
             if self.operator(one) in _JOIN:
-                edges = [edge[0].name for edge in self._nodes[one].edges if edge is not None]
-                sources = [self._twins_above(edge, twins) for edge in edges]
-                if len(edges) == 2 and all(sources) and sources[0] != sources[1]:
+                edges = self.inputs(one)
+                sources = [self._twins_above(edge, layers) for edge in edges]
+                if len(edges) == 2 and all(sources) and sources[0] != sources[1] \
+                        and self._parameters_above(edges[0]) & self._parameters_above(edges[1]):
                     return {"node": one}
         return {}
+
+    def _parameters_above(self, name):
+        return {one for one in self.above(name) if self.operator(one) == "Parameter"}
 
     def _twins_above(self, name, twins):
         """The layers of `twins` that a node is computed from, if from nothing else; else an empty set."""
