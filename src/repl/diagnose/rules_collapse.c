@@ -304,10 +304,10 @@ const struct diagnose_rule diagnose_rules_collapse[] = {
               "keep up]",
      .numbers = "standard deviation over the batch {made:g3} of generated examples and {real:g3} "
                 "of real ones in step {step}; {fallen|time} it had fallen far below what it was",
-     .advice =
-         "Bring the learning rates of both networks closer together (about 2e-4 for Adam with "
-         "beta1=0.5), train the critic more often, or use a loss that punishes it (WGAN-GP, "
-         "minibatch discrimination)",
+     .advice = "Draw a noise vector for each example; bring the learning rates of both networks "
+               "closer together (about 2e-4 for Adam with "
+               "beta1=0.5), train the critic more often, or use a loss that punishes it (WGAN-GP, "
+               "minibatch discrimination)",
      .look = "print {node}",
      .source = "Goodfellow, NIPS 2016 tutorial: Generative Adversarial Networks, 5.1.1"},
     {.name = "posterior-collapse",

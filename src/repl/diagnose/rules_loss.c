@@ -122,10 +122,23 @@ static enum diagnose_verdict judge_maximised(cJSON *piece, const struct diagnose
     return DIAGNOSE_FAULT;
 }
 
+/* Where a log-likelihood is meant to be low, as for an entropy, something else bounds it. */
+static bool falls_without_bound(const struct diagnose_evidence *all)
+{
+    const cJSON *course = diagnose_find(all, "loss-course");
+    double early = course ? diagnose_number(course, "early", NAN) : NAN;
+    double late = course ? diagnose_number(course, "late", NAN) : NAN;
+
+    return late < 0 && early - late > 5 * fmax(fabs(early), 1);
+}
+
 static enum diagnose_verdict judge_unlikely(cJSON *piece, const struct diagnose_evidence *all)
 {
-    (void)all;
-    return holds_always(piece) && diagnose_is(piece, "chosen") ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+    if (!holds_always(piece) || !diagnose_is(piece, "chosen")) {
+        return DIAGNOSE_SILENT;
+    }
+    return !diagnose_is(piece, "density") || falls_without_bound(all) ? DIAGNOSE_SUSPECT
+                                                                      : DIAGNOSE_SILENT;
 }
 
 /* Where the factor is a cost the sign is right: only the owner knows. */
@@ -341,8 +354,9 @@ const struct diagnose_rule diagnose_rules_loss[] = {
      .evidence = "maximised",
      .cost = DIAGNOSE_OPERATORS,
      .judge = judge_unlikely,
-     .cause = "The loss has the wrong sign: the log-probabilities of the chosen values are "
-              "minimised; the minus of a negative log likelihood is missing",
+     .cause =
+         "The loss has the wrong sign: log-probabilities of the data (their log-likelihood) are "
+         "minimised; the minus of a negative log likelihood is missing",
      .numbers = "the loss was {value:g4}; in {steps|observed step}",
      .advice = "Minimise the negative: -log_prob.mean()",
      .look = "node {node}, why loss",

@@ -2,7 +2,7 @@
 """What a loss is computed of: scores or probabilities, targets in the range of the outputs, the sign of each term."""
 import torch
 
-from . import Watcher, piece, trace
+from . import Watcher, likelihood, piece, trace
 
 _ROWS = 4096     # of scores that are examined
 _TERMS = 256     # operators from a loss back to its terms
@@ -347,6 +347,15 @@ class LossInput(Watcher):
                 self._limits(_Named(name), made, given, targets)
         self._judged(terms, tensor)
 
+    def _densities(self, loss, value):
+        """A loss that contains the constant of normal densities with a minus: it is their logarithm."""
+        found = list(likelihood.normal_constants(loss, parts_of))
+        if found:
+            made = loss.source(trace.SAME | {"mean", "sum"})
+            self._signs.append(("maximised", loss.where(), all(sign < 0 for _, sign in found),
+                                dict(loss=found[0][0].name, chosen=True, density=True, value=value, terms=1,
+                                     also=[one for one in (made.where(), found[0][0].where()) if one])))
+
     def _judged(self, terms, tensor):
         fits = [term for term in terms if term.kind in ("loss", "error") and term.sign]
         chosen = [term for term in terms if term.kind == "chosen" and term.sign]
@@ -354,6 +363,7 @@ class LossInput(Watcher):
         plain = [term for term in fits if term.factor is None]
         value = trace.read(tensor)
         value = float(value.sum()) if value is not None else None
+        self._densities(self.trace.of(tensor), value)
         if plain and len(fits) == len(plain):
             self._signs.append(("maximised", plain[0].made.where(), all(term.sign < 0 for term in plain),
                                 dict(loss=plain[0].made.name, terms=len(plain), value=value,
@@ -446,11 +456,11 @@ def terms_of(loss):
         if _is_chosen(made):
             found.append(_Term("chosen", sign, made, factor))
             continue
-        todo.extend(_parts(made, sign, factor))
+        todo.extend(parts_of(made, sign, factor))
     return found, seen
 
 
-def _parts(made, sign, factor):
+def parts_of(made, sign, factor):
     """What a value consists of: (Made, sign, factor)."""
     name, parents = made.name, made.parents()
     numbers = [one for one in made.args if isinstance(one, (int, float)) and not isinstance(one, bool)]
