@@ -147,8 +147,8 @@ class Generators(Watcher):
         optimizers = self.agent.optimizers
         places = [optimizers.made_at(optimizers.by_name(name)) for name in optimizers.names()]
         return [piece("generated", one["where"], looks=len(ratios), step=one["looks"][-1][0], ratio=max(ratios[-2:]),
-                      most=max(ratios), first=ratios[0], fallen=_fallen(one["looks"]), made=one["looks"][-1][1], real=one["looks"][-1][2],
-                      also=[place for place in places if place])]
+                      most=max(ratios), first=ratios[0], fallen=_fallen(one["looks"]), made=one["looks"][-1][1],
+                      real=one["looks"][-1][2], also=[place for place in places if place])]
 
 
 def _fallen(looks):
