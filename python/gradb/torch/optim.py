@@ -153,7 +153,7 @@ class Optimizers:
         context, steps = self.agent.native, self.agent.steps
         if context is not None and context.optimizer_begins(optimizer, args, kwargs):
             return None
-        steps.optimizer_begins(optimizer)
+        steps.optimizer_begins(optimizer, callable(args[1] if len(args) > 1 else kwargs and kwargs.get("closure")))
         if self.agent.dead:
             return None
         self._observe(optimizer)

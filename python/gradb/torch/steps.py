@@ -321,9 +321,13 @@ class Steps(native.base("Steps")):
 
     # ---- optimizers ----
 
+    def is_updating(self):
+        """Whether an optimizer's step runs, and not the forward and backward passes of its closure."""
+        return bool(self.running) and not self._in_closure
+
     @guarded
-    def optimizer_begins(self, optimizer):
-        """Before Optimizer.step."""
+    def optimizer_begins(self, optimizer, closure=False):
+        """Before Optimizer.step; closure: it is given one."""
         if self.running and any(other is optimizer for other in self.running):
             self._gave_up()
         self.running.append(optimizer)
@@ -341,7 +345,7 @@ class Steps(native.base("Steps")):
         self.agent.events.optimizer_begins(optimizer, "" if is_main else self.agent.optimizers.name_of(optimizer))
         if self.agent.norms.on:
             self.agent.norms.before(optimizer)
-        if self.agent.observation.on:
+        if self.agent.observation.on and not closure:
             self.agent.observation.tell("before_step", optimizer)
         self.agent.pause()
 
@@ -367,6 +371,8 @@ class Steps(native.base("Steps")):
     def _closure_ended(self):
         self._in_closure = False
         self.forward = False
+        if self.agent.observation.on and self._closures == 1 and self.running:  # the gradients are there
+            self.agent.observation.tell("before_step", self.running[-1])
         self.agent.timing.turn(timing.OPTIMIZER)
         if self._begun:
             self.enter(_lib.OPTIMIZER)

@@ -4,6 +4,8 @@
 
 #include "repl/diagnose/rule.h"
 
+#define FEW_STEPS 3
+
 static bool holds_always(const cJSON *piece)
 {
     double steps = diagnose_number(piece, "steps", 0);
@@ -72,6 +74,16 @@ static enum diagnose_verdict judge_diagonal(cJSON *piece, const struct diagnose_
     return diagnose_has(piece, "is_own") ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
+static enum diagnose_verdict judge_misplaced(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    if (strcmp(diagnose_text(piece, "axis"), "batch") == 0) {
+        diagnose_set(piece, "over_batch", 1);
+    }
+    return holds_always(piece) && diagnose_number(piece, "steps", 0) >= FEW_STEPS ? DIAGNOSE_FAULT
+                                                                                  : DIAGNOSE_SILENT;
+}
+
 static enum diagnose_verdict judge_future(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
@@ -96,8 +108,8 @@ const struct diagnose_rule diagnose_rules_axes[] = {
      .evidence = "future",
      .cost = DIAGNOSE_OPERATORS,
      .judge = judge_future,
-     .cause = "The model sees the future: the targets are the input shifted by one, but the {what} "
-              "has no causal mask, so position t reads the token t + 1 that it has to predict",
+     .cause = "The model sees the future: the targets are the input shifted by one, but {what}, so "
+              "position t reads the token t + 1 that it has to predict",
      .numbers = "sequences of {length|token}; in {steps|observed call}",
      .advice = "Mask later positions (is_causal=True, or an upper triangle of -inf), and do not "
                "read in both directions",
@@ -114,6 +126,21 @@ const struct diagnose_rule diagnose_rules_axes[] = {
                "embeddings), if the order matters",
      .look = "node {node}, where",
      .source = "Vaswani et al. 2017, 3.5"},
+    {.name = "positions-misplaced",
+     .evidence = "misplaced",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_misplaced,
+     .cause = "[{?over_batch}The positions are counted over the batch, not over the sequence: all "
+              "{length} tokens of a row get the same position, and each of the {rows} rows another "
+              "one][{!over_batch}All positions are the same: each of the {length} tokens gets the "
+              "same row of the table of positions]",
+     .numbers = "vectors of {shape}; attention or recurrence runs over {length}; in "
+                "{steps|observed step}",
+     .advice =
+         "Count along the axis of the tokens: torch.arange(x.size(1)), added as \\[1, T, d\\]",
+     .look = "node {node}, where",
+     .source = "PyTorch tutorial Language Modeling with nn.Transformer: the encoding expects time "
+               "first"},
     {.name = "reshaped",
      .evidence = "reshaped",
      .cost = DIAGNOSE_OPERATORS,

@@ -3,7 +3,14 @@
 #include "repl/diagnose/rule.h"
 
 #define FEW_LOOKS 3
-#define MUCH_MORE 4 /* times as many labels: with sequences of similar length it is below 2 */
+#define HUGE      50   /* a score; the softmax of scores that differ by 10 is one-hot */
+#define GROWTH    4    /* times the first score */
+#define SHARP     0.5  /* of the rows have one weight above 0.999 */
+#define UNLEARNED 0.95 /* of the loss of a guess by frequency */
+#define LEARNED   0.85
+#define MOST_OF   0.5 /* of the labels */
+#define OFTEN     0.9 /* of the batches; in one, all sequences may have the same length */
+#define MUCH_MORE 4   /* times as many labels: with sequences of similar length it is below 2 */
 
 static enum diagnose_verdict judge_masked(cJSON *piece, const struct diagnose_evidence *all)
 {
@@ -73,6 +80,56 @@ static enum diagnose_verdict judge_router(cJSON *piece, const struct diagnose_ev
         return DIAGNOSE_SUSPECT;
     }
     return unused > 0 && experts > 2 ? DIAGNOSE_NOTE : DIAGNOSE_SILENT;
+}
+
+/* Scores that have grown past where the softmax is one-hot: hardly any gradient comes back. */
+static enum diagnose_verdict judge_scores(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double first = diagnose_number(piece, "first", 0), last = diagnose_number(piece, "last", 0);
+    double share = diagnose_number(piece, "share", 0);
+
+    (void)all;
+    diagnose_set(piece, "percent", 100 * share);
+    return diagnose_number(piece, "looks", 0) >= FEW_LOOKS && last >= HUGE &&
+                   last >= GROWTH * first && share >= SHARP
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
+/* What comes before a separator is no easier to predict than by its frequency, what comes after it
+ * is learned. */
+static enum diagnose_verdict judge_prompt(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double before = diagnose_number(piece, "before", 0), after = diagnose_number(piece, "after", 0);
+    double before_guess = diagnose_number(piece, "before_guess", 0),
+           after_guess = diagnose_number(piece, "after_guess", 0);
+
+    (void)all;
+    diagnose_set(piece, "percent", 100 * diagnose_number(piece, "share", 0));
+    return before_guess > 1 && after_guess > 0.5 && diagnose_number(piece, "share", 0) >= MOST_OF &&
+                   before >= UNLEARNED * before_guess && after <= LEARNED * after_guess
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_end(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double looks = diagnose_number(piece, "end_looks", 0);
+
+    (void)all;
+    return looks >= FEW_LOOKS && diagnose_number(piece, "widths", 0) > 1 &&
+                   diagnose_number(piece, "ends", 0) >= OFTEN * looks
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
+/* A table of a model whose other parts are trained. What was learned elsewhere is not random. */
+static enum diagnose_verdict judge_frozen_table(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "steps", 0) >= FEW_LOOKS && diagnose_is(piece, "random")
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
 }
 
 static enum diagnose_verdict judge_twin(cJSON *piece, const struct diagnose_evidence *all)
@@ -167,15 +224,68 @@ const struct diagnose_rule diagnose_rules_language[] = {
          "Pass these parameters to the optimizer, with requires_grad=True, after the adapter was "
          "added",
      .source = "Hu et al., LoRA (2021): B starts at 0"},
+    {.name = "prompt-in-loss",
+     .evidence = "prompt",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_prompt,
+     .cause =
+         "The prompt is in the loss: {percent:g3} % of the labels are tokens before the "
+         "separator (token {token}), which cannot be predicted, so most of the loss and of the "
+         "gradient is noise of the prompt",
+     .numbers =
+         "loss before the separator {before:g3}, by frequency alone {before_guess:g3}; after "
+         "it {after:g3}, by frequency alone {after_guess:g3}; {looks|observed step}",
+     .advice = "Mask the labels of the prompt: labels\\[:, :prompt_length\\] = -100 "
+               "(completion_only_loss in trl)",
+     .source = "TRL documentation: SFTTrainer, completion_only_loss"},
+    {.name = "end-masked",
+     .evidence = "labels",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_end,
+     .cause =
+         "The end token is masked: token {end} ends every sequence, also the longest one, and "
+         "is the padding, too; where the padding is masked ({ignore}), so is the real end, and "
+         "the model never learns to stop",
+     .numbers = "in {ends} of {end_looks} batches; {widths} different lengths",
+     .advice = "Use a padding token of its own (pad_token is not eos_token), or mask the labels by "
+               "the attention mask",
+     .source = "Transformers documentation: DataCollatorForLanguageModeling; issues on pad_token = "
+               "eos_token"},
+    {.name = "attention-scores-grow",
+     .evidence = "attention-scores",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_scores,
+     .cause = "The attention scores (logits) of {node} grow until its softmax is saturated: the "
+              "largest of head {head} is {last:g3}, and was {first:g3} in step {first_step}, so "
+              "nearly all weight is on one position and hardly any gradient comes back",
+     .numbers = "in step {step} {percent:g3} % of the rows of that head have a weight above 0.999; "
+                "{heads|head}",
+     .advice = "[{!divided}Divide the scores by sqrt(d) of the head, ]normalize queries and keys, "
+               "or lower the learning rate",
+     .look = "print {node}, watch {node}",
+     .source = "Wortsman et al. 2023; Dehghani et al. 2023 (ViT-22B)"},
+    {.name = "embedding-frozen",
+     .evidence = "frozen-table",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_frozen_table,
+     .cause = "The embedding {node} is frozen (requires_grad is False), and its values are random: "
+              "no token vector is ever trained, while the rest of the model is",
+     .numbers = "{rows|row} of {width}; no direction varies more than in a random sample; "
+                "{steps|step}",
+     .advice = "Set requires_grad to True: Embedding.from_pretrained(vectors, freeze=False), for "
+               "its default is to freeze; or load vectors that were trained",
+     .look = "print {node}",
+     .source = "PyTorch documentation of Embedding.from_pretrained: freeze"},
     {.name = "tied-weights",
      .evidence = "twin",
      .cost = DIAGNOSE_EACH_STEP,
      .judge = judge_twin,
      .cause =
-         "{head} starts as a copy of the embedding {table}, but is not tied to it: [{?memory}they "
-         "are two parameters with the same memory, so each is updated over the other's "
-         "update][{!memory}they part with the first update]",
-     .numbers = "equal before the first update; after {steps|step} [{?equal}still "
+         "{head} starts as a copy of the embedding {table}, but is not tied to it[{?was_tied} any "
+         "longer (it was before)]: [{?memory}they are two parameters with the same memory, so each "
+         "is updated over the other's update][{!memory}they part with the first update]",
+     .numbers = "[{!close}equal before the first update][{?close}in step {since} they differ by "
+                "{apart:g3} % of their norm]; after {steps|step} more [{?equal}still "
                 "equal][{!equal}different]",
      .advice = "Assign the parameter itself: head.weight = embedding.weight",
      .source = "Press and Wolf, Using the Output Embedding (2017)"},

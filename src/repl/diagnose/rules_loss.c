@@ -241,6 +241,24 @@ static enum diagnose_verdict judge_poisson(cJSON *piece, const struct diagnose_e
     return holds_always(piece) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
 }
 
+/* Where rows of the batch stand out, the batch is the cause; a spike alone may have many. */
+static enum diagnose_verdict judge_spike(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double usual = diagnose_number(piece, "usual", 0);
+
+    (void)all;
+    if (usual <= 0) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "times", diagnose_number(piece, "loss", 0) / usual);
+    if (diagnose_number(piece, "count", 0) > 0) {
+        diagnose_set(piece, "far",
+                     diagnose_number(piece, "size", 0) / diagnose_number(piece, "typical", 1));
+        return DIAGNOSE_SUSPECT;
+    }
+    return DIAGNOSE_NOTE;
+}
+
 const struct diagnose_rule diagnose_rules_loss[] = {
     {.name = "normalised-twice",
      .evidence = "loss-input",
@@ -470,5 +488,21 @@ const struct diagnose_rule diagnose_rules_loss[] = {
                "targets.flatten()",
      .look = "node {node}, why loss",
      .source = "PyTorch documentation of CrossEntropyLoss: shape of the input"},
+    {.name = "loss-spike",
+     .evidence = "loss-spike",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_spike,
+     .cause =
+         "The loss spikes in step {step}: {loss:g4}, {times:g3} times the usual {usual:g3}[, "
+         "with gradients of norm {norm:g3} instead of {usual_norm:g3}][{?count}, and {count} of "
+         "the {of} rows of that batch have {part} about {far:g3} times as large as other "
+         "rows]",
+     .numbers = "{spikes|spike}, in step {steps}[{?count}; rows {rows} of the batch: {size:g3} on "
+                "average, others {typical:g3}][; batch {batch} of epoch {epoch}]",
+     .advice = "[{?count}Look at these rows: outliers, wrong units or weights. Remove or clip "
+               "them][{!count}Save the batch of that step (catch loss-spike) and look at its "
+               "rows]; clip the gradient norm, so that one batch cannot undo the training",
+     .look = "catch loss-spike, rerun",
+     .source = "Chowdhery et al., PaLM (2022), 5.1: loss spikes by batches"},
     {.name = NULL},
 };

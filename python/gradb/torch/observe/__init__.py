@@ -105,7 +105,7 @@ class Call:
     def is_forward(self):
         """Whether it belongs to the forward pass or to the loss of a training step: gradients are on, and it is neither
         the optimizer's nor the backward pass's."""
-        return self.grad and not self.agent.in_backward and not self.agent.steps.running
+        return self.grad and not self.agent.in_backward and not self.agent.steps.is_updating()
 
     def where(self):
         """{"file", "line", "node"} of the call. Only while it runs."""

@@ -15,6 +15,7 @@ _ALIKE = frozenset(("linear", "matmul", "layer_norm", "rms_norm", "dropout", "re
                     "div", "unbind", "embedding", "silu", "unflatten", "getitem"))
 _MASKS = frozenset(("masked_fill", "masked_fill_", "fill_diagonal_", "where", "masked_select", "setitem", "fill_",
                     "index_fill", "index_fill_", "diagonal_scatter"))
+_ADDS = frozenset(("add", "iadd", "add_"))
 
 
 class Axes(Watcher):
@@ -30,11 +31,14 @@ class Axes(Watcher):
         self._ids = None       # the first table of ids of this step: a copy
         self._seeing = []      # Made of attention without a mask, and of recurrences in both directions, in this step
         self._looked = None    # the Made of the embedding of the ids
+        self._lengths = set()  # over which attention and recurrences run, in this step
+        self._placings = []    # (Made, text of what is added, shape) of this step: positions along the wrong axis
 
     def begins(self, step):
         """Forgets the previous step."""
         self.trace.begins(step)
         self._waiting, self._batch, self._ids, self._seeing, self._looked = [], None, None, [], None
+        self._lengths, self._placings = set(), []
 
     def batch(self, batch):
         """Notes the number of rows."""
@@ -68,6 +72,8 @@ class Axes(Watcher):
         name = call.name
         if name in _RESHAPES:
             self._reshaped(call, made)
+        elif name in _ADDS:
+            self._positioned(call, made)
         elif name == "embedding":
             ids = call.given(0, "input")
             if self._ids is None and isinstance(ids, torch.Tensor) and ids.dim() == 2:
@@ -80,6 +86,8 @@ class Axes(Watcher):
             self._heads(call, made)
         elif name in ("softmax", "log_softmax"):
             self._softmax(call, made)
+        elif name == "conv1d":
+            self._convolved(call, made)
         elif name == "scaled_dot_product_attention":
             self._attention(call)
         elif name in ("mean", "sum", "norm", "normalize", "std", "var", "layer_norm", "max", "amax", "cumsum", "cat"):
@@ -116,17 +124,40 @@ class Axes(Watcher):
             self._add("joined", before.where(), rows=rows, count=len(parts), operator=made.name,
                       before=_text(before.shape), after=_text(made.shape))
 
+    def _positioned(self, call, made):
+        """Something that depends on no data is added to vectors: along which axis it varies."""
+        if len(made.shape) != 3 or len(call.args) < 2 or len(self._placings) >= 4 or min(made.shape[:2]) < 2:
+            return
+        for tensor, one in zip(call.args[:2], made.args[:2]):
+            if isinstance(tensor, torch.Tensor) and tensor.dim() == 3 and _is_of_places(one):
+                added = tensor.detach()
+                if tensor.shape[2] != made.shape[2] or not bool((added == added[:, :1]).all()):
+                    continue
+                if tensor.shape[0] > 1 and bool((added != added[:1]).any()):
+                    self._placings.append((made, "batch"))
+                elif _table_of(one) >= made.shape[1] and tensor.shape[1] > 1:
+                    self._placings.append((made, "none"))
+
+    def _place(self):
+        """The pass is over: whether what was added varies over the examples and not over the sequence."""
+        for made, axis in self._placings:
+            rows, time = made.shape[:2]
+            if time in self._lengths and rows not in self._lengths:
+                self._add("misplaced", made.where(), axis=axis, rows=rows, length=time, shape=_text(made.shape))
+        self._placings = []
+
     def _recurrent(self, call, made):
         """A recurrence: over which axis it runs, of which shape."""
         flat = call.args
         if len(flat) == 9 and flat[7] is True:
-            self._seeing.append((made, "bidirectional %s" % made.name))
+            self._seeing.append((made, "the bidirectional %s reads later tokens, too" % made.name))
         data = flat[0] if flat else None
         if not isinstance(data, torch.Tensor) or data.dim() != 3:
             return  # packed, or a single sequence
         first = flat[-1] if isinstance(flat[-1], bool) else call.kwargs.get("batch_first", False)
         time, batch = (1, 0) if first else (0, 1)
         sizes = data.shape[time], data.shape[batch]
+        self._lengths.add(sizes[0])
         if sizes[0] != sizes[1]:
             self._waiting.append(("recurrence", made, dict(operator=made.name, batch_first=bool(first), time=sizes[0],
                                                            rows=sizes[1], shape=_text(data.shape))))
@@ -137,12 +168,17 @@ class Axes(Watcher):
         if not isinstance(query, torch.Tensor) or query.dim() != 3:
             return
         length, rows = query.shape[:2]
+        self._lengths.add(length)
         if length != rows:
             self._waiting.append(("recurrence", made, dict(operator="attention", batch_first=False, time=length,
                                                            rows=rows, shape=_text(query.shape))))
         mask = trace.copied(padded) if isinstance(padded, torch.Tensor) else None
         ids = self._ids
-        if call.given(16, "attn_mask") is None and not call.kwargs.get("is_causal"):
+        seen = call.given(16, "attn_mask")
+        if isinstance(seen, torch.Tensor) and seen.shape[-2:] == (length, length):
+            part = seen.detach().reshape(-1, length, length)[0]
+            self._sees_next(part > -1e4 if part.is_floating_point() else part == 0, made)
+        if seen is None and not call.kwargs.get("is_causal"):
             self._open(made, call.given(0, "query"), call.given(1, "key"), made.given(0, "query"), padded is None)
         if mask is None or ids is None or mask.shape != ids.shape:
             return
@@ -190,6 +226,8 @@ class Axes(Watcher):
         """Scores of attention: which ones are masked."""
         if scores.shape[-1] < 3 or scores.dim() < 3:
             return
+        if scores.shape[-1] == scores.shape[-2]:
+            self._lengths.add(scores.shape[-1])
         part = trace.copied(scores[:2])
         if part is None or not part.is_floating_point():
             return
@@ -202,6 +240,7 @@ class Axes(Watcher):
 
     def _attention(self, call):
         mask, made = call.given(3, "attn_mask"), self.trace.see(call)
+        self._lengths.add(call.given(0, "query").shape[-2])
         if mask is None and not call.given(5, "is_causal", False) and made is not None:
             self._open(made, call.given(0, "query"), call.given(1, "key"), made.given(0, "query"), True)
         if not isinstance(mask, torch.Tensor) or mask.dim() < 2:
@@ -223,7 +262,7 @@ class Axes(Watcher):
         sizes = {length} if length else {query.shape[-2], query.shape[0] if query.dim() == 3 else 0}
         if query.shape != key.shape or ids.shape[1] not in sizes:
             return
-        self._seeing.append((made, "attention"))
+        self._seeing.append((made, "the attention has no causal mask"))
         if unmasked and len(self._seeing) == 1 and isinstance(given, trace.Made):
             self._placed(made, given)
 
@@ -271,6 +310,22 @@ class Axes(Watcher):
             for made, what in self._seeing:
                 self._add("future", made.where(), what=what, length=ids.shape[1])
 
+    def _sees_next(self, kept, made):
+        """kept: (T, T), what each position may see, some of it masked: whether that includes the next one."""
+        ids = self._ids
+        if ids is not None and ids.shape[1] == kept.shape[0] > 3 and not bool(kept.all()) and \
+                bool(kept.diagonal(1).all()) and not bool(kept.triu(2).all()):
+            self._seeing.append((made, "the mask of the attention is one diagonal too wide"))
+
+    def _convolved(self, call, made):
+        """A convolution over time that is padded on both sides."""
+        data, weight, padding = call.given(0, "input"), call.given(1, "weight"), call.given(4, "padding", 0)
+        ids, length = self._ids, data.shape[-1] if isinstance(data, torch.Tensor) else 0
+        if ids is None or ids.shape[1] != length or made.shape[-1] != length or not isinstance(weight, torch.Tensor):
+            return
+        if weight.shape[-1] > 1 and padding not in (0, (0,), [0], "valid"):
+            self._seeing.append((made, "the convolution is padded on both sides"))
+
     def _judge_mask(self, kept, made, shape):
         """kept: what may be seen, (..., T, S) or (..., 1, S)."""
         kept = kept.reshape(-1, kept.shape[-2], kept.shape[-1])
@@ -280,6 +335,7 @@ class Axes(Watcher):
             one = kept[0]
             below = one & strict.t()
             above = one & strict
+            self._sees_next(one, made)
             if not bool(below.any()) and bool((above == strict).all()):
                 self._add("mask-inverted", made.where(), causal=True, shape=_text(shape))
         ids = self._ids
@@ -360,6 +416,7 @@ class Axes(Watcher):
 
     def loss(self, tensor):
         """A backward pass begins: a difference of outputs and data in the loss says what a batch is."""
+        self._place()
         if not self._waiting or not self.observation.observes or not isinstance(tensor, torch.Tensor):
             return
         for made in terms_of(self.trace.of(tensor))[1]:
@@ -373,6 +430,30 @@ class Axes(Watcher):
     def evidence(self):
         """The pieces."""
         return list(self._found.values())
+
+
+def _is_of_places(made):
+    """Whether a value is made of parameters, buffers and counted numbers only."""
+    todo, seen = [made], 0
+    while todo:
+        one = todo.pop()
+        seen += 1
+        if not isinstance(one, trace.Made) or seen > 64:
+            return False
+        if one.name in ("arange", "zeros", "zeros_like", "ones", "ones_like", "full", "full_like", "parameter"):
+            continue
+        parents = one.parents()
+        if not parents and (one.name or one.node is None):
+            return False
+        todo.extend(parents)
+    return isinstance(made, trace.Made) and made.name not in ("", "parameter")
+
+
+def _table_of(made):
+    """The number of rows of the table that an embedding reads; 0: it is not one."""
+    source = made.source()
+    table = source.given(1, "weight") if source.name == "embedding" else None
+    return table.shape[0] if isinstance(table, trace.Made) else 0
 
 
 def _pads(ids):

@@ -7,17 +7,26 @@ import torch
 from .. import stack
 from . import Watcher, node_of, piece
 from .collapse import shares
+from .lines import only_line
 from .units import is_plain
 from .ways import Ways
 
 _MOST_TOKENS = 1 << 20
 _MOST_EXPERTS = 256
 _MOST_NODES = 256
+_MOST_PROMPTS = 4
+_MOST_KEPT = 1 << 14   # labels
+_MOST_SCORES = 1 << 23
+_LEAST_LOOKS = 6
 _SHIFTS = (0, 1, 2, -1)
 _CHOICES = frozenset(("argmax", "topk", "max"))
 _JOIN = frozenset(("mul", "mul_", "matmul", "einsum", "bmm", "index_add", "index_add_", "scatter_add", "baddbmm"))
 _SELECTS = frozenset(("linear", "matmul", "bmm", "index_add", "index_add_", "index_select", "gather", "one_hot",
                       "scatter", "scatter_", "scatter_add", "mul"))
+_READERS = frozenset(("linear", "embedding", "matmul", "mm"))
+_CLOSE = 0.3      # of the norm: independent tables differ by 1.4
+_MOST_ROWS = 1024  # of a table whose spectrum is computed
+_EDGE = 1.25      # over the largest variance that a random sample has (Marchenko and Pastur)
 _MAKERS = frozenset(("linear", "matmul", "bmm", "einsum", "conv1d", "conv2d"))
 
 
@@ -39,7 +48,7 @@ def _is_integer(tensor):
 class _Loss:
     """A place where a loss takes labels."""
     __slots__ = ("where", "calls", "masked", "labels", "ignored", "shifts", "compared", "ignore", "per_pass", "classes",
-                 "uneven", "split", "least", "most")
+                 "uneven", "split", "least", "most", "prompts", "ends", "end_looks", "widths", "end")
 
     def __init__(self, where):
         self.where = where
@@ -49,6 +58,30 @@ class _Loss:
         self.per_pass = []
         self.classes = 0
         self.uneven = self.split = self.least = self.most = 0
+        self.prompts = None       # token that separates a prompt from an answer -> _Prompt
+        self.ends = self.end_looks = self.end = 0
+        self.widths = set()
+
+
+class _Prompt:
+    """What is before and after a token that each sequence has once."""
+
+    def __init__(self):
+        self.looks, self.losses, self.counts = 0, [0.0, 0.0], [0, 0]
+        self.seen = [torch.zeros(0, dtype=torch.long)] * 2
+
+    def note(self, loss, labels, before, after):
+        """loss, labels, and which of them are before and after."""
+        self.looks += 1
+        for place, part in enumerate((before, after)):
+            self.losses[place], self.counts[place] = float(loss[part].mean()), int(part.sum())
+            self.seen[place] = torch.cat([self.seen[place], labels[part].cpu()])[-_MOST_KEPT:]
+
+    def piece(self, where, token):
+        """What it was in the last look, and how much a guess by frequency alone would lose."""
+        guess = [_entropy(part) for part in self.seen]
+        return piece("prompt", where, token=token, looks=self.looks, before=self.losses[0], after=self.losses[1],
+                     before_guess=guess[0], after_guess=guess[1], share=self.counts[0] / max(1, sum(self.counts)))
 
 
 class Tokens(Watcher):
@@ -116,9 +149,9 @@ class Tokens(Watcher):
         known.labels += labels.numel()
         known.ignored += labels.numel() - count
         known.classes = scores.shape[1] if scores.dim() > 1 else 0
-        self._compare(known, labels.detach(), kept)
+        self._compare(known, labels.detach(), kept, scores.detach())
 
-    def _compare(self, known, labels, kept):
+    def _compare(self, known, labels, kept, scores):
         compared = False
         for tokens in self._read:
             rows, width = tokens.shape
@@ -135,6 +168,9 @@ class Tokens(Watcher):
                 if total >= 8 and _varies(read) \
                         and int(((flat[:, first:last] == read) & used).sum()) >= 0.98 * total:
                     known.shifts[shift] += 1
+                    if shift == 1:
+                        _look_at_ends(known, tokens, flat, keeps)
+                        _look_at_prompts(known, tokens, flat, keeps, scores)
         known.compared += compared
 
     def evidence(self):
@@ -144,7 +180,63 @@ class Tokens(Watcher):
                       ignored=one.ignored / max(1, one.labels), compared=one.compared, same=one.shifts[0],
                       next=one.shifts[1], after_next=one.shifts[2], previous=one.shifts[-1], straight=straight,
                       split=one.split, uneven=one.uneven, least=one.least, most=one.most,
-                      causal=self._causal) for one in self._losses.values()]
+                      causal=self._causal, ends=one.ends, end_looks=one.end_looks, widths=len(one.widths),
+                      end=one.end, also=[only_line(r"pad_token(_id)?\s*=.*eos")])
+                for one in self._losses.values()] + [
+                    prompt.piece(one.where, token) for one in self._losses.values()
+                    for token, prompt in (one.prompts or {}).items() if prompt.looks >= _LEAST_LOOKS]
+
+
+def _look_at_ends(known, tokens, labels, keeps):
+    """Whether the last token of all sequences, also of the longest, is one that is never a label."""
+    width, own = tokens.shape[1], labels.shape[1]
+    if own == width and bool(keeps[:, -1].any()):
+        return
+    last = tokens[:, -1].mode().values
+    run = (tokens == last).flip(1).long().cumprod(1).sum(1)
+    known.end_looks += 1
+    known.widths.add(width)
+    known.end = int(last)
+    known.ends += int(run.min()) == 1 and int(run.max()) > 1 and not bool(((labels == last) & keeps).any())
+
+
+def _look_at_prompts(known, tokens, labels, keeps, scores):
+    """The losses before and after a token that each sequence has once."""
+    rows, own = labels.shape
+    once = _once(tokens)
+    if known.prompts is None:
+        known.prompts = {token: _Prompt() for token in once[:_MOST_PROMPTS]}
+    known.prompts = {token: one for token, one in known.prompts.items() if token in once}
+    if not known.prompts or scores.numel() > _MOST_SCORES:
+        return
+    flat = scores.transpose(1, 2).reshape(rows * own, -1) if scores.dim() == 3 else scores
+    if flat.dim() != 2 or flat.shape[0] != rows * own:
+        return
+    target = labels.reshape(-1, 1)
+    loss = -flat.float().log_softmax(1).gather(1, target.clamp(0, flat.shape[1] - 1)).reshape(rows, own)
+    place = torch.arange(own, device=tokens.device)[None] + 1  # of the token that is predicted
+    for token, prompt in known.prompts.items():
+        at = (tokens == token).long().argmax(1)[:, None]
+        prompt.note(loss, labels, keeps & (place < at), keeps & (place > at))
+
+
+def _once(tokens):
+    """The tokens that each row has once, not at its ends."""
+    first = tokens[0, 3:-1].tolist()
+    found = []
+    for token in dict.fromkeys(first):
+        equal = tokens == token
+        if bool((equal.sum(1) == 1).all()) and not bool(equal[:, :3].any()) and not bool(equal[:, -1].any()):
+            found.append(token)
+    return found
+
+
+def _entropy(labels):
+    if labels.numel() == 0:
+        return 0.0
+    counts = torch.bincount(labels.clamp(min=0)).double()
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares * shares.log()).sum())
 
 
 def _varies(tokens):
@@ -224,51 +316,91 @@ def _weighs(ways, name):
 
 
 class Adapters(Watcher):
-    """Layers whose weights are all 0 when they first run, and embeddings with a twin."""
+    """Layers whose weights are all 0 when they first run, embeddings with a twin, and frozen ones."""
 
     def __init__(self, observation):
         super().__init__(observation)
         self._zero = {}
-        self._tables = {}   # id -> (weak reference, name)
-        self._heads = {}    # id -> (weak reference, name, where)
-        self._twins = None
+        self._tables = {}   # id -> (weak reference, name, where)
+        self._heads = {}    # the same of layers
+        self._frozen = {}   # the same of embeddings that need no gradient
+        self._new = []      # tables and heads that were not compared yet
+        self._twins = []
+        self._tied = False  # a layer was the embedding itself
         self._steps = 0
+        self._latest = []
 
     def operator(self, call):
         """Notes the weights of layers and embeddings."""
-        if not call.is_forward() or call.name not in ("linear", "embedding"):
+        if not call.is_forward() or call.name not in _READERS:
             return
-        weight = call.given(1, "weight")
-        if not is_plain(weight, 4) or weight.dim() != 2 or id(weight) in self._heads or len(self._heads) >= _MOST_NODES:
+        for weight in (call.args[:2] if call.name in ("matmul", "mm") else (call.given(1, "weight"),)):
+            if is_plain(weight, 4) and weight.dim() == 2:
+                self._read(call, weight)
+
+    def _read(self, call, weight):
+        kept = self._tables if call.name == "embedding" else self._heads
+        known = kept.get(id(weight))
+        if known is not None and known[0]() is weight or len(kept) >= _MOST_NODES:
             return
         held = self.agent.graph.holder(weight)
         if held is None:
             return
+        here_it_is = weakref.ref(weight), held.name, call.where()
+        kept[id(weight)] = here_it_is
+        self._new.append(here_it_is)
         if call.name == "embedding":
-            self._tables.setdefault(id(weight), (weakref.ref(weight), held.name))
+            if not weight.requires_grad:
+                self._frozen[id(weight)] = here_it_is
             return
-        self._heads[id(weight)] = weakref.ref(weight), held.name, call.where()
+        twin = self._tables.get(id(weight))
+        self._tied = self._tied or twin is not None and twin[0]() is weight
         if not bool((weight != 0).any()):
-            self._zero[id(weight)] = weakref.ref(weight), held.name, call.where()
+            self._zero[id(weight)] = weakref.ref(weight), held.name, dict(call.where(), **line_of_program())
 
     def before_step(self, _optimizer):
-        """Before the first update: which layers have the values of an embedding."""
-        if self._twins is None:
-            self._twins = []
-            for table, name in self._tables.values():
-                for head, other, where in self._heads.values():
-                    first, second = table(), head()
-                    if first is not None and second is not None and first is not second \
-                            and first.shape == second.shape and first.device == second.device \
-                            and torch.equal(first.detach(), second.detach()):
-                        self._twins.append((table, name, head, other, where, shares(first, second)))
+        """Compares embeddings and layers that run for the first time."""
+        new, self._new = self._new, []
+        for table, name, _ in self._tables.values() if new else ():
+            for head, other, where in self._heads.values():
+                if any(one[0] is table or one[0] is head for one in new) and len(self._twins) < _MOST_NODES:
+                    self._compare(table, name, head, other, where)
+
+    def _compare(self, table, name, head, other, where):
+        first, second = table(), head()
+        if first is None or second is None or first is second or first.shape != second.shape or \
+                first.device != second.device:
+            return
+        apart = float((first.detach() - second.detach()).norm()) / max(1e-30, float(first.detach().norm()))
+        # Made equal while no operator was observed, they have been apart for some steps.
+        if apart == 0 or (apart < _CLOSE and self._steps >= 8):
+            self._twins.append((table, name, head, other, where, shares(first, second), self._steps, apart))
 
     def ends(self, _step):
-        """Counts."""
+        """Counts, and remembers what is known while the model exists."""
         self._steps += 1
+        if self.observation.observes:
+            self._latest = self._look()
 
     def evidence(self):
-        """One piece for layers that are still 0, one for each twin."""
+        """One piece for layers that are still 0, for each twin, and for each frozen embedding."""
+        return self._look() or self._latest
+
+    def _look(self):
+        found = self._without_effect() + self._frozen_tables()
+        for table, name, head, other, where, memory, since, apart in self._twins:
+            first, second = table(), head()
+            if first is not None and second is not None:
+                found.append(piece("twin", where, table=name, head=other, memory=memory, steps=self._steps - since,
+                                   equal=bool(torch.equal(first.detach(), second.detach())), was_tied=self._tied,
+                                   close=apart > 0, apart=100 * apart, since=since + 1, also=self._optimizers()))
+        return found
+
+    def _optimizers(self):
+        optimizers = self.agent.optimizers
+        return [one for one in (optimizers.made_at(optimizers.by_name(name)) for name in optimizers.names()) if one]
+
+    def _without_effect(self):
         still = []
         for reference, name, where in self._zero.values():
             weight = reference()
@@ -276,14 +408,38 @@ class Adapters(Watcher):
                 group = self.agent.optimizers.group_of(weight)
                 if not weight.requires_grad or group is None:
                     still.append((name, where, not weight.requires_grad))
-        found = []
-        if still:
-            found.append(piece("zero-layer", dict(still[0][1], node=still[0][0]), names=[one[0] for one in still[:3]],
-                               more=max(0, len(still) - 3) or None, count=len(still), steps=self._steps,
-                               frozen=all(one[2] for one in still)))
-        for table, name, head, other, where, memory in self._twins or ():
-            first, second = table(), head()
-            if first is not None and second is not None:
-                found.append(piece("twin", where, table=name, head=other, memory=memory, steps=self._steps,
-                                   equal=bool(torch.equal(first.detach(), second.detach()))))
+        if not still:
+            return []
+        return [piece("zero-layer", dict(still[0][1], node=still[0][0]), names=[one[0] for one in still[:3]],
+                      more=max(0, len(still) - 3) or None, count=len(still), steps=self._steps,
+                      frozen=all(one[2] for one in still), also=self._optimizers())]
+
+    def _frozen_tables(self):
+        """Embeddings that are the only frozen part of a model that is trained."""
+        found, steps = [], self._steps
+        tables = {number: one for number, one in self._frozen.items() if one[0]() is not None}
+        for root in self.agent.modules.roots().values() if tables else ():
+            own = list(root.parameters())
+            frozen = [one for one in own if not one.requires_grad]
+            if not frozen or len(frozen) == len(own) or any(id(one) not in tables for one in frozen):
+                continue
+            for one in frozen:
+                table, name, where = tables.pop(id(one))
+                if table() is one:
+                    found.append(piece("frozen-table", where, node=name, rows=one.shape[0], width=one.shape[1],
+                                       random=is_random(one), steps=steps,
+                                       also=[only_line(r"from_pretrained\(|requires_grad")]))
+            break
         return found
+
+
+def is_random(table):
+    """Whether the rows look like independent draws: no direction has a larger variance than in such a sample."""
+    part = table.detach()[:_MOST_ROWS, :_MOST_ROWS // 4].to("cpu", torch.float64)
+    rows, width = part.shape
+    if rows < 16 or width < 4 or float((part != 0).double().mean()) < 0.8:
+        return False
+    part = part - part.mean(0)
+    variance = float(part.var())
+    largest = float(torch.linalg.eigvalsh(part.t() @ part / rows)[-1])
+    return variance > 0 and largest < _EDGE * variance * (1 + (width / rows) ** 0.5) ** 2

@@ -6,6 +6,11 @@ import torch
 
 from . import Watcher, here, piece
 
+_BEFORE = 32   # losses that a spike is compared with
+_LEAST = 16    # of them
+_SPIKE = 4     # times the median
+_SPIKES = 8    # that are kept
+_FAR = 5       # times the size of other rows
 _MOST = 4096  # kept; then every second one is dropped, and so on
 
 
@@ -56,6 +61,122 @@ class Losses(Watcher):
                       smallest=min(finite) if finite else None, largest=max(finite) if finite else None,
                       early=mean(finite[:tenth]) if finite else None, late=mean(finite[-tenth:]) if finite else None,
                       not_finite_since=self._first_bad, **_growth(self._kept))]
+
+
+class Spikes(Watcher):
+    """Losses far above those before, the norm of the gradients then, and what is special in that batch."""
+
+    def __init__(self, observation):
+        super().__init__(observation)
+        self._sum = None     # the loss of this step so far
+        self._before = []    # losses of the last steps
+        self._norms = []     # of the gradients, in observed steps
+        self._batch = None   # the tensors of the last batch of a loader, until the step ends
+        self._sizes = {}     # place in the batch -> typical sizes of its rows, of observed steps
+        self._found = []
+        self._where = {}
+        self._now = None     # the spike of this step
+
+    def begins(self, _step):
+        """An observed step begins."""
+        self._sum = None
+
+    def batch(self, batch):
+        """Keeps it until the step ends."""
+        if not self.agent.events.loader.is_apart():
+            self._batch = _tensors(batch)
+            if self.observation.observes:
+                for place, tensor in self._batch:
+                    sizes = _sizes_of(tensor)
+                    if sizes is not None and len(self._sizes.setdefault(place, [])) < 16:
+                        self._sizes[place].append(float(sizes.median()))
+
+    def loss(self, tensor):
+        """Adds up the losses of the step."""
+        if isinstance(tensor, torch.Tensor) and tensor.numel() == 1 and not tensor.is_complex():
+            self._where = self._where or here()
+            loss = self.agent.scaler.unscaled(tensor)
+            loss = loss.detach() if isinstance(loss, torch.Tensor) else loss
+            self._sum = loss if self._sum is None else self._sum + loss
+
+    def before_step(self, optimizer):
+        """The gradients are there: is this a spike?"""
+        loss = float(self._sum) if self._sum is not None else math.nan
+        spike = self._now is None and _is_spike(loss, self._before)
+        if not spike and not self.observation.observes:
+            return
+        norm = math.sqrt(sum(float(one.grad.detach().float().pow(2).sum()) for group in optimizer.param_groups
+                             for one in group["params"]
+                             if one.grad is not None and one.grad.layout is torch.strided))
+        if not spike:
+            self._norms = (self._norms + [norm])[-16:]
+        elif len(self._found) < _SPIKES:
+            self._now = dict(loss=loss, usual=_median(self._before), norm=norm, usual_norm=_median(self._norms))
+            self._now.update(self._special())
+
+    def _special(self):
+        """The rows of the batch that differ from the others, or all of them from those of other batches."""
+        for place, tensor in self._batch or ():
+            sizes = _sizes_of(tensor)
+            usual = _median(self._sizes.get(place, []))
+            if sizes is None or not usual > 0:
+                continue
+            rows = (sizes > _FAR * usual).nonzero().reshape(-1).tolist()
+            if rows:
+                return {"rows": ", ".join(map(str, rows[:8])) + (", ..." if len(rows) > 8 else ""), "of": len(sizes),
+                        "count": len(rows), "part": place, "size": float(sizes[rows].median()), "typical": usual}
+        return {}
+
+    def ends(self, step):
+        """Keeps the loss, or the spike."""
+        if self._now is not None:
+            self._found.append(dict(self._now, step=step, **self.agent.events.loader.numbers()))
+        elif self._sum is not None:
+            self._before = (self._before + [float(self._sum)])[-_BEFORE:]
+        self._sum = self._now = self._batch = None
+
+    def evidence(self):
+        """A piece for the largest spike, and how many there were."""
+        if not self._found:
+            return []
+        largest = max(self._found, key=lambda one: (one.get("count", 0) > 0, one["loss"] / one["usual"]))
+        explained = [one for one in self._found if one.get("count")]
+        return [piece("loss-spike", self._where, spikes=len(self._found), explained=len(explained),
+                      steps=", ".join(str(one["step"]) for one in self._found), last=_median(self._before), **largest)]
+
+
+def _is_spike(loss, before):
+    """Whether a loss is far above those before, also in terms of how they vary."""
+    if len(before) < _LEAST or not math.isfinite(loss):
+        return False
+    usual = _median(before)
+    spread = _median([abs(one - usual) for one in before])
+    return usual > 0 and loss > _SPIKE * usual and loss > usual + 10 * spread and loss > 2 * max(before)
+
+
+def _median(numbers):
+    ordered = sorted(numbers)
+    return ordered[len(ordered) // 2] if ordered else math.nan
+
+
+def _tensors(batch, name=""):
+    """(name, tensor) of a batch."""
+    if isinstance(batch, torch.Tensor):
+        return [(name or "batch", batch)]
+    if isinstance(batch, dict):
+        return [one for key, value in list(batch.items())[:8] for one in _tensors(value, str(key))]
+    if isinstance(batch, (tuple, list)):
+        return [one for place, value in enumerate(batch[:8]) for one in _tensors(value, "%s[%d]" % (
+            name or "batch", place))]
+    return []
+
+
+def _sizes_of(tensor):
+    """The mean magnitude of each row of floating-point numbers; None: it has none."""
+    if type(tensor) is not torch.Tensor or not tensor.is_floating_point() or tensor.dim() < 1 or \
+            tensor.shape[0] < 2 or tensor.numel() > 1 << 22 or tensor.layout is not torch.strided:
+        return None
+    return tensor.detach().reshape(tensor.shape[0], -1).abs().mean(1).to("cpu", torch.float64)
 
 
 def _growth(kept):

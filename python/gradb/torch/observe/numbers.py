@@ -23,7 +23,7 @@ class Numbers(Watcher):
     def operator(self, call):
         """A difference of two squares, or of means of squares."""
         if call.name not in _SUBTRACTIONS or len(call.args) != 2 or self.agent.in_backward \
-                or self.agent.steps.running:
+                or self.agent.steps.is_updating():
             return
         made = self.trace.see(call)
         if made is None or made.turned or call.writes or not isinstance(call.result, torch.Tensor):

@@ -65,7 +65,7 @@ class Order(Watcher):
         """Remembers how numbers are made: one of them may become the loss."""
         result = call.result
         if isinstance(result, torch.Tensor) and result.numel() == 1 and result.dim() < 2 \
-                and not self.agent.in_backward and not self.agent.steps.running:
+                and not self.agent.in_backward and not self.agent.steps.is_updating():
             self._made.append((weakref.ref(result), call.name, here()))
             del self._made[:-_RESULTS]
 

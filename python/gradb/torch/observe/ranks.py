@@ -142,7 +142,7 @@ class Draws(Watcher):
 
     def operator(self, call):
         """Notes a draw, and who takes parts of one."""
-        if not call.grad or self.agent.in_backward or self.agent.steps.running or self._world < 2:
+        if not call.grad or self.agent.in_backward or self.agent.steps.is_updating() or self._world < 2:
             return
         if call.name in _PARTS and call.args:
             held = self._alive.get(id(call.args[0]))

@@ -8,16 +8,18 @@ from .generated import Generators, Latents
 from .held_out import HeldOut
 from .language import Adapters, Routers, Tokens
 from .loss_input import LossInput
-from .losses import Losses
+from .losses import Losses, Spikes
 from .modes import Modes
 from .numbers import Numbers
 from .order import Order
 from .padding import Padding
 from .ranks import Draws, Ranks, Statistics
+from .scores import Scores
 from .structure import Structure
 from .trained import Trained
 from .units import Units
 from .updates import Updates
 
 WATCHERS = (Losses, Numbers, Weights, Copies, Units, Latents, Generators, Functions, LossInput, Axes, Order, Modes,
-            Trained, Updates, Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure, HeldOut)
+            Trained, Updates, Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure, HeldOut,
+            Scores, Spikes)

@@ -81,7 +81,7 @@ class Trained(Watcher):
 
     def operator(self, call):
         """Passes the bits on."""
-        if self.agent.in_backward or (not call.grad and (self.agent.steps.running or _in_function())):
+        if self.agent.in_backward or (not call.grad and (self.agent.steps.is_updating() or _in_function())):
             return
         bits, cuts, differentiable = self._given(call)
         if not bits:
@@ -97,7 +97,7 @@ class Trained(Watcher):
 
     def left(self, call):
         """Values that leave the graph: as a number, as an array, or by .data."""
-        if self.agent.in_backward or self.agent.steps.running or not call.args:
+        if self.agent.in_backward or self.agent.steps.is_updating() or not call.args:
             return
         found = self._bits_of(call.args[0])
         if found[0] and isinstance(call.args[0], torch.Tensor) and call.args[0].requires_grad:

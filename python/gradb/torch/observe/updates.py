@@ -73,7 +73,7 @@ class Updates(Watcher):
                 self._made.append((weakref.ref(result), factor, here()))
                 del self._made[:-8]
         if not self._clips and call.name in _CLIPPING and not self.agent.in_backward \
-                and not self.agent.steps.running and frame_in("clip_grad.py"):
+                and not self.agent.steps.is_updating() and frame_in("clip_grad.py"):
             scaler = self.agent.scaler
             self._clips.append(self._passes)
             self._clip = here()

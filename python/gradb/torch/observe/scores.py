@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""The scores of attention before their softmax: how large they grow in each head, and how sharp the softmax is."""
+import torch
+
+from . import Watcher, piece
+from .units import is_plain
+
+_MOST_NODES = 64
+_MOST_ROWS = 4      # of a batch
+_MOST_LENGTH = 256  # of a sequence
+_MASKED = -1e4      # scores below are masked
+_ONE = 0.999        # a weight that leaves nothing to the others
+
+
+class Scores(Watcher):
+    """Measures the scores of attention in each observed step."""
+
+    def __init__(self, observation):
+        super().__init__(observation)
+        self._found = {}
+        self._step = 0
+
+    def begins(self, step):
+        """Remembers its number."""
+        self._step = step
+
+    def operator(self, call):
+        """A softmax over a square of scores, or an attention that makes its own."""
+        if not call.is_forward() or not isinstance(call.result, torch.Tensor) or not call.result.requires_grad:
+            return
+        if call.name == "softmax":
+            scores = call.given(0, "input")
+            if is_plain(scores) and scores.dim() >= 3 and scores.shape[-1] == scores.shape[-2] > 3 and \
+                    call.given(1, "dim") in (-1, scores.dim() - 1):
+                self._note(call, scores.detach()[:_MOST_ROWS].float())
+        elif call.name == "scaled_dot_product_attention":
+            scores = _scores_of(call)
+            if scores is not None:
+                self._note(call, scores)
+
+    def _note(self, call, scores):
+        key = call.node()
+        if key not in self._found and len(self._found) >= _MOST_NODES:
+            return
+        heads = scores.shape[1] if scores.dim() == 4 else 1
+        seen = scores > _MASKED
+        several = seen.sum(-1) > 2  # of one or two there is little to choose
+        if not bool(several.any()):
+            return
+        size = scores.masked_fill(~seen, 0).abs().amax(-1)
+        sharp = (scores.masked_fill(~seen, float("-inf")).softmax(-1).amax(-1) > _ONE) & several
+        apart = (0, *range(2, size.dim())) if scores.dim() == 4 else tuple(range(size.dim()))
+        peak = size.amax(apart).reshape(heads)
+        share = sharp.float().sum(apart).reshape(heads) / several.float().sum(apart).reshape(heads).clamp(min=1)
+        head = int(peak.argmax())
+        known = self._found.setdefault(key, piece("attention-scores", call.where(), first=float(peak.max()),
+                                                  first_share=float(share[head]), first_step=self._step, looks=0,
+                                                  divided=call.name != "softmax" or None))
+        known["looks"] += 1
+        known.update(last=float(peak[head]), head=head, heads=heads, share=float(share[head]), step=self._step)
+
+    def evidence(self):
+        """One piece for each attention."""
+        return list(self._found.values())
+
+
+def _scores_of(call):
+    """The scores that a scaled_dot_product_attention makes of some rows; None: unknown."""
+    query, key = call.given(0, "query"), call.given(1, "key")
+    if not is_plain(query) or not is_plain(key) or query.dim() < 3 or query.shape[:-2] != key.shape[:-2] or \
+            not 3 < query.shape[-2] <= _MOST_LENGTH or key.shape[-2] != query.shape[-2]:
+        return None
+    scale = call.kwargs.get("scale") or query.shape[-1] ** -0.5
+    scores = query.detach()[:_MOST_ROWS].float() @ key.detach()[:_MOST_ROWS].float().transpose(-1, -2) * scale
+    mask = call.given(3, "attn_mask")
+    if call.given(5, "is_causal", False):
+        later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+        scores = scores.masked_fill(later, float("-inf"))
+    elif isinstance(mask, torch.Tensor) and mask.dim() == 2:
+        scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask.detach()
+    return scores
