@@ -96,7 +96,7 @@ static enum diagnose_verdict judge_scores(cJSON *piece, const struct diagnose_ev
                : DIAGNOSE_SILENT;
 }
 
-/* What comes before a separator is no easier to predict than by its frequency, what comes after it
+/* What comes before a separator can only be guessed by its frequency, what comes after it
  * is learned. */
 static enum diagnose_verdict judge_prompt(cJSON *piece, const struct diagnose_evidence *all)
 {

@@ -178,8 +178,8 @@ class Copies(Watcher):
         if not call.writes or call.name not in ("copy_", "add_", "lerp_") or len(call.args) < 2:
             return
         target, source = call.args[0], call.args[1]
-        if isinstance(source, torch.Tensor) and isinstance(target, torch.Tensor) and not self.agent.steps.is_updating() \
-                and not self.agent.in_backward and shares(target, source) and self._is_trained(target):
+        if isinstance(source, torch.Tensor) and isinstance(target, torch.Tensor) and not self.agent.in_backward \
+                and not self.agent.steps.is_updating() and shares(target, source) and self._is_trained(target):
             self._note(call.name + "()", "", 1)
 
     def _is_trained(self, tensor):

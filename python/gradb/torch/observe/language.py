@@ -434,7 +434,7 @@ class Adapters(Watcher):
 
 
 def is_random(table):
-    """Whether the rows look like independent draws: no direction has a larger variance than in such a sample."""
+    """Whether the rows look like independent draws: no direction varies more than in random samples."""
     part = table.detach()[:_MOST_ROWS, :_MOST_ROWS // 4].to("cpu", torch.float64)
     rows, width = part.shape
     if rows < 16 or width < 4 or float((part != 0).double().mean()) < 0.8:
