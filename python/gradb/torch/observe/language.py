@@ -322,8 +322,8 @@ class Adapters(Watcher):
         super().__init__(observation)
         self._zero = {}
         self._tables = {}   # id -> (weak reference, name, where)
-        self._heads = {}    # the same of layers
-        self._frozen = {}   # the same of embeddings that need no gradient
+        self._heads = {}    # the same for layers
+        self._frozen = {}   # the same for embeddings that need no gradient
         self._new = []      # tables and heads that were not compared yet
         self._twins = []
         self._tied = False  # a layer was the embedding itself
