@@ -140,6 +140,12 @@ static enum diagnose_verdict judge_held_twice(cJSON *piece, const struct diagnos
     return DIAGNOSE_FAULT;
 }
 
+static enum diagnose_verdict judge_all_frozen(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "steps", 0) > FEW ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
 static enum diagnose_verdict judge_grad_mode(cJSON *piece, const struct diagnose_evidence *all)
 {
     const cJSON *raised = diagnose_find(all, "exception");
@@ -353,6 +359,16 @@ const struct diagnose_rule diagnose_rules_calls[] = {
      .advice =
          "Remove {by} from the way to the loss, or leave these parameters out of the optimizer",
      .source = "PyTorch documentation of Tensor.detach and no_grad; Humbatova et al. 2020"},
+    {.name = "all-frozen",
+     .evidence = "all-frozen",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_all_frozen,
+     .cause = "{optimizer} trains nothing: none of the {count} parameters that it holds requires a "
+              "gradient (requires_grad is False), so its step() changes no weight",
+     .numbers = "in {steps|step}; the first of them is {node}",
+     .advice =
+         "Do not freeze the parameters that you mean to train, and pass those to the optimizer",
+     .source = "TrainCheck (OSDI 2025): PyTorch forum thread 84911"},
     {.name = "frozen-output-layer",
      .evidence = "frozen-end",
      .cost = DIAGNOSE_OPERATORS,

@@ -9,8 +9,9 @@ import weakref
 import torch
 
 from .. import values
+from ..optim import parameters_of
 from . import Watcher, here, parameter_name, piece
-from .lines import frame_in, only_line
+from .lines import all_lines, frame_in
 
 _MOST_NAMES = 4
 _MOST_CUTS = 64    # places that cut, of a step
@@ -46,7 +47,8 @@ class Trained(Watcher):
         self._step = 0
         self._looked = 0
         self._loss_bits = self._loss_cuts = 0
-        self._frozen_at = None  # where requires_grad is set to False, if that is one line
+        self._steppings = weakref.WeakKeyDictionary()  # optimizer -> [steps, those without any trained parameter]
+        self._frozen_at = None  # the lines where requires_grad is set to False
 
     def _forget(self):
         self._carried = {}  # id -> (weak reference, bits of parameters, bits of cuts)
@@ -183,6 +185,9 @@ class Trained(Watcher):
         """Notes which parameters the optimizer holds, and which of them somebody else has written."""
         if not self.observation.observes:
             return
+        stepped = self._steppings.setdefault(optimizer, [0, 0])
+        stepped[0] += 1
+        stepped[1] += not any(one.requires_grad or one.grad is not None for one in parameters_of(optimizer))
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 known = self._of(parameter)
@@ -197,7 +202,7 @@ class Trained(Watcher):
             return
         self._looked += 1
         if self._frozen_at is None and any(not one.requires_grad for one, _ in self._items()):
-            self._frozen_at = only_line(r"requires_grad_\(False\)|requires_grad *= *False")
+            self._frozen_at = all_lines(r"requires_grad_\(False\)|requires_grad *= *False")
         for parameter, known in self._items():
             known.steps += 1
             known.reached += known.last == step
@@ -231,7 +236,7 @@ class Trained(Watcher):
         held = {id(one): (one, known) for one, known in self._items()}
         roots = [root for root in self.agent.modules.roots().values()]
         found = self._not_held(owners, held, roots) + self._held_twice()
-        found += self._cut_off(owners, held)
+        found += self._cut_off(owners, held) + self._all_frozen()
         return found + self._frozen(owners, held, roots)
 
     def _held_twice(self):
@@ -300,6 +305,17 @@ class Trained(Watcher):
             pieces.append(seen[key])
         return pieces
 
+    def _all_frozen(self):
+        """Optimizers of whose parameters none requires a gradient or has one, whenever they step."""
+        optimizers, found = self.agent.optimizers, []
+        for optimizer, (steps, idle) in self._steppings.items():
+            if idle == steps:
+                own = list(parameters_of(optimizer))
+                found.append(piece("all-frozen", optimizers.made_at(optimizer), optimizer=optimizers.name_of(optimizer),
+                                   node=parameter_name(self.agent, own[0]) if own else None, count=len(own),
+                                   steps=steps, also=(self._frozen_at or [])[:_MOST_NAMES]))
+        return found
+
     def _frozen(self, owners, held, roots):
         """The last parameters that the training reads are frozen, and have never been written since they were
         initialised."""
@@ -317,7 +333,8 @@ class Trained(Watcher):
         root = next((root for root in roots if any(one is matrix for one in root.parameters())), None)
         if matrix is None or root is None or not any(id(one) in owners for one in root.parameters()):
             return []
-        return [piece("frozen-end", self._frozen_at or final[1].where, node=parameter_name(self.agent, matrix),
+        at = self._frozen_at[0] if self._frozen_at and len(self._frozen_at) == 1 else final[1].where
+        return [piece("frozen-end", at, node=parameter_name(self.agent, matrix),
                       version=values.version_of(matrix), module=module, count=len(end), trained=len(trained),
                       frozen=sum(1 for one in root.parameters() if not one.requires_grad),
                       parameters=sum(1 for one in root.parameters()))]
