@@ -48,6 +48,27 @@ static enum diagnose_verdict judge_nan_input(cJSON *piece, const struct diagnose
     return diagnose_number(piece, "columns", 0) > 0 ? DIAGNOSE_SILENT : DIAGNOSE_FAULT;
 }
 
+/* A state that comes again is no chance. Once may be a part that is computed again on purpose. */
+static enum diagnose_verdict judge_reseeded(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "count", 0) > FEW_EVALUATIONS ? DIAGNOSE_SUSPECT
+                                                                : DIAGNOSE_SILENT;
+}
+
+/* Of noise, which has no neighbours, the part is 0.75; of an image of two levels no pair counts. */
+static enum diagnose_verdict judge_pixels(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double jumps = diagnose_number(piece, "jumps", 0);
+
+    (void)all;
+    diagnose_set(piece, "percent", 100 * jumps);
+    return jumps > 0.01 && diagnose_number(piece, "part", 1) < 0.6 &&
+                   diagnose_number(piece, "steps", 0) >= FEW_EVALUATIONS
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
 static enum diagnose_verdict judge_share(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
@@ -313,6 +334,42 @@ const struct diagnose_rule diagnose_rules_data[] = {
      .advice = "Seed once (torch.manual_seed), before the loop",
      .look = "node {node}, where",
      .source = "PyTorch documentation, Reproducibility"},
+    {.name = "same-draw",
+     .evidence = "reseeded",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_reseeded,
+     .cause = "The same random numbers are drawn again: the generator of {generator} is seeded "
+              "again while the training runs, so noise, augmentation and order repeat",
+     .numbers = "after {count} of {steps|step} its state was one that it had before; first after "
+                "step {step}, as after step {before}",
+     .advice = "Seed once, before the loop, not in the dataset or in each epoch; give draws that "
+               "must repeat a generator of their own",
+     .look = "where",
+     .source = "PyTorch documentation, Reproducibility"},
+    {.name = "same-draw",
+     .evidence = "same-order",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = diagnose_is_suspect,
+     .cause = "The loader shuffles, but in the same way in each epoch: its generator is seeded "
+              "again with the same seed",
+     .numbers = "the first {batches|batch} are the same in {epochs|epoch}",
+     .advice = "Make the generator once, before the epochs, or seed it with the epoch",
+     .look = "where",
+     .source = "PyTorch documentation of DataLoader: generator"},
+    {.name = "wrapped",
+     .evidence = "wrapped-pixels",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_pixels,
+     .cause = "The pixels of the input wrap around: neighbours jump from one end of the 256 levels "
+              "to the other, as after arithmetic of uint8 values that overflows",
+     .numbers =
+         "{percent:g3} % of the neighbours differ by more than 128 levels; if 255 and 0 were "
+         "neighbours, their mean difference would be {part:g2} of what it is; in "
+         "{steps|observed step}",
+     .advice = "Convert to a wider type before computing (image.astype(numpy.float32)), and clip "
+               "to 0 and 255",
+     .look = "node {node}, where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong type of data"},
     {.name = "wrapped",
      .evidence = "wrapped",
      .cost = DIAGNOSE_OPERATORS,

@@ -12,6 +12,7 @@ from .relations import Relation, entropy
 _PIECES = 16
 _DRAWS = 64       # places of random draws
 _LEAST = 4        # steps that make a repetition
+_IMAGES = 32      # of a batch whose pixels are compared
 
 _DRAWN = frozenset(("randn", "rand", "randint", "normal", "bernoulli", "randn_like", "rand_like", "randint_like",
                     "normal_", "uniform_", "multinomial", "randperm"))
@@ -77,6 +78,7 @@ class Data(Watcher):
     _passes = _passed_in = 0
     _several = False  # a step has had several passes
     _loaders = ()     # lines that make loaders which do not shuffle
+    _bytes = ()       # lines about integers of a byte
     _errors = ()      # (Made, Made of the data, a copy of it) of this step
 
     def _add(self, kind, where, **numbers):
@@ -102,6 +104,7 @@ class Data(Watcher):
             return
         if not self._batch_at:
             self._batch_at = here()
+            self._bytes = all_lines(r"uint8|ubyte")[:3]
             self._loaders = [one for one in all_lines(r"DataLoader\(")
                              if "shuffle=True" not in linecache.getline(one["file"], one["line"])][:2]
         feeds = self.agent.events.loader
@@ -220,6 +223,10 @@ class Data(Watcher):
         if len(self._inputs) < 16:
             self._inputs.append((mark, rows, picked.where() if rows else {}))
         self._scale(made, given, values, call.name)
+        if values.dim() == 4 and min(values.shape[2:]) >= 4:
+            jumps, part = _jumps(values[:_IMAGES, 0])
+            if jumps > 0:
+                self._add("wrapped-pixels", made.where(), jumps=jumps, part=part, also=self._bytes or None)
 
     def _not_finite(self, made, values, finite):
         """Values that are NaN or infinite; whole columns of them."""
@@ -351,6 +358,24 @@ class Data(Watcher):
                         guessed=float(guess[top] / guess.sum()) if top < len(guess) else 0.0, right=last[2],
                         also=self._loaders or [self._picked_at] if self._loaders or self._picked_at else None)
         yield from self._relation.pieces(self._input_at, self._label_at)
+
+
+def _jumps(images):
+    """(share of neighbours more than half of 256 levels apart, mean difference on a circle of 256 levels as a part of
+    the plain one), of images on such levels; (0, 1) of others. Pixels at the ends of the range do not count."""
+    levels = images.unique().double()
+    if not 64 < len(levels) <= 256:
+        return 0.0, 1.0
+    step = float((levels[1:] - levels[:-1]).min())
+    whole = (images.double() - levels[0]) / step
+    if float((whole - whole.round()).abs().max()) > 0.02 or float(whole.max()) > 255.5:
+        return 0.0, 1.0
+    one, other = whole[..., 1:].round(), whole[..., :-1].round()
+    apart = (one - other).abs()
+    top = float(whole.max())
+    inner = (one > 0) & (other > 0) & (one < top) & (other < top)
+    around = torch.minimum(apart, 256 - apart)
+    return float(((apart > 128) & inner).double().mean()), float(around.sum() / apart.sum())
 
 
 def _first_tensor(batch):

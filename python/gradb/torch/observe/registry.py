@@ -15,11 +15,12 @@ from .order import Order
 from .padding import Padding
 from .ranks import Draws, Ranks, Statistics
 from .scores import Scores
+from .seeds import Seeds
 from .structure import Structure
 from .trained import Trained
 from .units import Units
 from .updates import Updates
 
 WATCHERS = (Losses, Numbers, Weights, Copies, Units, Latents, Generators, Functions, LossInput, Axes, Order, Modes,
-            Trained, Updates, Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure, HeldOut,
-            Scores, Spikes)
+            Trained, Updates, Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure, Seeds,
+            Scores, Spikes, HeldOut)  # the last one may turn on the observation of operators

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""Random generators that are seeded again, so that what they draw repeats."""
+import linecache
+import random
+import sys
+
+import torch
+
+from . import Watcher, here, piece
+from .lines import all_lines
+
+_MOST = 4096     # states that are kept
+_BATCHES = 4     # of an epoch that are compared
+_EPOCHS = 16
+_VALUES = 256    # of a batch
+_SEEDS = r"\bseed\(|manual_seed(_all)?\(|seed_everything\(|\bset_seed\(|Generator\(|default_rng\("
+
+
+def _states():
+    """(name, hash of the state) of each global generator. None of them draws."""
+    yield "torch", hash(torch.get_rng_state().numpy().tobytes())
+    yield "random", hash(random.getstate())
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and "mtrand" in dir(numpy.random):
+        kind, keys, place = numpy.random.get_state()[:3]
+        yield "numpy.random", hash((kind, keys.tobytes(), place))
+
+
+class Seeds(Watcher):
+    """Compares the states of the global generators after each step, and the first batches of each epoch."""
+
+    def __init__(self, observation):
+        super().__init__(observation)
+        self._known = {}     # name -> {hash: the step}
+        self._last = {}      # name -> hash after the last step
+        self._again = {}     # name -> [steps after which an earlier state came again, the first such step, that one]
+        self._lines = []
+        self._epochs = {}    # epoch -> [marks of its first batches]
+        self._mark = None    # of the batch that was fetched last
+        self._shuffles = False
+        self._batch_at = {}
+
+    def batch(self, batch):
+        """Takes a mark of a batch."""
+        for _ in range(4):
+            if isinstance(batch, dict):
+                batch = next(iter(batch.values()), None)
+            elif isinstance(batch, (tuple, list)):
+                batch = batch[0] if batch else None
+        self._mark = None
+        if isinstance(batch, torch.Tensor) and batch.dim() and batch.shape[0] > 1 and len(self._epochs) < _EPOCHS:
+            self._batch_at = self._batch_at or here()
+            self._mark = tuple(batch.detach().reshape(batch.shape[0], -1)[:, 0][:_VALUES].tolist())
+            loader = self.agent.events.loader.latest()[0]
+            self._shuffles = isinstance(getattr(loader, "sampler", None), torch.utils.data.RandomSampler)
+
+    def loss(self, tensor):
+        """The batch is one of the training."""
+        epoch, batch = self.agent.events.loader.place()
+        if self._mark is not None and epoch and batch <= _BATCHES and self._shuffles:
+            marks = self._epochs.setdefault(epoch, [])
+            if len(marks) == batch - 1:
+                marks.append(self._mark)
+        self._mark = None
+
+    def ends(self, step):
+        """Looks at the states."""
+        if not self._lines:
+            self._lines = [one for one in all_lines(_SEEDS) if _is_inside(one)]
+        for name, state in _states():
+            known = self._known.setdefault(name, {})
+            if self._last.get(name) == state or len(known) >= _MOST:
+                continue  # nothing was drawn
+            self._last[name] = state
+            if state in known:
+                again = self._again.setdefault(name, [0, step, known[state]])
+                again[0] += 1
+            known.setdefault(state, step)
+
+    def evidence(self):
+        """The pieces."""
+        found = []
+        for name, (count, step, before) in self._again.items():
+            lines = [one for one in self._lines if _is_of(one, name)] or self._lines
+            found.append(piece("reseeded", lines[0] if lines else self._batch_at, generator=name, count=count,
+                               step=step, before=before, steps=len(self._known[name]) + count,
+                               also=lines[1:3] or None))
+        orders = [tuple(marks) for marks in self._epochs.values() if len(marks) >= 2]
+        if len(orders) > 2 and len(set(orders)) == 1 and len(set(orders[0])) > 1:
+            found.append(piece("same-order", self._batch_at, epochs=len(orders), batches=len(orders[0]),
+                               also=[one for one in self._lines if _is_of(one, "torch")][:2] or None))
+        return found
+
+
+def _text(place):
+    return linecache.getline(place["file"], place["line"])
+
+
+def _is_inside(place):
+    """Whether a line is in a function or a loop, or in any other block."""
+    return _text(place)[:1].isspace()
+
+
+def _is_of(place, name):
+    """Whether a line that seeds is about that generator."""
+    text = _text(place)
+    if name == "torch":
+        return "manual_seed" in text or "Generator" in text
+    return "np." in text or "numpy" in text if name == "numpy.random" else "np." not in text and "torch" not in text
