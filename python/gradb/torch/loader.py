@@ -126,6 +126,10 @@ class Loader(Wrappers, native.base("Loader")):
         """Whether the batch that was returned last is the first of its iteration."""
         return self._last is not None and self._last[1] == 1
 
+    def position(self):
+        """Which batch of its iteration was returned last, from 1; 0: none."""
+        return self._last[1] if self._last is not None else 0
+
     def used(self):
         """A backward pass begins: it is of the batch that was fetched last."""
         self.feeds()

@@ -35,33 +35,29 @@ class Seeds(Watcher):
         self._last = {}      # name -> hash after the last step
         self._again = {}     # name -> [steps after which an earlier state came again, the first such step, that one]
         self._lines = []
-        self._epochs = {}    # epoch -> [marks of its first batches]
-        self._mark = None    # of the batch that was fetched last
-        self._shuffles = False
+        self._epochs = {}    # id of a dataset -> marks of the first batches of each iteration
         self._batch_at = {}
 
     def batch(self, batch):
-        """Takes a mark of a batch."""
+        """Takes a mark of one of the first batches of an iteration."""
+        number = self.agent.events.loader.position()
+        if not 0 < number <= _BATCHES:
+            return
         for _ in range(4):
             if isinstance(batch, dict):
                 batch = next(iter(batch.values()), None)
             elif isinstance(batch, (tuple, list)):
                 batch = batch[0] if batch else None
-        self._mark = None
-        if isinstance(batch, torch.Tensor) and batch.dim() and batch.shape[0] > 1 and len(self._epochs) < _EPOCHS:
-            self._batch_at = self._batch_at or here()
-            self._mark = tuple(batch.detach().reshape(batch.shape[0], -1)[:, 0][:_VALUES].tolist())
-            loader = self.agent.events.loader.latest()[0]
-            self._shuffles = isinstance(getattr(loader, "sampler", None), torch.utils.data.RandomSampler)
-
-    def loss(self, tensor):
-        """The batch is one of the training."""
-        epoch, batch = self.agent.events.loader.place()
-        if self._mark is not None and epoch and batch <= _BATCHES and self._shuffles:
-            marks = self._epochs.setdefault(epoch, [])
-            if len(marks) == batch - 1:
-                marks.append(self._mark)
-        self._mark = None
+        loader = self.agent.events.loader.latest()[0]
+        if not isinstance(batch, torch.Tensor) or not batch.dim() or batch.shape[0] < 2 or \
+                not isinstance(getattr(loader, "sampler", None), torch.utils.data.RandomSampler):
+            return
+        self._batch_at = self._batch_at or here()
+        epochs = self._epochs.setdefault(id(loader.dataset), [])
+        if number == 1 and len(epochs) < _EPOCHS:
+            epochs.append([])
+        if epochs and len(epochs[-1]) == number - 1:
+            epochs[-1].append(tuple(batch.detach().reshape(batch.shape[0], -1)[:, 0][:_VALUES].tolist()))
 
     def ends(self, step):
         """Looks at the states."""
@@ -85,8 +81,10 @@ class Seeds(Watcher):
             found.append(piece("reseeded", lines[0] if lines else self._batch_at, generator=name, count=count,
                                step=step, before=before, steps=len(self._known[name]) + count,
                                also=lines[1:3] or None))
-        orders = [tuple(marks) for marks in self._epochs.values() if len(marks) >= 2]
-        if len(orders) > 2 and len(set(orders)) == 1 and len(set(orders[0])) > 1:
+        for epochs in self._epochs.values():
+            orders = [tuple(marks) for marks in epochs if len(marks) >= 2]
+            if len(orders) < 3 or len(set(orders)) > 1 or len(set(orders[0])) < 2:
+                continue
             found.append(piece("same-order", self._batch_at, epochs=len(orders), batches=len(orders[0]),
                                also=[one for one in self._lines if _is_of(one, "torch")][:2] or None))
         return found
