@@ -6,7 +6,7 @@ its first batch; from then on its epochs begin where the script begins to iterat
 import weakref
 
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, RandomSampler
 from torch.utils.data import dataloader as _dataloader
 
 from .. import native, summary
@@ -28,6 +28,7 @@ class Loader(Wrappers, native.base("Loader")):
         self._epochs = None
         self._last = None     # Place of the iterator that returned a batch last
         self._used = None     # (epoch, batch) of the step's last pass
+        self._order = (0, False)  # of the last batch: id of the dataset, whether it is shuffled
         self._parts = ()      # (name, shape, dtype, device, bytes of an element) of the last batch's tensors
 
     def install(self):
@@ -112,6 +113,8 @@ class Loader(Wrappers, native.base("Loader")):
             self._last[1] += 1
             self._parts = _described(batch)
         if self.agent.observation.on:
+            sampler = getattr(getattr(iterator, "_index_sampler", None), "sampler", None)
+            self._order = id(getattr(iterator, "_dataset", None)), type(sampler) is RandomSampler
             self.agent.observation.tell("batch", batch)
 
     def latest(self):
@@ -127,8 +130,8 @@ class Loader(Wrappers, native.base("Loader")):
         return self._last is not None and self._last[1] == 1
 
     def position(self):
-        """Which batch of its iteration was returned last, from 1; 0: none."""
-        return self._last[1] if self._last is not None else 0
+        """(which batch of its iteration was returned last, from 1; id of the dataset; whether it is shuffled)."""
+        return (self._last[1] if self._last is not None else 0, *self._order)
 
     def used(self):
         """A backward pass begins: it is of the batch that was fetched last."""

@@ -40,20 +40,18 @@ class Seeds(Watcher):
 
     def batch(self, batch):
         """Takes a mark of one of the first batches of an iteration."""
-        number = self.agent.events.loader.position()
-        if not 0 < number <= _BATCHES:
+        number, dataset, shuffles = self.agent.events.loader.position()
+        if not shuffles or not 0 < number <= _BATCHES:
             return
         for _ in range(4):
             if isinstance(batch, dict):
                 batch = next(iter(batch.values()), None)
             elif isinstance(batch, (tuple, list)):
                 batch = batch[0] if batch else None
-        loader = self.agent.events.loader.latest()[0]
-        if not isinstance(batch, torch.Tensor) or not batch.dim() or batch.shape[0] < 2 or \
-                not isinstance(getattr(loader, "sampler", None), torch.utils.data.RandomSampler):
+        if not isinstance(batch, torch.Tensor) or not batch.dim() or batch.shape[0] < 2:
             return
         self._batch_at = self._batch_at or here()
-        epochs = self._epochs.setdefault(id(loader.dataset), [])
+        epochs = self._epochs.setdefault(dataset, [])
         if number == 1 and len(epochs) < _EPOCHS:
             epochs.append([])
         if epochs and len(epochs[-1]) == number - 1:
