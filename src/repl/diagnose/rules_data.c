@@ -48,7 +48,7 @@ static enum diagnose_verdict judge_nan_input(cJSON *piece, const struct diagnose
     return diagnose_number(piece, "columns", 0) > 0 ? DIAGNOSE_SILENT : DIAGNOSE_FAULT;
 }
 
-/* A state that comes again is no chance. Once may be a part that is computed again on purpose. */
+/* No state comes again by chance. Once may be a part that is computed again on purpose. */
 static enum diagnose_verdict judge_reseeded(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
