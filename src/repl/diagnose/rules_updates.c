@@ -83,6 +83,14 @@ static enum diagnose_verdict judge_never_scheduled(cJSON *piece,
     return DIAGNOSE_SUSPECT;
 }
 
+/* Scales against underflow are powers of 2; other factors may weigh the loss. */
+static bool is_scale(double factor)
+{
+    int exponent;
+
+    return factor >= 64 && frexp(factor, &exponent) == 0.5;
+}
+
 /* ---- clipping -------------------------------------------------------------------------------- */
 
 /* Copies numbers of the first optimizer's updates, for the sentence; false: there are none. */
@@ -97,15 +105,26 @@ static bool take_update(cJSON *piece, const struct diagnose_evidence *all)
     return update;
 }
 
+/* The norm at the step is the same each time, and far below what dividing by the scale leaves. */
+static bool is_clipped_scaled(const struct diagnose_evidence *all)
+{
+    const cJSON *update = diagnose_find(all, "update"), *loss = diagnose_find(all, "loss-factor");
+    double factor = loss ? number_of(loss, "factor") : 0;
+
+    return update && is_scale(factor) && diagnose_number(update, "shrink", 1) <= 0.5 / factor &&
+           diagnose_number(update, "alike", NAN) <= 1.01 && number_of(update, "steps") >= FEW_STEPS;
+}
+
 /* The norm is the same in all steps, so it is the limit. An optimizer that divides by the size of
  * the gradients does not care. With large updates all the same, the clipping is needed. */
 static enum diagnose_verdict judge_clipped(cJSON *piece, const struct diagnose_evidence *all)
 {
     const cJSON *update = diagnose_find(all, "update");
 
-    if (!take_update(piece, all) || !(number_of(piece, "shrink") <= 0.02) ||
-        !(diagnose_number(update, "alike", NAN) <= 1.01) || diagnose_is(update, "adapts") ||
-        number_of(piece, "steps") < FEW_STEPS || number_of(piece, "relative") > 2e-4) {
+    if (is_clipped_scaled(all) || !take_update(piece, all) ||
+        !(number_of(piece, "shrink") <= 0.02) || !(diagnose_number(update, "alike", NAN) <= 1.01) ||
+        diagnose_is(update, "adapts") || number_of(piece, "steps") < FEW_STEPS ||
+        number_of(piece, "relative") > 2e-4) {
         return DIAGNOSE_SILENT;
     }
     diagnose_set(piece, "percent", 100 * number_of(piece, "shrink"));
@@ -117,7 +136,11 @@ static enum diagnose_verdict judge_clip_scaled(cJSON *piece, const struct diagno
 {
     double steps = number_of(piece, "clippings");
 
-    (void)all;
+    if (steps >= 2 && is_clipped_scaled(all)) {
+        diagnose_set(piece, "factor", number_of(diagnose_find(all, "loss-factor"), "factor"));
+        diagnose_set(piece, "scaled", steps);
+        return DIAGNOSE_FAULT;
+    }
     return steps >= 2 && number_of(piece, "scaled") >= steps - 1 ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
 }
 
@@ -180,14 +203,6 @@ static enum diagnose_verdict judge_decay(cJSON *piece, const struct diagnose_evi
         diagnose_set(piece, "ratio", early);
     }
     return share >= 2 && early >= 2 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
-}
-
-/* Scales against underflow are powers of 2; other factors may weigh the loss. */
-static bool is_scale(double factor)
-{
-    int exponent;
-
-    return factor >= 64 && frexp(factor, &exponent) == 0.5;
 }
 
 /* The loss is multiplied by a scale, and the gradients of that optimizer still have it when it
@@ -349,10 +364,13 @@ const struct diagnose_rule diagnose_rules_updates[] = {
      .evidence = "clip",
      .cost = DIAGNOSE_OPERATORS,
      .judge = judge_clip_scaled,
-     .cause = "Gradients are clipped while they are still multiplied by GradScaler's scale, so the "
-              "limit is that many times too small",
+     .cause =
+         "Gradients are clipped while they are still multiplied by the loss scale[ of {factor}], "
+         "so the limit is that many times too small",
      .numbers = "{scaled} of {clippings} clippings that were observed",
-     .advice = "Call scaler.unscale_(optimizer) before clipping",
+     .advice =
+         "Call scaler.unscale_(optimizer) before clipping, or divide the gradients by the scale "
+         "first",
      .source = "PyTorch documentation, automatic mixed precision examples: gradient clipping"},
     {.name = "clipped-too-late",
      .evidence = "clip",
