@@ -198,9 +198,14 @@ static enum diagnose_verdict judge_eval(cJSON *piece, const struct diagnose_evid
  * in most steps is a part of the training, such as a target. */
 static enum diagnose_verdict judge_evaluated(cJSON *piece, const struct diagnose_evidence *all)
 {
-    bool rare = 2 * diagnose_number(piece, "calls", 0) <= diagnose_number(piece, "of", 0);
+    double calls = diagnose_number(piece, "calls", 0), of = diagnose_number(piece, "of", 0);
+    bool rare = 2 * calls <= of;
 
     (void)all;
+    if (diagnose_is(piece, "grad") &&
+        (calls < FEW || 5 * calls > of)) { /* a second term of a loss */
+        return DIAGNOSE_SILENT;
+    }
     return rare && !diagnose_is(piece, "both") ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
@@ -397,9 +402,9 @@ const struct diagnose_rule diagnose_rules_calls[] = {
      .cost = DIAGNOSE_EACH_STEP,
      .judge = judge_evaluated,
      .cause = "The model is evaluated in training mode: eval() is not called before it, so {names} "
-              "works as in training, and the results are not those of the trained model",
-     .numbers = "after {calls} of {of} steps, without gradients, in training mode; never in "
-                "evaluation mode",
+              "works as in training, and the results are not those of the trained model[; the "
+              "batches of the evaluation also contaminate the {statistics}]",
+     .numbers = "after {calls} of {of} steps, in training mode; never in evaluation mode",
      .advice = "Call model.eval() before the evaluation, and model.train() after it",
      .source = "PyTorch documentation of Module.eval; Humbatova et al. 2020"},
     {.name = NULL},

@@ -9,6 +9,18 @@ _PLACES = {"dropout": 2, "alpha_dropout": 2, "feature_dropout": 2, "dropout1d": 
            "feature_alpha_dropout": 2, "batch_norm": 5}  # of the argument `training`
 
 
+_MOST_OPEN = 64
+
+
+def _line(where):
+    return where.get("file"), where.get("line")
+
+
+def _statistics(kinds):
+    """What an evaluation in training mode writes, of these kinds."""
+    return "running statistics" if "batch normalization" in kinds else None
+
+
 def _kind(module):
     """What of a module works differently in training mode; None: nothing."""
     if isinstance(module, torch.nn.modules.dropout._DropoutNd):
@@ -32,6 +44,10 @@ class Modes(Watcher):
         self._untold = set()    # what works differently in evaluations that ran in training mode
         self._calls = self._called_in = 0  # steps before which that happened; the last one
         self._called_at = {}
+        self._open = []    # calls of trained models in training mode, with gradients, since the last pass
+        self._used = set()  # lines of those that a pass followed directly
+        self._unused = {}  # line -> [passes before which others were called there, what works differently, place]
+        self._passes = 0
 
     def begins(self, step):
         """Nothing has run yet."""
@@ -54,7 +70,10 @@ class Modes(Watcher):
     def called(self, module, grad):
         """An evaluation in training mode: between two steps, without gradients, of a model that is trained."""
         steps = self.agent.steps
-        if grad or steps.forward or self.agent.events.has_passes() or steps.step < 2 or frame_in("swa_utils.py"):
+        if grad:
+            self._note_open(module)
+            return
+        if steps.forward or self.agent.events.has_passes() or steps.step < 2 or frame_in("swa_utils.py"):
             return
         if not module.training:
             self._modes.add("eval")
@@ -67,9 +86,23 @@ class Modes(Watcher):
             self._called_in = steps.step
             self._called_at = self._called_at or here()
 
+    def _note_open(self, module):
+        """A call with gradients: an evaluation, if no pass follows it and its line is another one than in training."""
+        if len(self._open) >= _MOST_OPEN or not module.training or len(self.agent.optimizers.names()) != 1:
+            return
+        kinds = {_kind(one) for one in module.modules() if one.training} - {None}
+        if kinds:
+            self._open.append((here(), kinds))
+
     def passed(self):
         """What has run was a part of training."""
         self._passed = True
+        self._passes += 1
+        if self._open:
+            self._used.add(_line(self._open[-1][0]))
+            for where, kinds in {_line(one): (one, kinds) for one, kinds in self._open[:-1]}.values():
+                self._unused.setdefault(_line(where), [0, kinds, where])[0] += 1
+            self._open = []
 
     def ends(self, step):
         """Keeps the counts of a training step."""
@@ -82,7 +115,11 @@ class Modes(Watcher):
     def evidence(self):
         """One piece, if there is any such operator; one for evaluations in training mode."""
         found = [piece("evaluated-in-training", self._called_at, calls=self._calls, of=self.observation.steps,
-                       names=sorted(self._untold), both="eval" in self._modes)] if self._calls else []
+                       names=sorted(self._untold), both="eval" in self._modes,
+                       statistics=_statistics(self._untold))] if self._calls else []
+        found += [piece("evaluated-in-training", where, calls=calls, of=self._passes, names=sorted(kinds),
+                        both="eval" in self._modes, statistics=_statistics(kinds), grad=True)
+                  for line, (calls, kinds, where) in self._unused.items() if line not in self._used]
         return found + self._of_training()
 
     def _of_training(self):
