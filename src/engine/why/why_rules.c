@@ -301,6 +301,21 @@ static bool near_half_range(struct why_case *c)
     return find_largest(c) && c->bound < 0 && c->largest > HALF_MAX / 64 && c->largest <= HALF_MAX;
 }
 
+static bool reads_nothing(struct why_case *c)
+{
+    for (uint32_t i = 0; i < c->count; i++) {
+        const struct why_tensor *in = c->in[i];
+
+        for (int axis = 0; in && axis < in->shape.rank; axis++) {
+            if (in->shape.dim[axis] == 0) {
+                c->at = i;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static bool reads_huge(struct why_case *c)
 {
     return find_largest(c) && c->bound < 0 && c->largest > sqrt(type_max(c->dtype)) / 1e4;
@@ -378,6 +393,9 @@ static const struct why_rule rules[] = {
     {NF, "Exp Expm1 Sinh Cosh", 0, 0, 0, exponent_too_large, 0, "exp-overflow",
      "{name} overflows: the maximum of {in} is {in.max}, and e^x is infinite in {out.dtype} from "
      "{limit} on."},
+    {NF, "*", 0, 0, HAS_NAN, reads_nothing, 0, "empty-input",
+     "{name} has nothing to compute with: {in} has no elements, and the mean of nothing is NaN. "
+     "Look for an empty batch, selection or split."},
     {NF, "cross_entropy nll_loss", FINITE, EQUAL, HAS_NAN, NULL, 1, "no-labels",
      "{name} has no labels left: all of {in} are {in.max}, which ignore_index excludes, and the "
      "mean of nothing is NaN."},

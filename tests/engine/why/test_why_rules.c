@@ -245,6 +245,21 @@ static void batch_of_one_value(void **state)
     ask_batch(*state, bench_with(7, 7, 0, 0, 0, 0), "", "3 of 3 values were examined");
 }
 
+static void mean_of_nothing(void **state)
+{
+    struct bench *b = *state;
+    gd_node_id x = bench_leaf(b, "x", "Data");
+    gd_node_id rows = bench_node(b, "rows", "getitem", x, GD_NO_NODE, GD_NO_NODE);
+    gd_node_id loss = bench_node(b, "loss", "cross_entropy", rows, GD_NO_NODE, GD_NO_NODE);
+
+    bench_stop(b, 3, GD_NO_NODE);
+    bench_value(b, rows, bench_finite(0, 0), 3)->shape =
+        (struct gd_shape){.rank = 2, .dim = {0, 5}};
+    bench_value(b, loss, bench_with(0, 0, 0, 1, 0, 0), 3);
+    bench_ask(b, loss, GD_BAD_NONFINITE);
+    bench_expect(b, loss, "empty-input", "rows has no elements, and the mean of nothing is NaN");
+}
+
 static void batch_with_nan(void **state)
 {
     struct bench *b = *state;
@@ -512,6 +527,7 @@ static const struct CMUnitTest tests[] = {
     BENCH_TEST(batch_out_of_range),
     BENCH_TEST(batch_of_one_value),
     BENCH_TEST(batch_with_nan),
+    BENCH_TEST(mean_of_nothing),
     BENCH_TEST(batch_unlike_the_one_before),
     BENCH_TEST(rate_by_a_measured_update),
     BENCH_TEST(vector_that_is_small),

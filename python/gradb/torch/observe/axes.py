@@ -128,8 +128,9 @@ class Axes(Watcher):
         """Something that depends on no data is added to vectors: along which axis it varies."""
         if len(made.shape) != 3 or len(call.args) < 2 or len(self._placings) >= 4 or min(made.shape[:2]) < 2:
             return
-        for tensor, one in zip(call.args[:2], made.args[:2]):
-            if isinstance(tensor, torch.Tensor) and tensor.dim() == 3 and _is_of_places(one):
+        for tensor, other, one in zip(call.args[:2], call.args[1::-1], made.args[:2]):
+            tokens = isinstance(other, torch.Tensor) and other.shape == call.result.shape
+            if tokens and isinstance(tensor, torch.Tensor) and tensor.dim() == 3 and _is_of_places(one):
                 added = tensor.detach()
                 if tensor.shape[2] != made.shape[2] or not bool((added == added[:, :1]).all()):
                     continue
