@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Rules about hand-written backward passes. */
+/* Rules about hand-written backward passes, and hooks. */
+#include <string.h>
+
 #include "repl/diagnose/rule.h"
 
 #define MOST_KINKS 0.25 /* of the elements: differences across a kink say nothing */
@@ -29,7 +31,56 @@ static enum diagnose_verdict judge_function(cJSON *piece, const struct diagnose_
     return diagnose_has(piece, "missing") ? DIAGNOSE_SUSPECT : DIAGNOSE_FAULT;
 }
 
+/* A scale of a hundredth or a hundred is no balance of two losses any more. Reversed gradients are
+ * a method (domain-adversarial training) where a hook of an activation reverses them; parameters
+ * that are frozen by a hook are frozen on purpose at times. */
+static enum diagnose_verdict judge_hook(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double calls = diagnose_number(piece, "calls", 0), share = diagnose_number(piece, "share", 1);
+    double factor = diagnose_number(piece, "factor", 1);
+    bool parameter = strcmp(diagnose_text(piece, "hook"), "parameter") == 0;
+    bool zero = 10 * diagnose_number(piece, "zeroed", 0) >= 9 * calls;
+
+    (void)all;
+    if (calls < 3) {
+        return DIAGNOSE_SILENT;
+    }
+    if (diagnose_number(piece, "count", 1) > 1) {
+        diagnose_set(piece, "others", diagnose_number(piece, "count", 1) - 1);
+    }
+    if (zero) {
+        diagnose_set(piece, "zero", 1);
+        return parameter ? DIAGNOSE_SUSPECT : DIAGNOSE_FAULT;
+    }
+    if (factor < 0) {
+        diagnose_set(piece, "turned", 1);
+        return parameter ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;
+    }
+    bool scaled = diagnose_has(piece, "factor") && (factor <= 0.0101 || factor >= 50);
+    bool shrunk = !diagnose_has(piece, "factor") && (share <= 1e-3 || share >= 1e3);
+    diagnose_set(piece, scaled ? "scaled" : "shrunk", 1);
+    return scaled || shrunk ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+}
+
 const struct diagnose_rule diagnose_rules_backward[] = {
+    {.name = "gradient-hook",
+     .evidence = "gradient-hook",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_hook,
+     .cause = "A hook of [{name}][{!name}a tensor][ and {others} more] "
+              "[{?zero}sets the gradients to 0, so nothing before it learns]"
+              "[{?turned}reverses the sign of the gradients, so descent goes up]"
+              "[{?scaled}multiplies the gradients by {factor:g3}]"
+              "[{?shrunk}changes the norm of the gradients {share:g3} times]",
+     .numbers =
+         "{changed} of {calls} observed calls changed the gradients, {zeroed} set them to 0; "
+         "norm after the hook over that before: {share:g3}",
+     .advice = "Correct what the hook returns, or remove it (register_hook, "
+               "register_full_backward_hook): a hook that returns None leaves the gradients as "
+               "they are",
+     .look = "why loss",
+     .source = "PyTorch documentation of Tensor.register_hook and "
+               "Module.register_full_backward_hook"},
     {.name = "wrong-backward",
      .evidence = "function-gradient",
      .cost = DIAGNOSE_OPERATORS,
