@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Attaches a process when it begins to train, and no other: when it makes its first optimizer, calls a module with
-gradients, or runs backward.
+gradients, or runs backward or torch.autograd.grad.
 
 A launcher, a tokenizer, an evaluation or a compiler's helper does none of these. A DataLoader worker might (a transform
 can be a module), and so might the unpickling in a process that multiprocessing spawns: those are recognised. A process
@@ -45,7 +45,8 @@ def _is_loading():
 
 
 class _Watch(Wrappers):
-    """Wrappers of Optimizer.__init__, Module.__call__ and Tensor.backward, until one of them is used to train."""
+    """Wrappers of Optimizer.__init__, Module.__call__, Tensor.backward and autograd.grad, until one of them is used to
+    train."""
 
     def __init__(self, attach):
         super().__init__()
@@ -57,6 +58,7 @@ class _Watch(Wrappers):
         self._wrap(module, "__call__", self._module_wrapper(module.__call__))
         self._wrap(optimizer, "__init__", self._optimizer_wrapper(optimizer.__init__))
         self._wrap(tensor, "backward", self._backward_wrapper(tensor.backward))
+        self._wrap(torch.autograd, "grad", self._backward_wrapper(torch.autograd.grad))
 
     def _module_wrapper(self, original):
         def __call__(module, *args, **kwargs):
@@ -75,10 +77,10 @@ class _Watch(Wrappers):
 
     def _backward_wrapper(self, original):
         @functools.wraps(original)
-        def backward(tensor, *args, **kwargs):
+        def backward(*args, **kwargs):
             if self._wrapped:
                 self._trains()
-            return original(tensor, *args, **kwargs)
+            return original(*args, **kwargs)
         return backward
 
     def attach(self):

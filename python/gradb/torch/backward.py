@@ -279,7 +279,8 @@ class Backward(native.base("Backward")):
         """Called before a pass with run_backward's arguments: hooks its nodes when somebody watches. Returns a function
         that ends it."""
         agent = self._agent
-        accumulates = kwargs.get("accumulate_grad", True)
+        into_leaves = kwargs.get("accumulate_grad", True)
+        accumulates = agent.steps.is_training_pass(args, into_leaves)
         handles, nodes, undo = [], {}, []
         looks = agent.steps.backward_begins(tensors, args[0] if args else None, accumulates)
         try:
@@ -292,7 +293,7 @@ class Backward(native.base("Backward")):
             raise
         self.depth += 1
         agent.in_backward = True
-        outer, agent.into_leaves = agent.into_leaves, accumulates
+        outer, agent.into_leaves = agent.into_leaves, into_leaves
         around, self.nodes = self.nodes, nodes
         began = agent.timing.now()
 

@@ -6,7 +6,7 @@ names another. Other ends of a step:
 - a step that GradScaler skips ends like any other, at the end of GradScaler.update;
 - an optimizer that steps inside backward() ends the step when backward() is over;
 - a script without an optimizer ends a step where it begins the next forward or backward pass after a backward pass, or
-wherever it calls gradb.torch.step()."""
+wherever it calls gradb.torch.step(). If it never calls backward(), torch.autograd.grad() counts as the backward pass."""
 import gc
 import weakref
 
@@ -17,6 +17,7 @@ from . import checkpoint, commands, events, timing
 from .guard import guarded
 
 _REPLACED = 2  # after this many steps of another optimizer on the main one's parameters, that is the main one
+_OVER = 16     # after this many steps of others in one of the main one, its training is over, and another's goes on
 
 
 class Steps(native.base("Steps")):
@@ -32,11 +33,13 @@ class Steps(native.base("Steps")):
         self._main = None       # weak reference
         self._chosen = ""       # by name; "" when none was chosen
         self._others = 0        # steps of another optimizer on the main one's parameters, since the main one stepped
+        self._alone = 0         # steps of other optimizers since then
         self.in_operator = False  # an operator has run, and begins the forward pass
         self.running = []
         self._closures = 0      # how often its closure was called
         self._in_closure = False
         self._passes = 0        # nested backward passes
+        self._accumulates = False  # backward() has run: torch.autograd.grad() is not the training's pass
         self._due = False       # the step is over, but its end has not run
         self._stepped = False   # the optimizer that GradScaler.step was called for has stepped
         self._by_hand = False   # the script says where steps end
@@ -124,16 +127,18 @@ class Steps(native.base("Steps")):
     def _elect(self, optimizer):
         main = self.main()
         if main is optimizer:
-            self._others = 0
+            self._others = self._alone = 0
             return
+        self._alone += 1
         if main is not None and not self._chosen and self.agent.optimizers.shares(main, optimizer):
             self._others += 1
-        if main is None and self.agent.optimizers.is_copy(optimizer):
+        if self.agent.optimizers.is_copy(optimizer) and (main is None or self._alone >= _OVER):
             return
-        if main is None or self._others >= _REPLACED:
+        if main is None or self._others >= _REPLACED or (self._alone >= _OVER and not self._chosen):
             self._main = weakref.ref(optimizer)
             self._chosen = ""
-            self._others = 0
+            self._others = self._alone = 0
+            self.agent.observation.starts_over()
 
     # ---- begin and end ----
 
@@ -270,6 +275,16 @@ class Steps(native.base("Steps")):
         self.agent.timing.pass_begins()
         self.enter(_lib.BACKWARD)
         return self.agent.watch_if_asked()
+
+    def is_training_pass(self, args, accumulates):
+        """Whether a pass with run_backward's arguments computes the gradients of a step: backward(), or where nothing
+        else does, autograd.grad() of leaves that is not differentiated again."""
+        if accumulates:
+            self._accumulates = True
+            return True
+        if self._accumulates or self.running or self._passes or len(args) < 4 or args[2] or not self._begun:
+            return False
+        return all(isinstance(one, torch.Tensor) and one.is_leaf for one in args[3]) and not self._knows_optimizers()
 
     def passes_are(self, count):
         """Corrects the number of nested passes after one that did not begin."""

@@ -37,8 +37,12 @@ static enum diagnose_verdict judge_divergence(cJSON *piece, const struct diagnos
 
     if (times < 100 || diagnose_number(piece, "growth_rises", 0) < 0.7 ||
         (late < 10 * from && !(overflows && times >= 1e6)) || (span < 2 && times < 1e6) ||
-        diagnose_find(all, "pile-up") || !diagnose_find(all, "rate")) {
+        diagnose_find(all, "pile-up") ||
+        (!diagnose_find(all, "rate") && diagnose_find(all, "order"))) {
         return DIAGNOSE_SILENT;
+    }
+    if (!diagnose_find(all, "rate")) {
+        diagnose_set(piece, "by_hand", 1);
     }
     if (factor && diagnose_number(factor, "factor", 1) >= 64) {
         return DIAGNOSE_SILENT;
@@ -69,8 +73,9 @@ const struct diagnose_rule diagnose_rules_numbers[] = {
      .judge = judge_divergence,
      .cause =
          "Training diverges[: the learning rate of {top:g3}[ with momentum {momentum:g2}] is too "
-         "high for gradients of this size], and the loss grows by a factor of {growth:g3} per "
-         "step from step {growth_since} on",
+         "high for gradients of this size][{?by_hand}: no optimizer is used, and the updates that "
+         "the script makes itself have the wrong sign or are too large], and the loss grows by a "
+         "factor of {growth:g3} per step from step {growth_since} on",
      .numbers = "loss {growth_from:g4} at step {growth_since}, {growth_to:g4} at step "
                 "{growth_until}[; not finite since step {not_finite_since}]",
      .advice =

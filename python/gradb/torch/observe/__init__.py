@@ -64,6 +64,9 @@ class Watcher:
     def loads(self, module, state_dict):
         """A module's load_state_dict is about to run, in any step."""
 
+    def starts_over(self):
+        """Another training begins: the main optimizer is another one."""
+
     def closes(self):
         """Observation ends: undo what was put in place."""
 
@@ -192,9 +195,15 @@ class Observation:
 
     def _list(self):
         names = ("called", "begins", "operator", "left", "loss", "passed", "before_step", "after_step", "zeroed",
-                 "batch", "loads", "ends")
+                 "batch", "loads", "ends", "starts_over")
         self._lists = {name: [watcher for watcher in self._watchers
                               if getattr(type(watcher), name) is not getattr(Watcher, name)] for name in names}
+
+    def starts_over(self):
+        """The main optimizer is another one: its first steps are observed, too."""
+        if self.on and self.steps:
+            self._first = self.agent.steps.step + 1
+            self.tell("starts_over")
 
     def wants(self, step):
         """Whether the operators of that step are to be seen."""

@@ -35,6 +35,10 @@ class Losses(Watcher):
                 loss = loss.detach().clone()
             self._now.append(loss)
 
+    def starts_over(self):
+        """The course of the loss is that of the last training."""
+        self._now, self._kept, self._stride, self._where = [], [], 1, {}
+
     def ends(self, step):
         """Notes that of the step."""
         now, self._now = self._now, []
