@@ -43,6 +43,30 @@ static enum diagnose_verdict judge_leaf(cJSON *piece, const struct diagnose_evid
     return DIAGNOSE_FAULT;
 }
 
+/* Its gradients were not cleared in between, so they count twice. */
+static enum diagnose_verdict judge_twice(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return is_usual(piece, "twice") ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
+/* Sequences may become longer for a while; the graph of all steps so far grows in each step.
+ * PyTorch before 2.1 does not tell which nodes are of earlier steps: there the growth must be even.
+ */
+static enum diagnose_verdict judge_graph_size(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double steps = diagnose_number(piece, "steps", 0), first = diagnose_number(piece, "first", 0);
+    bool told = diagnose_has(piece, "old");
+
+    (void)all;
+    if (steps < 6 || diagnose_number(piece, "rises", 0) < steps - 1 ||
+        diagnose_number(piece, "last", 0) < 2 * first ||
+        (told ? diagnose_number(piece, "old", 0) < steps - 2 : !diagnose_is(piece, "even"))) {
+        return DIAGNOSE_SILENT;
+    }
+    return told ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
+}
+
 /* Gradients of several micro-batches, each of which was erased before the next. With several
  * optimizers the passes may belong to another one. */
 static enum diagnose_verdict judge_erased(cJSON *piece, const struct diagnose_evidence *all)
@@ -181,6 +205,13 @@ static enum diagnose_verdict judge_frozen(cJSON *piece, const struct diagnose_ev
     return diagnose_number(piece, "version", 0) == 1 ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
+static enum diagnose_verdict judge_pattern(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)piece;
+    (void)all;
+    return DIAGNOSE_SUSPECT;
+}
+
 /* Batch normalisation alone is often frozen on purpose; then the model as a whole stays in training
  * mode. */
 static enum diagnose_verdict judge_eval(cJSON *piece, const struct diagnose_evidence *all)
@@ -188,7 +219,11 @@ static enum diagnose_verdict judge_eval(cJSON *piece, const struct diagnose_evid
     double after = diagnose_number(piece, "after", 0);
 
     (void)all;
-    if (diagnose_number(piece, "trained", 0) < 1 || after < 1 || diagnose_is(piece, "training")) {
+    if (diagnose_number(piece, "trained", 0) < 1) {
+        diagnose_set(piece, "always", 1);
+        return after > FEW && !diagnose_is(piece, "training") ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+    }
+    if (after < 1 || diagnose_is(piece, "training")) {
         return DIAGNOSE_SILENT;
     }
     return after >= FEW ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
@@ -258,6 +293,30 @@ const struct diagnose_rule diagnose_rules_calls[] = {
                 "called {zeros} times in {steps|step}",
      .advice = "Call {optimizer}'s zero_grad() once per step, before backward()",
      .source = "PyTorch documentation of Optimizer.zero_grad; Humbatova et al. 2020"},
+    {.name = "backward-twice",
+     .evidence = "graph-again",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_twice,
+     .cause = "The same graph goes through backward() twice in a step (retain_graph=True): a loss "
+              "that backward() was called on is part of the second one too, so its gradients are "
+              "added twice",
+     .numbers = "in {twice} of {looked} observed steps the second pass added to the gradients of "
+                "the first",
+     .advice = "Call backward() once, on the sum of the losses, or on each loss alone; a pass that "
+               "is to measure gradients only is torch.autograd.grad",
+     .source = "PyTorch documentation of Tensor.backward: retain_graph, gradients accumulate"},
+    {.name = "graph-grows",
+     .evidence = "graph-size",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_graph_size,
+     .cause = "The graph grows in each step: a tensor of the previous step is used again without "
+              "detach(), so backward() goes through all steps so far (retain_graph=True), which "
+              "becomes slower and uses gradients of weights that have changed since",
+     .numbers = "{first:n} nodes in the first observed step, {last:n} in step {last_step}",
+     .advice = "Detach what is kept from step to step (state = state.detach()), and remove "
+               "retain_graph=True",
+     .source = "PyTorch documentation of Tensor.detach; forum threads on truncated "
+               "backpropagation and \"backward through the graph a second time\""},
     {.name = "accumulation-erased",
      .evidence = "order",
      .cost = DIAGNOSE_OPERATORS,
@@ -385,16 +444,32 @@ const struct diagnose_rule diagnose_rules_calls[] = {
                 "written since it was initialised",
      .advice = "Leave {module} out of what is frozen",
      .source = "TrainCheck (OSDI 2025); forum threads on freezing by name"},
+    {.name = "frozen-by-pattern",
+     .evidence = "frozen-pattern",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_pattern,
+     .cause =
+         "More layers are frozen (requires_grad is False) than meant, it seems: all have "
+         "\"{pattern}\" in their names, which is the whole name of some only, and {names} stays "
+         "at its random start",
+     .numbers =
+         "{frozen|parameter} frozen, {trained} trained; {count} of the frozen ones have not been "
+         "written since they were initialised and have a longer name than {pattern}",
+     .advice =
+         "Compare the whole name of the layer, as in name.split(\".\")[0] == \"{pattern}\", or "
+         "freeze that module's parameters()",
+     .source = "TrainCheck (OSDI 2025); forum threads on freezing by name"},
     {.name = "eval-left-on",
      .evidence = "modes",
      .cost = DIAGNOSE_OPERATORS,
      .judge = judge_eval,
-     .cause =
-         "The model was put into evaluation mode and is trained in it since then: eval() is not "
-         "followed by train(), so {names} no longer works as in training",
+     .cause = "The model was put into evaluation mode and is trained in it[{?always} from the "
+              "first step "
+              "on][{!always} since then]: eval() is not followed by train(), so {names} "
+              "[{?always}does not work][{!always}no longer works] as in training",
      .numbers =
-         "in training mode until step {until}; in evaluation mode in all {after} steps that were "
-         "observed since step {since}",
+         "[{!always}in training mode until step {until}; ]in evaluation mode in all {after} steps "
+         "that were observed since step {since}",
      .advice = "Call model.train() after each evaluation, at the start of the training loop",
      .source = "PyTorch documentation of Module.eval; Humbatova et al. 2020"},
     {.name = "train-in-evaluation",

@@ -148,6 +148,41 @@ static enum diagnose_verdict judge_policy(cJSON *piece, const struct diagnose_ev
     return holds_always(piece) ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
+/* An error that is averaged before it is squared. Means of outputs and of data are compared on
+ * purpose at times (matching of moments). */
+static enum diagnose_verdict judge_cancels(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *course = diagnose_find(all, "loss-course");
+    bool falls = course && diagnose_number(course, "late", 0) < 0;
+
+    if (!holds_always(piece) || (diagnose_is(piece, "signed") && !falls)) {
+        return DIAGNOSE_SILENT;
+    }
+    return diagnose_is(piece, "difference") ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
+}
+
+/* 20: a likelihood of densities may become negative, but not by that much. */
+static enum diagnose_verdict judge_falling(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *course = diagnose_find(all, "loss-course");
+    double early = course ? diagnose_number(course, "early", 0) : 0;
+    double late = course ? diagnose_number(course, "late", 0) : 0;
+
+    if (!holds_always(piece) || late > -20 * fmax(1, fabs(early)) ||
+        late > 0.5 * diagnose_number(course, "smallest", 0)) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "early", early);
+    diagnose_set(piece, "late", late);
+    return DIAGNOSE_SUSPECT;
+}
+
+static enum diagnose_verdict judge_advantage(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return holds_always(piece) ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+}
+
 static enum diagnose_verdict judge_kl_input(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
@@ -368,6 +403,43 @@ const struct diagnose_rule diagnose_rules_loss[] = {
      .advice = "Remove the minus sign, or maximize=True: the error is to be minimised",
      .look = "node {node}, why loss",
      .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong loss calculation"},
+    {.name = "errors-cancel",
+     .evidence = "cancels",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_cancels,
+     .cause =
+         "[{?difference}The errors are averaged over the batch before they are squared]"
+         "[{?means}The mean of the outputs is compared with the mean of the targets]"
+         "[{?signed}The errors are averaged with their signs, without a square or magnitude], so "
+         "errors of different examples cancel: the loss says nothing about a single one",
+     .numbers = "in {steps|observed step}",
+     .advice = "Compute the loss of each example first, and then its mean over the batch: "
+               "(output - target).pow(2).mean(), or mse_loss",
+     .look = "node {node}, why loss",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong loss calculation"},
+    {.name = "unbounded-loss",
+     .evidence = "falling-term",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_falling,
+     .cause = "The loss falls without a lower bound: a term that can grow without limit ({name}) "
+              "enters it with a negative sign",
+     .numbers = "loss {early:g4} at first, {late:g4} at last",
+     .advice =
+         "Change the sign of that term (the KL divergence of a VAE is -0.5 * (1 + logvar - mu^2 "
+         "- exp(logvar))), or limit it",
+     .look = "node {node}, why loss",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong loss calculation"},
+    {.name = "advantage-in-graph",
+     .evidence = "advantage",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_advantage,
+     .cause = "The advantage {factor} is not detached: the policy loss, log-probability times "
+              "advantage, also trains what estimates the value",
+     .numbers = "in {steps|observed step}",
+     .advice = "Multiply with advantage.detach(); train the value by a loss of its own",
+     .look = "node {node}, why loss",
+     .source =
+         "Mnih et al., Asynchronous Methods for Deep RL (2016); forum threads on actor-critic"},
     {.name = "likelihood-sign",
      .evidence = "maximised",
      .cost = DIAGNOSE_OPERATORS,

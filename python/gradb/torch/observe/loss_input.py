@@ -2,7 +2,7 @@
 """What a loss is computed of: scores or probabilities, targets in the range of the outputs, the sign of each term."""
 import torch
 
-from . import Watcher, likelihood, piece, trace
+from . import Watcher, likelihood, loss_form, piece, trace
 
 _ROWS = 4096     # of scores that are examined
 _TERMS = 256     # operators from a loss back to its terms
@@ -28,6 +28,7 @@ _SMOOTHED = trace.SAME | {"clamp", "clip", "clamp_", "clip_", "clamp_min", "clam
 # From a loss to its terms.
 _PASSED = trace.SAME | {"mean", "sum", "nanmean", "nansum", "stack", "cat", "add_", "iadd", "getitem", "float", "where",
                         "masked_select", "index_select", "minimum", "min", "nan_to_num", "clamp", "clip", "div_"}
+_SINGLE = ("maximised", "policy-sign", "cancels", "falling-term", "advantage")  # said where a step has one loss
 _SEVERAL = frozenset(("stack", "cat", "where", "minimum", "min"))  # of them, those that pass all arguments)
 _MOVES = frozenset(("transpose", "permute", "mT", "T", "movedim", "swapaxes", "view", "reshape"))
 
@@ -56,11 +57,13 @@ class LossInput(Watcher):
         self._seen = set()     # optimizers
         self._signs = []       # pieces of this step that hold for a single loss only
         self._most = 0         # of passes in a step
+        self._picked = {}      # Made of a loss for each token, or of chosen scores -> (labels, what is ignored)
 
     def begins(self, step):
         """Forgets the previous step."""
         self.trace.begins(step)
         self._pairs, self._tokens, self._losses, self._signs = {}, [], 0, []
+        self._picked = {}
 
     # ---- pieces ----
 
@@ -100,7 +103,9 @@ class LossInput(Watcher):
                 self._tokens.append(trace.copied(ids))
         if not made.grad:
             return
-        if name in _CROSS:
+        if name == "gather":
+            self._chooses(call, made)
+        elif name in _CROSS:
             self._cross_entropy(call, made)
         elif name in _NLL:
             self._log_likelihood(call, made)
@@ -171,12 +176,22 @@ class LossInput(Watcher):
                       sequences=_is_sequence(made.given(1, "target")))
         weight = call.given(2, "weight")
         if call.given(6, "reduction", "mean") in ("mean", "sum") and weight is None:
-            self._padding(made, labels, ignored)
+            self._padding(made, labels, ignored, made.given(1, "target"))
+        elif weight is None:
+            self._picked[made] = labels, ignored, made.given(1, "target")
 
-    def _padding(self, made, labels, ignored):
+    def _chooses(self, call, made):
+        """Scores that are chosen by labels: gather(log_probabilities, -1, labels)."""
+        index = call.given(2, "index")
+        if isinstance(index, torch.Tensor) and index.dim() > 1 and index.shape[-1] == 1:
+            labels = trace.copied(index)
+            if labels is not None:
+                self._picked[made] = labels, None, made.given(2, "index")
+
+    def _padding(self, made, labels, ignored, target):
         """Whether labels end in runs of one value where the tokens end in runs of one."""
         ids = self._tokens[0] if self._tokens else None
-        if ids is None or labels.numel() != ids.numel() or not _is_sequence(made.given(1, "target")):
+        if ids is None or labels.numel() != ids.numel() or not _is_sequence(target):
             return
         wanted = labels.reshape(ids.shape)
         ends, pad = _tails(wanted)
@@ -345,6 +360,7 @@ class LossInput(Watcher):
         for name, made, given, targets in self._pairs.get("differences", ()):
             if made in seen:
                 self._limits(_Named(name), made, given, targets)
+        self._looks_at_form(loss, terms, seen)
         self._judged(terms, tensor)
 
     def _densities(self, loss, value):
@@ -355,6 +371,24 @@ class LossInput(Watcher):
             self._signs.append(("maximised", loss.where(), all(sign < 0 for _, sign in found),
                                 dict(loss=found[0][0].name, chosen=True, density=True, value=value, terms=1,
                                      also=[one for one in (made.where(), found[0][0].where()) if one])))
+
+    def _looks_at_form(self, loss, terms, seen):
+        """Hand-written parts: softmax over one element, padding, averages."""
+        for made in seen:
+            if made.name in ("softmax", "log_softmax"):
+                self._add("one-class", made.where(), loss_form.is_single(made), loss=made.name)
+        masked = loss_form.is_masked(seen)
+        for term in terms:
+            if term.made in self._picked and term.factor is None and not masked:
+                labels, ignored, target = self._picked[term.made]
+                self._padding(term.made, labels, ignored, target)
+        if loss_form.sums_batch(loss):
+            self._add("sum-loss", loss.where(), True, loss="the sum", count=max(loss.first().shape[0], 2))
+        found = loss_form.cancelled(loss, seen)
+        if found is not None:
+            made, how = found
+            self._signs.append(("cancels", made.where(), all(term.made is made or term.kind == "falls"
+                                                             for term in terms), {how: True}))
 
     def _judged(self, terms, tensor):
         fits = [term for term in terms if term.kind in ("loss", "error") and term.sign]
@@ -371,6 +405,12 @@ class LossInput(Watcher):
         for term in chosen if not weighted else ():
             self._signs.append(("maximised", term.made.where(), term.sign > 0,
                                 dict(loss=term.made.name, chosen=True, value=value, terms=1)))
+        for term in terms:
+            if term.kind == "falls":
+                self._signs.append(("falling-term", term.made.where(), True, dict(name=term.made.name, value=value)))
+            elif term.factor is not None and term.factor.grad:
+                self._signs.append(("advantage", term.factor_at.where(), True,
+                                    dict(factor=term.factor.node_name() or term.factor.name)))
         for term in weighted:
             sign = term.sign if term.kind == "chosen" else -term.sign
             self._signs.append(("policy-sign", term.factor_at.where(), sign * term.factor_sign > 0,
@@ -390,14 +430,15 @@ class LossInput(Watcher):
         """Signs count in steps with one loss and one optimizer."""
         if self._losses == 1 and len(self._seen) == 1:
             for kind, where, holds, numbers in self._signs:
-                self._add(kind, where, bool(holds) != self._up, maximize=self._up, parameters=self._parameters,
+                turned = self._up and kind not in ("cancels", "advantage")
+                self._add(kind, where, bool(holds) != turned, maximize=self._up, parameters=self._parameters,
                           **numbers)
         self._signs, self._losses, self._pairs, self._tokens = [], 0, {}, []
 
     def evidence(self):
         """All pieces; of those on signs, only where one loss and one optimizer make each step."""
         single = len(self._seen) == 1 and self._most == 1
-        return [one for one in self._found.values() if single or one["kind"] not in ("maximised", "policy-sign")]
+        return [one for one in self._found.values() if single or one["kind"] not in _SINGLE]
 
 
 class _Named:
@@ -409,7 +450,8 @@ class _Named:
 
 class _Term:
     """A term of a loss. kind: "loss" (an operator of that name), "error" (a power or magnitude of a difference of an
-    output and data), "chosen" (log-probabilities that were picked by an index); sign; factor: the data that it was
+    output and data), "chosen" (log-probabilities that were picked by an index), "falls" (has no upper limit, and is
+    subtracted); sign; factor: the data that it was
     multiplied with, or None."""
     __slots__ = ("kind", "sign", "made", "factor", "factor_at", "factor_sign")
 
@@ -453,6 +495,8 @@ def terms_of(loss):
             continue
         if _is_error(made):
             found.append(_Term("error", sign, made, factor))
+        elif sign < 0 and (made.name == "exp" or loss_form.is_even(made)):
+            found.append(_Term("falls", sign, made, factor))
         if _is_chosen(made):
             found.append(_Term("chosen", sign, made, factor))
             continue
@@ -476,6 +520,10 @@ def parts_of(made, sign, factor):
         sign = -sign if any(number < 0 for number in numbers) else sign
         trained = [one for one in parents if one.grad]
         data = [one for one in parents if not one.grad]
+        advantage = next((one for one in trained if loss_form.is_difference(one)), None)
+        chosen = next((one for one in trained if one.name == "gather" or _is_chosen(one.source())), None)
+        if len(trained) == 2 and advantage is not None and chosen is not None and factor is None:
+            return [(chosen, sign, (advantage, made))]
         if len(trained) > 1:  # by what is positive
             positive = name.endswith(("div", "div_", "divide")) and _is_positive(trained[1])
             return [(trained[0], sign if positive else 0, factor)]
@@ -493,25 +541,9 @@ def parts_of(made, sign, factor):
     return []
 
 
-def _is_difference(made):
-    """Whether it is an output minus data."""
-    made = made.source(trace.SAME | {"div", "mul"})
-    if made.name not in ("sub", "rsub"):
-        return False
-    parents = made.parents()
-    return len(parents) == 2 and parents[0].grad != parents[1].grad
-
-
 def _is_error(made):
     first = made.first()
-    if first is None:
-        return False
-    if made.name == "pow":
-        power = made.given(1, "exponent")
-        return isinstance(power, (int, float)) and power > 0 and power % 2 == 0 and _is_difference(first)
-    if made.name == "mul" and len(made.parents()) == 2 and made.parents()[0] is made.parents()[1]:
-        return _is_difference(first)
-    return made.name in ("square", "abs") and _is_difference(first)
+    return first is not None and loss_form.is_even(made) and loss_form.is_difference(first)
 
 
 def _is_chosen(made):
@@ -578,7 +610,9 @@ def _is_sequence(target):
             return False
         if len(made.shape) == 2 and min(made.shape) > 1:
             return True
-        if made.name not in ("view", "reshape", "flatten", "contiguous", "long", "to", "ravel"):
+        if len(made.shape) == 3 and made.shape[2] == 1 and min(made.shape[:2]) > 1:
+            return True
+        if made.name not in ("view", "reshape", "flatten", "contiguous", "long", "to", "ravel", "unsqueeze", "clamp"):
             return False
         made = made.first()
     return False

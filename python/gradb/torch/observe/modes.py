@@ -38,6 +38,8 @@ class Modes(Watcher):
         self._now = {}
         self._steps = []   # (step, calls in training mode, calls in evaluation mode)
         self._where = {}   # of the first call in evaluation mode after one in training mode
+        self._first = {}   # of the first one at all
+        self._off = set()  # what has run in evaluation mode
         self._seen = {}    # name -> whether it has run in training mode
         self._training = True
         self._modes = set()     # "eval": an evaluation has run in evaluation mode
@@ -64,6 +66,8 @@ class Modes(Watcher):
             self._seen[call.name] = True
         else:
             self._evaluates += 1
+            self._off.add(call.name)
+            self._first = self._first or only_line(r"\.eval\(\)") or here()
             if call.name in self._seen and not self._where:
                 self._where = only_line(r"\.eval\(\)") or here()
 
@@ -128,5 +132,6 @@ class Modes(Watcher):
         trained = [step for step, trains, _ in self._steps if trains]
         until = trained[-1] if trained else 0
         after = [step for step, _, _ in self._steps if step > until]
-        return [piece("modes", self._where, steps=len(self._steps), trained=len(trained), until=until, after=len(after),
-                      since=after[0] if after else None, training=self._training, names=sorted(self._seen))]
+        return [piece("modes", self._where or self._first, steps=len(self._steps), trained=len(trained), until=until,
+                      after=len(after), since=after[0] if after else None, training=self._training,
+                      names=sorted(self._seen or self._off))]

@@ -5,7 +5,9 @@ from .collapse import Copies, Weights
 from .data import Data
 from .functions import Functions
 from .generated import Generators, Latents
+from .graphs import Graphs
 from .held_out import HeldOut
+from .hooks import Hooks
 from .language import Adapters, Routers, Tokens
 from .loss_input import LossInput
 from .losses import Losses, Spikes
@@ -21,6 +23,6 @@ from .trained import Trained
 from .units import Units
 from .updates import Updates
 
-WATCHERS = (Losses, Numbers, Weights, Copies, Units, Latents, Generators, Functions, LossInput, Axes, Order, Modes,
-            Trained, Updates, Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure, Seeds,
-            Scores, Spikes, HeldOut)  # the last one may turn on the observation of operators
+WATCHERS = (Losses, Numbers, Weights, Copies, Units, Latents, Generators, Functions, Hooks, LossInput, Axes, Order,
+            Graphs, Modes, Trained, Updates, Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding,
+            Structure, Seeds, Scores, Spikes, HeldOut)

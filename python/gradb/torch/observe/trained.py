@@ -237,7 +237,7 @@ class Trained(Watcher):
         roots = [root for root in self.agent.modules.roots().values()]
         found = self._not_held(owners, held, roots) + self._held_twice()
         found += self._cut_off(owners, held) + self._all_frozen()
-        return found + self._frozen(owners, held, roots)
+        return found + self._frozen(owners, held, roots) + self._frozen_by_name(owners, held)
 
     def _held_twice(self):
         """Parameters that two optimizers hold."""
@@ -316,6 +316,21 @@ class Trained(Watcher):
                                    steps=steps, also=(self._frozen_at or [])[:_MOST_NAMES]))
         return found
 
+    def _frozen_by_name(self, owners, held):
+        """Frozen parameters of modules that were never written, whose names only begin or end like that of another
+        frozen module."""
+        names = {number: parameter_name(self.agent, one) for number, (one, _) in held.items()}
+        frozen = [(names[number].split("/")[1:], one) for number, (one, known) in held.items()
+                  if not one.requires_grad and known.read_on and names[number].count("/") > 1]
+        if not frozen or not any(number in owners for number in held):
+            return []
+        pattern, longer = _pattern(frozen)
+        if not longer:
+            return []
+        return [piece("frozen-pattern", self._frozen_at[0] if self._frozen_at else None, pattern=pattern,
+                      count=len(longer), frozen=len(frozen), trained=sum(number in owners for number in held),
+                      names=list(dict.fromkeys("/".join(path[:-1]) for path in longer))[:_MOST_NAMES])]
+
     def _frozen(self, owners, held, roots):
         """The last parameters that the training reads are frozen, and have never been written since they were
         initialised."""
@@ -338,6 +353,21 @@ class Trained(Watcher):
                       version=values.version_of(matrix), module=module, count=len(end), trained=len(trained),
                       frozen=sum(1 for one in root.parameters() if not one.requires_grad),
                       parameters=sum(1 for one in root.parameters()))]
+
+
+def _pattern(frozen):
+    """(a text that all frozen parameters have in their names, the paths of those of which it is not the whole name of
+    a module and that were never written): the whole name of another module; "", [] if there is none."""
+    dotted = ["." + ".".join(path[:-1]) + "." for path, _ in frozen]
+    for path, _ in frozen:
+        parts = path[:-1]
+        for text in [*parts, *(".".join(pair) for pair in zip(parts, parts[1:]))]:
+            if text.isdigit() or len(text) < 2 or not all(text in name for name in dotted):
+                continue
+            longer = [(other, one) for (other, one), name in zip(frozen, dotted) if "." + text + "." not in name]
+            if longer and all(_version(one) <= 1 for _, one in longer):
+                return text, [other for other, _ in longer]
+    return "", []
 
 
 def _places(owners, roots):
