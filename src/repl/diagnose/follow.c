@@ -2,6 +2,7 @@
 #include "repl/diagnose/follow.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,6 +207,21 @@ static void ask_why(struct follow *f, const char *kind, const char *about)
     out_report_end(&own.report);
 }
 
+/* The place that ends the text of an exception: "(train.py:10 in <module>)". */
+static void add_place_of_text(cJSON *piece, const char *text)
+{
+    const char *last = NULL;
+    char file[256];
+    int line = 0;
+
+    for (const char *at = strstr(text, " ("); at; at = strstr(at + 2, " (")) {
+        last = at;
+    }
+    if (last && sscanf(last, " (%255[^:():]:%d in ", file, &line) == 2) {
+        out_set(piece, OUT_TEXT("file", file), OUT_INT("line", line));
+    }
+}
+
 /* The exception that ends the training, with the innermost line of the user's own code. */
 static void add_exception(struct follow *f)
 {
@@ -220,6 +236,8 @@ static void add_exception(struct follow *f)
     if (stack_places(call, GD_NO_NODE, &places, NULL) == GD_OK && stack_own_frame(&places, &own)) {
         const struct gd_frame *frame = &places.frame[places.place[own]];
         out_set(piece, OUT_TEXT("file", frame->file), OUT_INT("line", frame->line));
+    } else {
+        add_place_of_text(piece, call->session->stop.text);
     }
 }
 

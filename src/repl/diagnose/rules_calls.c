@@ -43,6 +43,13 @@ static enum diagnose_verdict judge_leaf(cJSON *piece, const struct diagnose_evid
     return DIAGNOSE_FAULT;
 }
 
+/* 20: micro-batches of one step may be many. */
+static enum diagnose_verdict judge_no_step(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "passes", 0) >= 20 ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
 /* Its gradients were not cleared in between, so they count twice. */
 static enum diagnose_verdict judge_twice(cJSON *piece, const struct diagnose_evidence *all)
 {
@@ -221,7 +228,8 @@ static enum diagnose_verdict judge_eval(cJSON *piece, const struct diagnose_evid
     (void)all;
     if (diagnose_number(piece, "trained", 0) < 1) {
         diagnose_set(piece, "always", 1);
-        return after > FEW && !diagnose_is(piece, "training") ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+        bool meant = diagnose_is(piece, "training") || diagnose_is(piece, "partly");
+        return after > FEW && !meant ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
     }
     if (after < 1 || diagnose_is(piece, "training")) {
         return DIAGNOSE_SILENT;
@@ -293,6 +301,17 @@ const struct diagnose_rule diagnose_rules_calls[] = {
                 "called {zeros} times in {steps|step}",
      .advice = "Call {optimizer}'s zero_grad() once per step, before backward()",
      .source = "PyTorch documentation of Optimizer.zero_grad; Humbatova et al. 2020"},
+    {.name = "never-stepped",
+     .evidence = "never-stepped",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_no_step,
+     .cause = "{optimizer} never steps: step() of the optimizer is not called after backward(), so "
+              "no parameter changes",
+     .numbers = "{passes} backward passes, and no step of an optimizer",
+     .advice = "Call {optimizer}'s step() after backward() (a scheduler's step() changes the rate "
+               "only; with a GradScaler, call scaler.step(optimizer))",
+     .source =
+         "PyTorch documentation of torch.optim; forum threads on a loss that does not change"},
     {.name = "backward-twice",
      .evidence = "graph-again",
      .cost = DIAGNOSE_OPERATORS,
@@ -455,9 +474,8 @@ const struct diagnose_rule diagnose_rules_calls[] = {
      .numbers =
          "{frozen|parameter} frozen, {trained} trained; {count} of the frozen ones have not been "
          "written since they were initialised and have a longer name than {pattern}",
-     .advice =
-         "Compare the whole name of the layer, as in name.split(\".\")[0] == \"{pattern}\", or "
-         "freeze that module's parameters()",
+     .advice = "Compare the whole name of the layer, as in name.startswith(\"{pattern}.\"), or "
+               "freeze that module's parameters()",
      .source = "TrainCheck (OSDI 2025); forum threads on freezing by name"},
     {.name = "eval-left-on",
      .evidence = "modes",

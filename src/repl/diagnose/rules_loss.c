@@ -169,7 +169,7 @@ static enum diagnose_verdict judge_falling(cJSON *piece, const struct diagnose_e
     double late = course ? diagnose_number(course, "late", 0) : 0;
 
     if (!holds_always(piece) || late > -20 * fmax(1, fabs(early)) ||
-        late > 0.5 * diagnose_number(course, "smallest", 0)) {
+        diagnose_number(course, "last", 0) > 0.1 * diagnose_number(course, "smallest", 0)) {
         return DIAGNOSE_SILENT;
     }
     diagnose_set(piece, "early", early);

@@ -116,12 +116,42 @@ static enum diagnose_verdict judge_dump(cJSON *piece, const struct diagnose_evid
     return strcmp(origin, "throw-point") == 0 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
+/* Where a tensor of an earlier step is read comes first. */
+static void add_kept(cJSON *piece, const cJSON *kept)
+{
+    cJSON *also = cJSON_CreateArray(), *place = cJSON_CreateObject();
+
+    out_set(place, OUT_TEXT("file", diagnose_text(piece, "file")),
+            OUT_INT("line", diagnose_number(piece, "line", 0)));
+    cJSON_AddItemToArray(also, place);
+    cJSON_DeleteItemFromObjectCaseSensitive(piece, "file");
+    cJSON_DeleteItemFromObjectCaseSensitive(piece, "line");
+    out_set(piece, OUT_TEXT("file", diagnose_text(kept, "file")),
+            OUT_INT("line", diagnose_number(kept, "line", 0)), OUT_JSON("also", also));
+}
+
 /* Its message is a symptom, unless another rule says why. */
 static enum diagnose_verdict judge_exception(cJSON *piece, const struct diagnose_evidence *all)
 {
-    (void)piece;
-    return diagnose_find(all, "why-exception") || diagnose_find(all, "grad-mode") ? DIAGNOSE_SILENT
-                                                                                  : DIAGNOSE_FAULT;
+    const char *text = diagnose_text(piece, "text");
+    bool off = diagnose_find(all, "grad-mode") && strstr(text, "does not require grad");
+    static const char *const known[][2] = {
+        {"backward through the graph a second time", "again"},
+        {"overwritten in place", "overwritten"},
+        {"modified by an inplace operation", "overwritten"},
+        {"does not require grad", "no_graph"},
+    };
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (strstr(text, known[i][0])) {
+            diagnose_set(piece, known[i][1], 1);
+            if (i < 3 && diagnose_find(all, "graph-kept")) {
+                add_kept(piece, diagnose_find(all, "graph-kept"));
+            }
+            break;
+        }
+    }
+    return diagnose_find(all, "why-exception") || off ? DIAGNOSE_SILENT : DIAGNOSE_FAULT;
 }
 
 const struct diagnose_rule diagnose_rules_why[] = {
@@ -170,6 +200,16 @@ const struct diagnose_rule diagnose_rules_why[] = {
      .judge = judge_exception,
      .cause = "An exception ended the training: {text}",
      .numbers = "in step {step}",
+     .advice =
+         "[{?again}The loss depends on a graph that an earlier backward() has used and freed: "
+         "detach what is kept from step to step, such as a hidden state (state = state.detach()), "
+         "or "
+         "call backward() once on the sum of the losses][{?overwritten}A value that the gradient "
+         "needs was changed in place (x += y, a slice that is set, an optimizer's step between two "
+         "passes through one graph): compute a new tensor, or detach what is kept from step to "
+         "step][{?no_graph}Nothing between the loss and the parameters has a gradient: look for "
+         "detach(), item(), numpy(), argmax or no_grad() on the way to the loss, or frozen "
+         "parameters]",
      .look = "catch exception, backtrace",
      .source = "docs/pytorch.md"},
     {.name = "loss",

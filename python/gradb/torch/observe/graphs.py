@@ -111,6 +111,8 @@ class Graphs(Watcher):
         if self._twice:
             found.append(piece("graph-again", self._before_at, twice=self._twice, looked=self._looked,
                                also=[self._at] if self._at else None))
+        if self._kept_at:
+            found.append(piece("graph-kept", self._kept_at))
         if len(self._sizes) > 4:
             counts = [count for _, count, _ in self._sizes]
             steps = [later - earlier for earlier, later in zip(counts, counts[1:])]

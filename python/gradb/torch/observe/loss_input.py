@@ -382,7 +382,7 @@ class LossInput(Watcher):
             if term.made in self._picked and term.factor is None and not masked:
                 labels, ignored, target = self._picked[term.made]
                 self._padding(term.made, labels, ignored, target)
-        if loss_form.sums_batch(loss):
+        if loss_form.sums_batch(loss) and any(term.kind in ("loss", "error") for term in terms):
             self._add("sum-loss", loss.where(), True, loss="the sum", count=max(loss.first().shape[0], 2))
         found = loss_form.cancelled(loss, seen)
         if found is not None:

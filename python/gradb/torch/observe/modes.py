@@ -42,6 +42,7 @@ class Modes(Watcher):
         self._off = set()  # what has run in evaluation mode
         self._seen = {}    # name -> whether it has run in training mode
         self._training = True
+        self._partly = False    # some of its parameters are not trained
         self._modes = set()     # "eval": an evaluation has run in evaluation mode
         self._untold = set()    # what works differently in evaluations that ran in training mode
         self._calls = self._called_in = 0  # steps before which that happened; the last one
@@ -113,8 +114,10 @@ class Modes(Watcher):
         if self.observation.observes and self._passed and self._trains + self._evaluates:
             self._steps.append((step, self._trains, self._evaluates))
             owners = self.agent.optimizers.owners()
-            self._training = any(root.training for root in self.agent.modules.roots().values()
-                                 if any(id(one) in owners for one in root.parameters()))
+            trained = [root for root in self.agent.modules.roots().values()
+                       if any(id(one) in owners for one in root.parameters())]
+            self._training = any(root.training for root in trained)
+            self._partly = any(id(one) not in owners for root in trained for one in root.parameters())
 
     def evidence(self):
         """One piece, if there is any such operator; one for evaluations in training mode."""
@@ -134,4 +137,4 @@ class Modes(Watcher):
         after = [step for step, _, _ in self._steps if step > until]
         return [piece("modes", self._where or self._first, steps=len(self._steps), trained=len(trained), until=until,
                       after=len(after), since=after[0] if after else None, training=self._training,
-                      names=sorted(self._seen or self._off))]
+                      partly=self._partly, names=sorted(self._seen or self._off))]

@@ -49,6 +49,7 @@ class Order(Watcher):
         self._losses = self._leaves = 0
         self._leaf = {}
         self._loss_at = {}
+        self._other_at = {}
         self._mean = None
 
     def _of(self, optimizer):
@@ -173,6 +174,10 @@ class Order(Watcher):
             found.append(piece("loss-root", self._leaf or self._loss_at, passes=self._losses, leaves=self._leaves,
                                made=self._leaf.get("made") if self._leaf else None))
         names = self.agent.optimizers
+        if self._losses and not any(of.steps for of in self._known.values()):
+            found.extend(piece("never-stepped", names.made_at(names.by_name(name)) or self._loss_at, optimizer=name,
+                               passes=self._losses, also=[one for one in (self._loss_at, self._other_at) if one])
+                         for name in names.names()[:1] if names.by_name(name) is not None)
         for optimizer, known in list(self._known.items()):
             erased = known.zeroed_any if known.several_zeroed else {}
             found.append(piece("order", known.lost_at or erased or known.again_at or known.stepped_at,

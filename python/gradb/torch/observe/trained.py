@@ -365,7 +365,7 @@ def _pattern(frozen):
             if text.isdigit() or len(text) < 2 or not all(text in name for name in dotted):
                 continue
             longer = [(other, one) for (other, one), name in zip(frozen, dotted) if "." + text + "." not in name]
-            if longer and all(_version(one) <= 1 for _, one in longer):
+            if longer and all(values.version_of(one) <= 1 for _, one in longer):
                 return text, [other for other, _ in longer]
     return "", []
 
