@@ -6,7 +6,7 @@ names another. Other ends of a step:
 - a step that GradScaler skips ends like any other, at the end of GradScaler.update;
 - an optimizer that steps inside backward() ends the step when backward() is over;
 - a script without an optimizer ends a step where it begins the next forward or backward pass after a backward pass, or
-wherever it calls gradb.torch.step(). If it never calls backward(), torch.autograd.grad() counts as the backward pass."""
+wherever it calls gradb.torch.step(). If it never calls backward(), torch.autograd.grad() counts as one."""
 import gc
 import weakref
 
