@@ -31,7 +31,7 @@ static enum diagnose_verdict judge_function(cJSON *piece, const struct diagnose_
     return diagnose_has(piece, "missing") ? DIAGNOSE_SUSPECT : DIAGNOSE_FAULT;
 }
 
-/* A scale of a hundredth or a hundred is no balance of two losses any more. Reversed gradients are
+/* A scale of a hundredth or a hundred does not balance two losses. Reversed gradients are
  * a method (domain-adversarial training) where a hook of an activation reverses them; parameters
  * that are frozen by a hook are frozen on purpose at times. */
 static enum diagnose_verdict judge_hook(cJSON *piece, const struct diagnose_evidence *all)

@@ -58,7 +58,7 @@ static enum diagnose_verdict judge_twice(cJSON *piece, const struct diagnose_evi
 }
 
 /* Sequences may become longer for a while; the graph of all steps so far grows in each step.
- * PyTorch before 2.1 does not tell which nodes are of earlier steps: there the growth must be even.
+ * PyTorch before 2.1 does not say which nodes are of earlier steps: there the growth must be even.
  */
 static enum diagnose_verdict judge_graph_size(cJSON *piece, const struct diagnose_evidence *all)
 {
