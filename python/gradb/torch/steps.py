@@ -17,7 +17,7 @@ from . import checkpoint, commands, events, timing
 from .guard import guarded
 
 _REPLACED = 2  # after this many steps of another optimizer on the main one's parameters, that is the main one
-_OVER = 16     # after this many steps of others in one of the main one, its training is over, and another's goes on
+_OVER = 16     # after this many steps of others in one of the main one, its training is over, and another's runs
 
 
 class Steps(native.base("Steps")):
