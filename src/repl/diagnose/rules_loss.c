@@ -566,7 +566,7 @@ const struct diagnose_rule diagnose_rules_loss[] = {
      .judge = judge_spike,
      .cause =
          "The loss spikes in step {step}: {loss:g4}, {times:g3} times the usual {usual:g3}[, "
-         "with gradients of norm {norm:g3} instead of {usual_norm:g3}][{?count}, and {count} of "
+         "with gradients of norm {norm:g3}][ instead of {usual_norm:g3}][{?count}, and {count} of "
          "the {of} rows of that batch have {part} about {far:g3} times as large as other "
          "rows]",
      .numbers = "{spikes|spike}, in step {steps}[{?count}; rows {rows} of the batch: {size:g3} on "

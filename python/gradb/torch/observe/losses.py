@@ -79,7 +79,7 @@ class Spikes(Watcher):
         self._sizes = {}     # place in the batch -> typical sizes of its rows, of observed steps
         self._found = []
         self._where = {}
-        self._now = None     # the spike of this step
+        self._optimizer = None  # that stepped in this step
 
     def begins(self, _step):
         """An observed step begins."""
@@ -103,27 +103,16 @@ class Spikes(Watcher):
             loss = loss.detach() if isinstance(loss, torch.Tensor) else loss
             self._sum = loss if self._sum is None else self._sum + loss
 
-    def before_step(self, optimizer):
-        """The gradients are there: is this a spike?"""
-        loss = float(self._sum) if self._sum is not None else math.nan
-        spike = self._now is None and _is_spike(loss, self._before)
-        if not spike and not self.observation.observes:
-            return
-        norm = math.sqrt(sum(float(one.grad.detach().float().pow(2).sum()) for group in optimizer.param_groups
-                             for one in group["params"]
-                             if one.grad is not None and one.grad.layout is torch.strided))
-        if not spike:
-            self._norms = (self._norms + [norm])[-16:]
-        elif len(self._found) < _SPIKES:
-            self._now = dict(loss=loss, usual=_median(self._before), norm=norm, usual_norm=_median(self._norms))
-            self._now.update(self._special())
+    def after_step(self, optimizer):
+        """Whose gradients are looked at when the step ends."""
+        self._optimizer = optimizer
 
     def _special(self):
         """The rows of the batch that differ from the others, or all of them from those of other batches."""
         for place, tensor in self._batch or ():
             sizes = _sizes_of(tensor)
             usual = _median(self._sizes.get(place, []))
-            if sizes is None or not usual > 0:
+            if sizes is None or not usual:
                 continue
             rows = (sizes > _FAR * usual).nonzero().reshape(-1).tolist()
             if rows:
@@ -133,11 +122,17 @@ class Spikes(Watcher):
 
     def ends(self, step):
         """Keeps the loss, or the spike."""
-        if self._now is not None:
-            self._found.append(dict(self._now, step=step, **self.agent.events.loader.numbers()))
+        loss = float(self._sum) if self._sum is not None else math.nan
+        if _is_spike(loss, self._before):
+            if len(self._found) < _SPIKES:
+                self._found.append(dict(step=step, loss=loss, usual=_median(self._before), norm=_norm(self._optimizer),
+                                        usual_norm=_median(self._norms), **self._special(),
+                                        **self.agent.events.loader.numbers()))
         elif self._sum is not None:
-            self._before = (self._before + [float(self._sum)])[-_BEFORE:]
-        self._sum = self._now = self._batch = None
+            self._before = (self._before + [loss])[-_BEFORE:]
+            norm = _norm(self._optimizer) if self.observation.observes else None
+            self._norms = (self._norms + [norm])[-16:] if norm is not None else self._norms
+        self._sum = self._batch = self._optimizer = None
 
     def evidence(self):
         """A piece for the largest spike, and how many there were."""
@@ -145,8 +140,17 @@ class Spikes(Watcher):
             return []
         largest = max(self._found, key=lambda one: (one.get("count", 0) > 0, one["loss"] / one["usual"]))
         explained = [one for one in self._found if one.get("count")]
+        largest = {key: value for key, value in largest.items() if value is not None}
         return [piece("loss-spike", self._where, spikes=len(self._found), explained=len(explained),
                       steps=", ".join(str(one["step"]) for one in self._found), last=_median(self._before), **largest)]
+
+
+def _norm(optimizer):
+    """The norm of the gradients that are left of a step; None: there are none."""
+    held = [one.grad for group in optimizer.param_groups for one in group["params"] if one.grad is not None
+            and one.grad.layout is torch.strided] if optimizer is not None else []
+    norm = math.sqrt(sum(float(one.detach().float().pow(2).sum()) for one in held))
+    return norm if norm > 0 else None
 
 
 def _is_spike(loss, before):
@@ -160,7 +164,7 @@ def _is_spike(loss, before):
 
 def _median(numbers):
     ordered = sorted(numbers)
-    return ordered[len(ordered) // 2] if ordered else math.nan
+    return ordered[len(ordered) // 2] if ordered else None
 
 
 def _tensors(batch, name=""):
