@@ -13,7 +13,7 @@ rank = dist.get_rank()
 torch.manual_seed(rank if mistake == "different-start" else 0)
 net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
 by_hand = mistake in ("different-start", "parameters-part", "scaled-on-one-rank", "gradients-summed", "statistics-part",
-                      "none by hand")
+                      "unequal-steps", "none by hand")
 model = net if by_hand else DistributedDataParallel(net)
 optimizer = torch.optim.SGD(net.parameters(), 0.02 * (1 + rank if mistake == "parameters-part" else 1))
 torch.manual_seed(0 if mistake == "same-draws-of-ranks" else rank)
@@ -24,7 +24,9 @@ loader = DataLoader(data, batch_size=4, sampler=None if mistake == "same-data" e
 for epoch in range(2):
     if mistake != "epoch-never-set":
         sampler.set_epoch(epoch)
-    for numbers in loader:
+    for number, numbers in enumerate(loader):
+        if mistake == "unequal-steps" and epoch == 1 and number == 4 * rank:
+            break
         x = torch.randn(16, 4, generator=random) + (3 * rank if mistake == "statistics-part" else 0)
         y = 3 + x.sum(1, keepdim=True)
         if mistake != "same-data":

@@ -26,6 +26,7 @@
 #define INTERRUPT_SECONDS 10
 #define MOST_WATCHPOINTS  16
 #define STILL_STEPS       5  /* in which a weight does not change, or an activation is saturated */
+#define LEFT_SECONDS      10 /* until a rank notices that another one has left */
 #define LEAST_LEAP        4  /* deviations of the losses before */
 #define MOST_SLOPING      10 /* percent of a saturated activation's results */
 
@@ -346,6 +347,48 @@ static bool look_around(struct follow *f, struct gd_err *err)
     return !ends && !done && stop->reason != GD_STOP_INTERRUPT;
 }
 
+/* A rank that has not stopped, although the followed one has ended; NULL: none. */
+static struct gd_session *find_left(const struct follow *f)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(session_of(f));
+
+    for (int rank = 0; ranks && rank < gd_ranks_world_size(ranks); rank++) {
+        struct gd_session *member = gd_ranks_member(ranks, rank);
+        if (member && gd_session_is_live(member) && member->state == GD_RUNNING) {
+            return member;
+        }
+    }
+    return NULL;
+}
+
+/* The followed rank has ended, and another one may wait for it in a collective: lets the first one
+ * leave, and looks at how the other one ends. */
+static void follow_left(struct follow *f)
+{
+    struct gd_run run = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
+    const struct gd_session *left = session_of(f) ? find_left(f) : NULL;
+    struct gd_err ignored;
+
+    if (!left || gd_ranks_resume(session_of(f), &run, &ignored) != GD_OK) {
+        return;
+    }
+    int64_t last = session_of(f)->stop.step;
+    int rank = session_of(f)->peer.rank;
+    f->number = left->number;
+    f->call->repl->job.drives[0] = f->number;
+    repl_wait(f->call->repl, is_still, f, LEFT_SECONDS);
+    const struct gd_session *session = session_of(f);
+    if (session && session->state == GD_STOPPED && session->stop.reason == GD_STOP_EXCEPTION &&
+        session->stop.step > last) {
+        f->run->raised = true;
+        add_exception(f);
+        cJSON *pieces = f->run->pieces;
+        out_set(cJSON_GetArrayItem(pieces, cJSON_GetArraySize(pieces) - 1),
+                OUT_INT("ended_rank", rank), OUT_INT("ended_step", last),
+                OUT_INT("rank", session->peer.rank));
+    }
+}
+
 static int follow_run(struct follow *f, struct gd_err *err)
 {
     double began = get_time(f);
@@ -586,6 +629,9 @@ int diagnose_follow(struct command_call *call, struct diagnose_run *run, struct 
         call->repl->job.drives[0] = f.number;
         call->repl->job.diagnoses = true;
         rc = follow_run(&f, err);
+        if (rc == GD_OK && run->ended) {
+            follow_left(&f);
+        }
         call->repl->job.diagnoses = false;
         call->repl->job.drives[0] = 0;
         note_bad_loss(&f, get_time(&f) - began);

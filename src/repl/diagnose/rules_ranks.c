@@ -340,7 +340,33 @@ static enum diagnose_verdict judge_statistics(cJSON *piece, const struct diagnos
                : DIAGNOSE_SILENT;
 }
 
+/* A rank has ended, and another one failed in a later step, waiting for it. */
+static enum diagnose_verdict judge_left(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *state = diagnose_find(all, RANK_STATE);
+    const cJSON *places = cJSON_GetObjectItemCaseSensitive(state, "also");
+
+    if (places && !diagnose_has(piece, "also")) {
+        cJSON_AddItemToObject(piece, "also", cJSON_Duplicate(places, true));
+    }
+    return diagnose_has(piece, "ended_step") &&
+                   diagnose_number(piece, "step", 0) > diagnose_number(piece, "ended_step", 0)
+               ? DIAGNOSE_FAULT
+               : DIAGNOSE_SILENT;
+}
+
 const struct diagnose_rule diagnose_rules_ranks[] = {
+    {.name = "unequal-steps",
+     .evidence = "exception",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_left,
+     .cause = "The ranks have different numbers of batches: rank {ended_rank} has ended after step "
+              "{ended_step}, and rank {rank} waits for it in step {step}, in a collective that "
+              "fails or never returns",
+     .numbers = "{text}",
+     .advice = "Give all ranks the same number of batches (DistributedSampler, drop_last=True), or "
+               "train in DistributedDataParallel.join()",
+     .source = "PyTorch documentation: Distributed training with uneven inputs (join)"},
     {.name = "not-averaged",
      .evidence = RANK_STATE,
      .cost = DIAGNOSE_OPERATORS,

@@ -151,7 +151,8 @@ static enum diagnose_verdict judge_exception(cJSON *piece, const struct diagnose
             break;
         }
     }
-    return diagnose_find(all, "why-exception") || off ? DIAGNOSE_SILENT : DIAGNOSE_FAULT;
+    bool left = diagnose_has(piece, "ended_step"); /* has a rule of its own */
+    return diagnose_find(all, "why-exception") || off || left ? DIAGNOSE_SILENT : DIAGNOSE_FAULT;
 }
 
 const struct diagnose_rule diagnose_rules_why[] = {
