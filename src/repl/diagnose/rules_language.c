@@ -260,8 +260,9 @@ const struct diagnose_rule diagnose_rules_language[] = {
               "nearly all weight is on one position and hardly any gradient comes back",
      .numbers = "in step {step} {percent:g3} % of the rows of that head have a weight above 0.999; "
                 "{heads|head}",
-     .advice = "[{!divided}Divide the scores by sqrt(d) of the head, ]normalize queries and keys, "
-               "or lower the learning rate",
+     .advice =
+         "[{!divided}Divide the scores by sqrt(d) of the head, or normalize][{?divided}Normalize] "
+         "queries and keys, or lower the learning rate",
      .look = "print {node}, watch {node}",
      .source = "Wortsman et al. 2023; Dehghani et al. 2023 (ViT-22B)"},
     {.name = "embedding-frozen",

@@ -104,7 +104,7 @@ class Spikes(Watcher):
             self._sum = loss if self._sum is None else self._sum + loss
 
     def after_step(self, optimizer):
-        """Whose gradients are looked at when the step ends."""
+        """Whose gradients are examined when the step ends."""
         self._optimizer = optimizer
 
     def _special(self):
