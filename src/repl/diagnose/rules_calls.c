@@ -352,8 +352,8 @@ const struct diagnose_rule diagnose_rules_calls[] = {
      .cost = DIAGNOSE_EACH_STEP,
      .judge = judge_dropped,
      .cause = "The last micro-batches of an epoch are lost: {optimizer} steps after {longest} "
-              "backward passes, and zero_grad() discards the gradients of the incomplete group "
-              "that is left, without a step",
+              "backward passes, and the gradients of the incomplete group that is left are zeroed "
+              "without a step",
      .numbers = "gradients of {passes} of {total} backward passes were never used, {times} times "
                 "in {steps|step}",
      .advice = "Step after the last batch of an epoch, too (if (i + 1) % {longest} == 0 or i + 1 "

@@ -18,7 +18,7 @@ _MOST_COLUMNS = 4096
 _MOST_LOOKS = 64
 _MOST_PLACES = 16
 _MOST_MADE = 512     # operators from a tensor back to noise
-_MOST_ASKED = 64     # layers of a step whose input is examined
+_MOST_ASKED = 16     # layers of a step whose input is examined
 
 
 class Latents(Watcher):
@@ -119,8 +119,8 @@ class Generators(Watcher):
         if call.name not in LAYERS or self.agent.in_backward or self._asked >= _MOST_ASKED:
             return
         given, weight = call.given(0, "input"), call.given(1, "weight")
-        if not is_plain(given, 2) or given.dim() < 2 or given.shape[0] < _LEAST_ROWS:
-            return
+        if not is_plain(given, 2) or given.requires_grad or given.dim() < 2 or given.shape[0] < _LEAST_ROWS:
+            return  # a critic is trained with examples that are detached
         self._asked += 1
         made = self.trace.of(given)
         kind = _origin(made)

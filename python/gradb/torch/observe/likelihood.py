@@ -19,7 +19,8 @@ def normal_constants(loss, parts_of):
         number = _constant_of(made)
         if number is not None and sign:
             yield made, sign if number > 0 else -sign
-        for part, its_sign, factor in parts_of(made, sign, None):
+        parts = [(made.first(), sign, None)] if made.name == "logsumexp" else parts_of(made, sign, None)
+        for part, its_sign, factor in parts:
             if hasattr(part, "name") and factor is None:
                 todo.append((part, its_sign))
 
