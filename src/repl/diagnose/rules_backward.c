@@ -4,7 +4,23 @@
 
 #include "repl/diagnose/rule.h"
 
+#define LEAST_FLAT 0.2  /* of the elements: a few are outside the range of a clamp */
 #define MOST_KINKS 0.25 /* of the elements: differences across a kink say nothing */
+
+/* A gradient where the function is flat is a surrogate, on purpose, unless the function is flat at
+ * some elements only: then the mask of its slope is missing or inverted. */
+static enum diagnose_verdict judge_mask(cJSON *piece)
+{
+    double checked = diagnose_number(piece, "checked", 0), flat = diagnose_number(piece, "flat", 0);
+    double sloped = checked - flat, invented = diagnose_number(piece, "invented", 0);
+
+    if (sloped < 4 || flat < LEAST_FLAT * checked || invented < LEAST_FLAT * flat) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "mask", 1);
+    return diagnose_number(piece, "sloped_differ", 0) > MOST_KINKS * sloped ? DIAGNOSE_FAULT
+                                                                            : DIAGNOSE_SUSPECT;
+}
 
 /* Straight-through estimators, surrogate gradients of steps and functions that return their input
  * (gradient reversal, scaling, clipping) have another gradient on purpose. Adds how it is wrong. */
@@ -13,10 +29,12 @@ static enum diagnose_verdict judge_function(cJSON *piece, const struct diagnose_
     double checked = diagnose_number(piece, "checked", 0);
 
     (void)all;
-    if (diagnose_is(piece, "surrogate") || diagnose_is(piece, "identity") ||
-        diagnose_number(piece, "surrogate", 0) > 0 || checked == 0 ||
+    if (diagnose_is(piece, "identity") || checked == 0 ||
         diagnose_number(piece, "differ", 0) <= MOST_KINKS * checked) {
         return DIAGNOSE_SILENT;
+    }
+    if (diagnose_is(piece, "surrogate") || diagnose_number(piece, "surrogate", 0) > 0) {
+        return judge_mask(piece);
     }
     const char *way = diagnose_is(piece, "ignores")   ? "ignores"
                       : diagnose_is(piece, "swapped") ? "swapped"
@@ -91,14 +109,17 @@ const struct diagnose_rule diagnose_rules_backward[] = {
          "receives and returns the derivative alone][{?swapped}, because the gradients are "
          "returned in "
          "another order than the arguments][{?missing}, because it returns none, though the output "
-         "depends on that argument][{?scaled}, because it is {factor:g3} times the right one]",
+         "depends on that argument][{?scaled}, because it is {factor:g3} times the right "
+         "one][{?mask}, because it has a "
+         "gradient where the function is flat: the mask is missing or inverted]",
      .numbers =
          "{differ} of {checked|element} differ; backward says {analytic:g4}, finite differences "
          "in float64 {numeric:g4}",
      .advice =
          "[{?ignores}Multiply the derivative by the gradient that backward() receives][{?swapped}"
          "Return one gradient for each argument of forward(), in that order][{?missing}Return its "
-         "gradient instead of None][{?scaled}Correct the factor][{?other}Derive it again from "
+         "gradient instead of None][{?scaled}Correct the factor][{?mask}Multiply by the mask of "
+         "the elements at which the function has a slope][{?other}Derive it again from "
          "forward()]; torch.autograd.gradcheck tests it",
      .look = "why loss",
      .source = "PyTorch documentation: Extending torch.autograd, gradcheck; pytorch/pytorch#4355"},

@@ -183,6 +183,16 @@ static enum diagnose_verdict judge_advantage(cJSON *piece, const struct diagnose
     return holds_always(piece) ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
+/* The first argument is what is trained; the reverse divergence is computed on purpose at times. */
+static enum diagnose_verdict judge_kl_swapped(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return holds_always(piece) && diagnose_is(piece, "target_trained") &&
+                   !diagnose_is(piece, "input_trained")
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
 static enum diagnose_verdict judge_kl_input(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
@@ -473,6 +483,19 @@ const struct diagnose_rule diagnose_rules_loss[] = {
      .advice = "Pass log_softmax(scores) as the first argument, and probabilities as the second",
      .look = "node {node}, why loss",
      .source = "PyTorch documentation of KLDivLoss"},
+    {.name = "kl-swapped",
+     .evidence = "kl-arguments",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_kl_swapped,
+     .cause =
+         "The arguments of kl_div are swapped, it seems: the first one, which the loss is to move, "
+         "needs no gradient, and the target is what is trained",
+     .numbers = "in {steps|observed step}",
+     .advice =
+         "Pass the log-probabilities of the model that is trained first, and those that it is to "
+         "match as the target (detached)",
+     .look = "node {node}, why loss",
+     .source = "PyTorch documentation of KLDivLoss: input and target"},
     {.name = "kl-scores",
      .evidence = "kl-arguments",
      .cost = DIAGNOSE_OPERATORS,

@@ -308,6 +308,8 @@ class Data(Watcher):
             self._guessed.append((self._step, torch.bincount(guess, minlength=2), right))
 
     def _matched(self, labels, wanted, made, classed):
+        if self._first is None:
+            return
         values, given = self._first
         apart = _apart(given, wanted)
         if apart is not None:

@@ -9,6 +9,7 @@ import time
 import torch
 from torch._C import _ImperativeEngine
 from torch.autograd import Function
+from torch.overrides import TorchFunctionMode
 
 from .. import values
 from . import Watcher, here, piece
@@ -19,6 +20,7 @@ _SAMPLED = 48             # elements of an argument whose derivative is measured
 _SECONDS = 1.0            # for one function
 _EPSILON = 1e-5           # of an element's magnitude, at least 1
 _EXACT = 1e-3             # an element agrees up to this share of its derivative
+_MAKERS = frozenset((torch.zeros, torch.ones, torch.empty, torch.rand, torch.randn, torch.linspace, torch.eye))
 _FRAMEWORK = ("torch", "math", "builtins", "numpy", "_operator", "operator", "functools", "typing")
 
 
@@ -173,13 +175,26 @@ def _check_apart(case):
     try:
         if anomaly:
             torch.autograd.set_detect_anomaly(False)
-        case.found = _check(case)
+        with _Double():
+            case.found = _check(case)
     except Exception:  # it does not run in float64, or on copies
         case.found = None
     finally:
         if anomaly:
             torch.autograd.set_detect_anomaly(True)
         torch.set_rng_state(state)
+
+
+class _Double(TorchFunctionMode):
+    """What a function computes in float32 on purpose, or makes of that type, is of float64 on this thread."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = {key: torch.float64 if value is torch.float32 else value for key, value in (kwargs or {}).items()}
+        if func in _MAKERS:
+            kwargs.setdefault("dtype", torch.float64)
+        if func is torch.Tensor.float:
+            func = torch.Tensor.double
+        return func(*(torch.float64 if one is torch.float32 else one for one in args), **kwargs)
 
 
 class _Run:
@@ -268,7 +283,9 @@ def _compare(run, args, index, made, twice, ends):
     steady = ratios and max(ratios) - min(ratios) <= 1e-3 * max(abs(one) for one in ratios)
     ignores = gradient is not None and twice is not None and bool((made != 0).any()) and bool(
         torch.allclose(made, twice, rtol=1e-9, atol=0))
-    return {"checked": len(pairs), "differ": len(differ), "analytic": worst[0], "numeric": worst[1],
+    flat = [(a, n) for a, n in pairs if abs(n) <= 1e-6 * size]
+    return {"flat": len(flat), "sloped_differ": sum(abs(n) > 1e-6 * size for _, n in differ),
+            "checked": len(pairs), "differ": len(differ), "analytic": worst[0], "numeric": worst[1],
             "factor": ratios[0] if steady and differ else None, "ignores": ignores or None,
             "missing": (gradient is None or not bool((gradient != 0).any())) or None,
             "invented": sum(abs(n) <= 1e-9 * max(1.0, abs(a)) and abs(a) > 1e-6 for a, n in pairs)}
