@@ -50,6 +50,12 @@ static enum diagnose_verdict judge_normalize(cJSON *piece, const struct diagnose
                : DIAGNOSE_SILENT;
 }
 
+static enum diagnose_verdict judge_reduced(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return holds_always(piece) && diagnose_is(piece, "read") ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
 static enum diagnose_verdict judge_causal_mask(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
@@ -196,6 +202,16 @@ const struct diagnose_rule diagnose_rules_axes[] = {
               "features: the result of each example depends on the others",
      .numbers = "{examples|example} per batch; in {steps|observed step}",
      .advice = "Pass the axis that is meant, such as dim=1 or dim=-1",
+     .look = "node {node}, where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong axis"},
+    {.name = "reduced-batch",
+     .evidence = "over-batch",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_reduced,
+     .cause = "{operator} is computed over axis 0 of {shape}, which is the batch, and the next "
+              "layer reads nothing else: all examples of a batch get the same value",
+     .numbers = "{examples|example} per batch; in {steps|observed step}",
+     .advice = "Pass the axis that is meant, such as dim=1",
      .look = "node {node}, where",
      .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong axis"},
     {.name = "causal-mask-inverted",

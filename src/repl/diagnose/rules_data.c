@@ -94,7 +94,7 @@ static enum diagnose_verdict judge_empty(cJSON *piece, const struct diagnose_evi
     (void)all;
     if (!whole || diagnose_number(piece, "nonzero", 1) > 0.02 ||
         diagnose_number(piece, "steps", 0) < 4 || diagnose_number(piece, "elements", 0) < 64 ||
-        diagnose_number(piece, "rank", 0) < 3) {
+        diagnose_number(piece, "dims", 0) < 3) {
         return DIAGNOSE_SILENT;
     }
     diagnose_set(piece, "percent", 100 * (1 - diagnose_number(piece, "nonzero", 0)));
@@ -125,7 +125,7 @@ static enum diagnose_verdict judge_scale(cJSON *piece, const struct diagnose_evi
         return DIAGNOSE_SILENT;
     }
     /* images of bytes, as they were read */
-    bool bytes = diagnose_number(piece, "rank", 0) >= 3 && diagnose_number(piece, "low", -1) >= 0 &&
+    bool bytes = diagnose_number(piece, "dims", 0) >= 3 && diagnose_number(piece, "low", -1) >= 0 &&
                  diagnose_number(piece, "high", 0) > 100 &&
                  diagnose_number(piece, "high", 0) <= 255;
     out_set(piece, OUT_BOOL("apart", largest > 5 * diagnose_number(piece, "smallest", 0)));
@@ -178,6 +178,19 @@ static enum diagnose_verdict judge_imbalance(cJSON *piece, const struct diagnose
     return DIAGNOSE_SUSPECT;
 }
 
+/* K classes from 1 to K, each of which occurs, and K + 1 outputs. */
+static enum diagnose_verdict judge_from_one(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double classes = diagnose_number(piece, "classes", 0);
+    double labels = diagnose_number(piece, "rows", 0) * diagnose_number(piece, "steps", 0);
+
+    (void)all;
+    return diagnose_number(piece, "outputs", 0) == classes + 1 && classes > 1 &&
+                   labels > 30 * classes && diagnose_number(piece, "least", 0) == 1
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
 /* A share of correct guesses (or a correlation, whose chance is 0) that chance explains. Pairs of
  * neighbours are not independent of each other, so 2 standard deviations are not rare. */
 static bool is_chance(const cJSON *piece, const char *key, double chance, double count)
@@ -211,7 +224,8 @@ static bool is_memorised(const cJSON *piece, const struct diagnose_evidence *all
         return false;
     }
     return diagnose_number(held, "best", 0) >= 0.95 * entropy &&
-           diagnose_number(held, "right", 0) < majority + 3 * sqrt(majority / examples);
+           (!diagnose_has(held, "right") ||
+            diagnose_number(held, "right", 0) < majority + 3 * sqrt(majority / examples));
 }
 
 /* The labels of the neighbouring row are found in the inputs, with five standard deviations. */
@@ -490,6 +504,17 @@ const struct diagnose_rule diagnose_rules_data[] = {
      .advice = "Shuffle: DataLoader(..., shuffle=True), or a random permutation in each epoch",
      .look = "node {node}, where",
      .source = "PyTorch documentation of DataLoader: shuffle"},
+    {.name = "labels-from-one",
+     .evidence = "labels",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_from_one,
+     .cause = "The labels start at 1: class 0 never occurs, each of the classes 1 to {classes} "
+              "does, and the network has {outputs|output}",
+     .numbers = "{steps|batch} of {rows:g3} labels",
+     .advice = "Subtract 1 from the labels, and give the network {classes|output}: classes count "
+               "from 0",
+     .look = "node {node}, where",
+     .source = "PyTorch documentation of CrossEntropyLoss: class indices in [0, C)"},
     {.name = "class-imbalance",
      .evidence = "labels",
      .cost = DIAGNOSE_OPERATORS,

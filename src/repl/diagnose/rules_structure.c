@@ -38,6 +38,17 @@ static enum diagnose_verdict judge_branch(cJSON *piece, const struct diagnose_ev
                                                                        : DIAGNOSE_SILENT;
 }
 
+/* With scores of a usual size no weight of the first steps is near 1, if there are several. */
+static enum diagnose_verdict judge_scores(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double largest = diagnose_number(piece, "largest", 0);
+
+    (void)all;
+    diagnose_set(piece, "percent", 100 * largest);
+    return largest > 0.75 && diagnose_number(piece, "size", 0) >= 16 ? DIAGNOSE_SUSPECT
+                                                                     : DIAGNOSE_SILENT;
+}
+
 const struct diagnose_rule diagnose_rules_structure[] = {
     {.name = "padding-read",
      .evidence = "padding",
@@ -48,7 +59,8 @@ const struct diagnose_rule diagnose_rules_structure[] = {
      .numbers = "{percent:g3} % of the positions are padding, in sequences of {length|token}; in "
                 "{steps|observed call}",
      .advice = "Pass a padding mask (src_key_padding_mask or key_padding_mask=tokens == {pad}), "
-               "and take means over the real tokens only: (h * mask).sum(1) / mask.sum(1)",
+               "take means over the real tokens only: (h * mask).sum(1) / mask.sum(1), and pack "
+               "sequences for a recurrence (pack_padded_sequence)",
      .look = "node {node}, where",
      .source = "PyTorch documentation of MultiheadAttention: key_padding_mask"},
     {.name = "channel-pool",
@@ -62,6 +74,28 @@ const struct diagnose_rule diagnose_rules_structure[] = {
                "(N, T, C)",
      .look = "node {node}, where",
      .source = "Lin et al., Network in Network (2014): global average pooling"},
+    {.name = "no-activation",
+     .evidence = "no-activation",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = diagnose_is_suspect,
+     .cause = "An activation is missing: two linear layers follow each other, {inputs} to {middle} "
+              "to {outputs}, and together compute no more than one linear layer",
+     .numbers = "the first one is {before}; in {steps|observed step}",
+     .advice = "Put an activation (such as ReLU) between them, or remove one of them",
+     .look = "node {node}, where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): missing activation"},
+    {.name = "unscaled-scores",
+     .evidence = "unscaled-scores",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_scores,
+     .cause = "The scores of attention are not scaled by 1 / sqrt({size}): from the start, the "
+              "softmax is saturated and each position looks at one other only",
+     .numbers = "the largest weight of a position is {largest:g3} on average, of {length}; in "
+                "{steps|observed step}",
+     .advice = "Divide the scores by the square root of the size of a head, {size}, before the "
+               "softmax",
+     .look = "node {node}, where",
+     .source = "Vaswani et al. 2017, 3.2.1"},
     {.name = "residual-dropped",
      .evidence = "dropped",
      .cost = DIAGNOSE_OPERATORS,

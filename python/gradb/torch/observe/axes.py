@@ -94,6 +94,8 @@ class Axes(Watcher):
             self._reduced(call, made)
         elif name in _LOSSES:
             self._target(call, made)
+        if name in ("linear", "matmul") and self._waiting:
+            self._reads(made)
         if name == "cross_entropy":
             self._similar(call, made)
         elif name in ("logsumexp", "log_softmax"):
@@ -218,8 +220,20 @@ class Axes(Watcher):
             return  # statistics of a batch
         keeps = bool(call.given(2, "keepdim", False)) if made.name != "normalize" else False
         self._waiting.append(("over-batch", made, dict(operator=made.name, rows=given.shape[0], keeps=keeps,
-                                                       shape=_text(given.shape), rank=len(given.shape),
+                                                       shape=_text(given.shape), dims=len(given.shape),
                                                        normalises=made.name == "normalize")))
+
+    def _reads(self, made):
+        """A layer reads what was reduced over axis 0, and expanded again."""
+        source = made.first()
+        for _ in range(8):
+            if source is None or source.name not in trace.SAME | {"relu", "dropout", "layer_norm", "mean", "repeat"}:
+                return
+            for kind, one, numbers in self._waiting:
+                if kind == "over-batch" and one is source and one.name in ("mean", "sum", "max", "amax"):
+                    numbers["read"] = True
+                    return
+            source = source.first()
 
     # ---- masks ----
 
@@ -498,19 +512,16 @@ def _moved(before, after):
 def _refines(first, second):
     """Whether the sizes of one list are products of those of the other, in any order."""
     longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
-    if len(longer) > 6:
-        return False
-    remaining = list(longer)
-    for size in sorted(shorter, reverse=True):
-        if size in remaining:
-            remaining.remove(size)
-            continue
-        pair = next(((one, two) for one in range(len(remaining)) for two in range(one + 1, len(remaining))
-                     if remaining[one] * remaining[two] == size), None)
-        if pair is None:
-            return False
-        remaining = [item for index, item in enumerate(remaining) if index not in pair]
-    return not remaining
+    return len(longer) <= 6 and _groups(sorted(longer, reverse=True), tuple(sorted(shorter)))
+
+
+def _groups(sizes, products):
+    """Whether the sizes can be shared out so that each of the products is made of some of them."""
+    if not sizes:
+        return all(one == 1 for one in products)
+    return any(product % sizes[0] == 0 and
+               _groups(sizes[1:], (*products[:place], product // sizes[0], *products[place + 1:]))
+               for place, product in enumerate(products))
 
 
 def _product(sizes):

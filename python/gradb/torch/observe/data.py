@@ -77,6 +77,7 @@ class Data(Watcher):
 
     _passes = _passed_in = 0
     _several = False  # a step has had several passes
+    _outputs = None   # of the network, where labels are classes
     _loaders = ()     # lines that make loaders which do not shuffle
     _bytes = ()       # lines about integers of a byte
     _errors = ()      # (Made, Made of the data, a copy of it) of this step
@@ -258,7 +259,7 @@ class Data(Watcher):
         where = made.where()
         self._add("input-scale", where, largest=float(used.max()) if used.numel() else 0.0,
                   smallest=float(used.min()) if used.numel() else 0.0, low=low, high=high, same=same, operator=name,
-                  nonzero=float((values != 0).double().mean()), rows=values.shape[0], rank=values.dim(),
+                  nonzero=float((values != 0).double().mean()), rows=values.shape[0], dims=values.dim(),
                   elements=table.shape[1], integers=source is not None, divides="//" in text,
                   source_file=line.get("file"), source_line=line.get("line"))
         self._after_key = ("input-scale", where.get("file"), where.get("line"),
@@ -298,6 +299,7 @@ class Data(Watcher):
         if labels.numel() == 0 or len(self._classes) >= 64:
             return
         self._classes.append(torch.bincount(labels, minlength=2))
+        self._outputs = None if binary else scores.shape[-1]
         detached = trace.copied(scores, 1 << 22)
         if detached is None:
             return
@@ -355,8 +357,9 @@ class Data(Watcher):
             guess = last[1].double()
             yield piece("labels", self._label_at, steps=len(table), rows=float(rows.mean()),
                         single=float((table.max(1).values == rows).double().mean()),
-                        classes=int((total > 0).sum()), entropy=entropy(shares), within=sum(within) / len(within),
-                        majority=float(shares[top]), top=top, weighted=self._weighted, last_step=last[0],
+                        classes=int((total > 0).sum()), outputs=self._outputs, least=int((total > 0).nonzero()[0]),
+                        entropy=entropy(shares), within=sum(within) / len(within), majority=float(shares[top]),
+                        top=top, weighted=self._weighted, last_step=last[0],
                         guessed=float(guess[top] / guess.sum()) if top < len(guess) else 0.0, right=last[2],
                         also=self._loaders or [self._picked_at] if self._loaders or self._picked_at else None)
         yield from self._relation.pieces(self._input_at, self._label_at)

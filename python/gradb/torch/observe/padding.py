@@ -64,6 +64,8 @@ class Padding(Watcher):
             self._softmax(call, made)
         elif call.name == "mean":
             self._mean(call, made)
+        elif call.name == "getitem":
+            self._last(call, made)
 
     def _embedded(self, call, made):
         ids = call.given(0, "input")
@@ -136,6 +138,17 @@ class Padding(Watcher):
                 parent.shape[:2] == given.shape[:2] for parent in one.parents() if not parent.grad)
             one = one.first()
         self._add(made, known, not hidden and not empty, "mean over time")
+
+    def _last(self, call, made):
+        """The state after the last position, of a recurrence that has read the padding at the end."""
+        rnn, index = made.first(), call.given(1, "index")
+        if rnn is None or rnn.name not in ("lstm", "gru", "rnn_tanh", "rnn_relu") or rnn.args[-1] is not True or \
+                rnn.args[7] is True or not isinstance(rnn.args[0], trace.Made):
+            return
+        known = self._of(*rnn.args[0].shape[:2])
+        if known is not None and isinstance(index, tuple) and len(index) > 1 and index[1] == -1 and \
+                isinstance(index[0], slice) and index[0] == slice(None) and bool(known[1][:, -1].any()):
+            self._add(made, known, True, "last state of the %s" % rnn.name)
 
     def evidence(self):
         """The pieces."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The structure of a network: residual connections that are missing, and pooling over the channels."""
+"""The structure of a network: residual connections and activations that are missing, pooling over the channels, scores
+of attention that are not scaled."""
 import ast
 import collections
 import re
@@ -11,6 +12,7 @@ _PIECES = 16
 _MOST = 8192      # operators of a step that are examined
 _BLOCKS = 8       # modules of a kind that are examined
 _STEPS = 2        # steps whose blocks are examined
+_SCORES = 3       # weights of attention that are examined: those of the first steps
 _SHORT = 12       # operators back from a pooling to the layer that made the channels
 _ADDS = frozenset(("add", "iadd", "add_"))
 _WEIGHTED = frozenset(("linear", "conv1d", "conv2d", "conv3d", "matmul", "bmm", "einsum",
@@ -20,6 +22,9 @@ _BENT = frozenset(("relu", "relu_", "gelu", "silu", "tanh", "sigmoid", "elu", "l
 _POOLS = frozenset(("mean", "amax", "max", "adaptive_avg_pool1d", "adaptive_max_pool1d"))
 _CONVS = frozenset(("conv1d", "conv2d", "conv3d"))
 _LASTS = frozenset(("layer_norm", "rms_norm", "multi_head_attention_forward", "linear", "embedding", "lstm", "gru"))
+_LINEAR = trace.SAME | {"dropout", "add", "iadd", "masked_fill", "masked_fill_", "where"}
+_SCALES = frozenset(("mul", "div", "imul", "idiv", "mul_", "div_", "truediv", "layer_norm", "rms_norm", "normalize"))
+_PRODUCTS = frozenset(("matmul", "bmm", "einsum", "baddbmm"))
 _NAMED = re.compile(r"(?i)^_*(pre|post)?(res|resid|residual|skip)_*(net|conv|mlp|dense)?_*"
                     r"(block|layer|unit|module|cell|stage|wrapper|add|connection)?\d*$")
 
@@ -32,6 +37,7 @@ class Structure(Watcher):
         self.trace = trace.of(observation)
         self._found = {}
         self._pooled = []    # (Made, size of what remains) of this step
+        self._scored = 0     # weights of attention that were examined
         self._looked = 0     # steps whose blocks were examined
         self._unread = None  # what the source says, once read
 
@@ -57,6 +63,8 @@ class Structure(Watcher):
             return
         if call.name in _POOLS:
             self._pools(call, made)
+        elif call.name == "softmax" and self._scored < _SCORES:
+            self._scores(call, made)
         elif call.name == "linear" and self._pooled:
             source = made.first()
             for _ in range(_SHORT):
@@ -94,6 +102,28 @@ class Structure(Watcher):
         if dim % rank == axis and given.shape[axis] > 1 and rank == (4 if maker.name in _CONVS else 3):
             self._pooled.append((made, given.shape[axis], given.shape))
 
+    # ---- attention ----
+
+    def _scores(self, call, made):
+        """Weights of attention, of products that nothing has scaled."""
+        given, weights = made.first(), call.result
+        for _ in range(_SHORT):
+            if given is None or given.name in _PRODUCTS or given.name not in _LINEAR:
+                break
+            given = given.first()
+        if given is None or given.name not in _PRODUCTS or weights.dim() < 3 or weights.shape[-1] < 4:
+            return
+        sides = [one.source() for one in given.parents()]
+        if len(sides) != 2 or any(_is_scaled(one) for one in given.parents()) or \
+                any(not one.grad or one.name in ("softmax", "parameter") for one in sides):
+            return
+        part = trace.copied(weights)
+        if part is not None:
+            self._scored += 1
+            inner = given.parents()[0].shape[-1]
+            self._add("unscaled-scores", given.where(), largest=float(part.amax(-1).double().mean()), size=inner,
+                      length=weights.shape[-1], also=[made.where()])
+
     # ---- residual connections ----
 
     def loss(self, tensor):
@@ -101,6 +131,8 @@ class Structure(Watcher):
         if self._looked >= _STEPS or not self.observation.observes:
             return
         self._looked += 1
+        loss = self.trace.of(tensor)
+        self._unbent(loss)
         kinds = collections.defaultdict(list)
         for path, module in self.agent.modules.all():
             if next(module.children(), None) is not None and not type(module).__module__.startswith("torch."):
@@ -108,13 +140,32 @@ class Structure(Watcher):
         kinds = {kind: paths for kind, paths in kinds.items() if len(paths) > 1}
         if not kinds:
             return
-        members = _members(self.trace.of(tensor), {path: kind for kind, paths in kinds.items() for path in paths})
+        members = _members(loss, {path: kind for kind, paths in kinds.items() for path in paths})
         for kind, paths in kinds.items():
             results = [_dropped(members[path]) for path in paths[:_BLOCKS] if path in members]
             if len(results) > 1 and all(results):
                 made, what = results[0]
                 self._add("dropped", _inside(made, kind) or made.where(), type=kind.__name__, blocks=len(paths),
                           first=what == "first")
+
+    def _unbent(self, loss):
+        """Two linear layers in a row, of which the second one reads nothing but the first: they are one layer."""
+        readers, operators = collections.Counter(), _above(loss)
+        for made in operators:
+            readers.update(made.parents())
+        for made in operators:
+            if made.name != "linear" or len(made.args) < 2:
+                continue
+            before = made.first()
+            while before is not None and before.name in trace.SAME | {"dropout"} and readers[before] == 1:
+                before = before.first()
+            if before is None or before.name != "linear" or readers[before] != 1 or len(before.parents()) < 2:
+                continue
+            source = before.first().source()
+            sizes = before.first().shape[-1], before.shape[-1], made.shape[-1]
+            if sizes[1] >= max(sizes[0], sizes[2]) and sizes[2] > 0 and source.name not in _WEIGHTED - {"linear"}:
+                self._add("no-activation", made.where(), inputs=sizes[0], middle=sizes[1], outputs=sizes[2],
+                          before=before.node_name(), also=[before.where()])
 
     # ---- what the source says ----
 
@@ -134,6 +185,28 @@ class Structure(Watcher):
         if not self._unread:
             self._unread = self._read()
         return list(self._found.values()) + self._unread
+
+
+def _above(loss):
+    """All that a loss was computed of, with gradients."""
+    seen, todo = {loss: True}, [loss]
+    while todo and len(seen) < _MOST:
+        for one in todo.pop().parents():
+            if one not in seen and one.grad:
+                seen[one] = True
+                todo.append(one)
+    return list(seen)
+
+
+def _is_scaled(made):
+    """Whether a factor of a product was scaled or normalised after its layer."""
+    for _ in range(_SHORT):
+        if made is None or made.name in _WEIGHTED:
+            return False
+        if made.name in _SCALES:
+            return True
+        made = made.first()
+    return False
 
 
 def _members(loss, blocks):
