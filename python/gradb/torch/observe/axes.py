@@ -227,7 +227,8 @@ class Axes(Watcher):
         """A layer reads what was reduced over axis 0, and expanded again."""
         source = made.first()
         for _ in range(8):
-            if source is None or source.name not in trace.SAME | {"relu", "dropout", "layer_norm", "mean", "repeat"}:
+            if source is None or source.name not in trace.SAME | {"relu", "dropout", "layer_norm", "mean", "repeat",
+                                                                 "getitem"}:
                 return
             for kind, one, numbers in self._waiting:
                 if kind == "over-batch" and one is source and one.name in ("mean", "sum", "max", "amax"):

@@ -146,8 +146,9 @@ class Padding(Watcher):
                 rnn.args[7] is True or not isinstance(rnn.args[0], trace.Made):
             return
         known = self._of(*rnn.args[0].shape[:2])
-        if known is not None and isinstance(index, tuple) and len(index) > 1 and index[1] == -1 and \
-                isinstance(index[0], slice) and index[0] == slice(None) and bool(known[1][:, -1].any()):
+        if known is None or not isinstance(index, tuple) or len(index) < 2 or not isinstance(index[0], slice):
+            return
+        if isinstance(index[1], int) and index[1] == -1 and index[0] == slice(None) and bool(known[1][:, -1].any()):
             self._add(made, known, True, "last state of the %s" % rnn.name)
 
     def evidence(self):
