@@ -208,7 +208,7 @@ class Data(Watcher):
                 not data.is_floating_point() or data.requires_grad:
             return
         values = trace.copied(data)
-        if values is None:
+        if values is None or given.source().name == "embedding":  # of a frozen table: not the data
             return
         values = values.to(torch.float32)
         self._first = (values, given)
