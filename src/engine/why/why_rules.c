@@ -290,6 +290,16 @@ static bool half_range_in_single(struct why_case *c)
            c->bound < (double)FLT_MAX;
 }
 
+/* A mean is in range where its values are, but it adds them first. */
+static bool sum_leaves_range(struct why_case *c)
+{
+    if (!find_largest(c)) {
+        return false;
+    }
+    c->limit = (double)input_stats(c, c->at)->count * c->largest;
+    return c->dtype != GD_FLOAT16 && c->dtype != GD_BFLOAT16 && c->limit >= type_max(c->dtype);
+}
+
 static bool single_range(struct why_case *c)
 {
     return find_largest(c) && c->bound >= type_max(c->dtype);
@@ -427,6 +437,9 @@ static const struct why_rule rules[] = {
     {NF, "std var std_mean var_mean", FINITE, 0, HAS_NAN, NULL, 0, "too-few",
      "{name} computes the deviation of a single element along an axis, which divides 0 by 0; {in} "
      "is finite. Use unbiased=False (correction=0), or more elements."},
+    {NF, "ReduceMean MeanExt mean", 0, 0, BAD, sum_leaves_range, 0, "float-range",
+     "{name} exceeds the range of {out.dtype} while it adds: with values up to {in.max_abs} ({in}) "
+     "the sum can reach {limit}, though the mean is in range."},
     {NF, "*", 0, 0, BAD, half_range, 0, "fp16-range",
      "{name} exceeds the range of float16: its maximum is 65504, and with values up to "
      "{in.max_abs} ({in}) the result can reach {bound}."},

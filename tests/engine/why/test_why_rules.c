@@ -98,6 +98,7 @@ static const struct rule_case cases[] = {
     {"MatMul", NF, SPAN(0, 1e19), SPAN(0, 1e19), INF3, 0, "float-range", "can reach 1e+39"},
     {"Conv2D", NF, SPAN(0, 100), SPAN(0, 100), INF3, 0, "fp16-range", "can reach 100000"},
     {"ReduceSum", NF, SPAN(0, 30000), NO_INPUT, INF3, 0, "fp16-range", "can reach 300000"},
+    {"ReduceMean", NF, SPAN(0, 1e38), NO_INPUT, INF3, 0, "float-range", "the sum can reach 1e+39"},
     {"Square", NF, SPAN(0, 300), NO_INPUT, INF3, 0, "fp16-range", "can reach 90000"},
     {"Custom", NF, SPAN(0, 60000), NO_INPUT, INF3, 0, "fp16-range", "probably"},
     {"Custom", NF, SPAN(0, 1e16), NO_INPUT, INF3, 0, "float-range",
