@@ -13,7 +13,6 @@ import os
 import torch
 
 from .. import commands, stack
-from ..guard import apart
 from ..values import outside_training
 
 _ALL = 8            # so many first steps are observed

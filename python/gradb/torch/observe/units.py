@@ -127,7 +127,7 @@ class Units(Watcher):
     # ---- saturated ----
 
     def _saturated(self, call):
-        given, made = call.given(0, "input"), call.result
+        made = call.result
         if not is_plain(made, 8) or not made.requires_grad or made.dim() < 2:
             return
         made = made.detach()
