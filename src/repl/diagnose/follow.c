@@ -129,11 +129,14 @@ static int collect_evidence(struct follow *f, struct gd_err *err)
         f->run->looked_at = report;
         return GD_OK;
     }
+    const struct gd_stop *stop = &session_of(f)->stop;
+    bool ended = stop->reason == GD_STOP_EVENT && stop->happened.kind == GD_HAPPENED_END;
+    const char *words = ended ? "ended" : "";
     int refused, rank = session_of(f)->peer.rank;
     if (gd_ranks_of(session_of(f)) && job_is_stopped(session_of(f))) {
-        return job_command(f->call, "evidence", "", take_from_rank, f, &refused, err);
+        return job_command(f->call, "evidence", words, take_from_rank, f, &refused, err);
     }
-    int rc = ask_process(f, "evidence", "", &report, err);
+    int rc = ask_process(f, "evidence", words, &report, err);
 
     if (rc == GD_OK) {
         take_evidence(f, rank, report);

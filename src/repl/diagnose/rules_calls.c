@@ -469,8 +469,8 @@ const struct diagnose_rule diagnose_rules_calls[] = {
      .judge = judge_pattern,
      .cause =
          "More layers are frozen (requires_grad is False) than meant, it seems: all have "
-         "\"{pattern}\" in their names, which is the whole name of some only, and {names} stays "
-         "at its random start",
+         "\"{pattern}\" in their names, which is the whole name of some only; these keep their "
+         "random start: {names}",
      .numbers =
          "{frozen|parameter} frozen, {trained} trained; {count} of the frozen ones have not been "
          "written since they were initialised and have a longer name than {pattern}",

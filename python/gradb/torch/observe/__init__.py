@@ -160,6 +160,7 @@ class Observation:
         self.operators = 0      # that were seen
         self.sources = None     # the source_lines.Sources, once read
         self._watchers = []
+        self._reported = 0, []  # models that existed at the last report, and its evidence
         self._layers = {}       # path -> class name of the modules of torch.nn that were seen
         self._failed = []       # {"watcher", "error"}
         self._lists = {}        # method -> bound methods of the watchers that override it
@@ -274,8 +275,9 @@ class Observation:
 
     # ---- evidence ----
 
-    def report(self):
-        """What is known by now, for the debugger."""
+    def report(self, ended):
+        """What is known by now, for the debugger. ended: the program's functions have returned, and some of what they
+        held may be gone; what was reported of it before counts then."""
         found, counts = [], {}
         if not torch.is_grad_enabled():
             from .lines import only_line
@@ -292,6 +294,10 @@ class Observation:
                     if counts[one["kind"]] <= _MOST_EVIDENCE:
                         found.append(one)
             self._add_layers(found)
+        roots = len(self.agent.modules.roots())
+        if ended and roots < self._reported[0]:
+            found += [one for one in self._reported[1] if one["kind"] not in counts]
+        self._reported = roots, found
         return {"step": self.agent.steps.computed(), "steps": self.steps, "observed": self.observed,
                 "operators": self.operators, "watchers": [type(one).__name__ for one in self._watchers],
                 "failed": self._failed, "evidence": found}
@@ -316,10 +322,10 @@ def _observe(agent, args, _node):
     return {"on": agent.observation.on}
 
 
-def _evidence(agent, _args, _node):
+def _evidence(agent, args, _node):
     if not agent.observation.on:
         raise commands.CommandError("nothing is observed: `diagnose` turns that on")
-    return agent.observation.report()
+    return agent.observation.report(args.strip() == "ended")
 
 
 commands.register("observe", _observe, None)
