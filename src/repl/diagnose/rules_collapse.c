@@ -115,6 +115,14 @@ static enum diagnose_verdict judge_dropout(cJSON *piece, const struct diagnose_e
     return rate >= 1 ? DIAGNOSE_FAULT : rate > HIGH_RATE ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
+static enum diagnose_verdict judge_evaluation_dropout(cJSON *piece,
+                                                      const struct diagnose_evidence *all)
+{
+    (void)all;
+    diagnose_set(piece, "percent", 100 * diagnose_number(piece, "rate", 0));
+    return diagnose_number(piece, "again", 0) > 0 ? DIAGNOSE_SILENT : DIAGNOSE_SUSPECT;
+}
+
 /* Normalized, two different numbers are -1 and 1 whatever they were. */
 static enum diagnose_verdict judge_small_batch(cJSON *piece, const struct diagnose_evidence *all)
 {
@@ -389,6 +397,18 @@ const struct diagnose_rule diagnose_rules_collapse[] = {
      .numbers = "p = {rate:g3}",
      .advice = "Use p = {kept:g2} or less; usual is 0.1 to 0.5",
      .source = "PyTorch documentation of Dropout; Humbatova et al. (ICSE 2020)"},
+    {.name = "dropout-in-evaluation",
+     .evidence = "evaluation-dropout",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_evaluation_dropout,
+     .cause =
+         "Dropout stays active in evaluations: the model is in evaluation mode, but {operator} "
+         "does not follow it, so {percent:g3} % of the values are zeroed at random and "
+         "validation results are worse than the model is",
+     .numbers = "p = {rate:g3} in {calls|call} during evaluations",
+     .advice = "Pass training=self.training to dropout (dropout_p=p if self.training else 0.0 to "
+               "attention), or use nn.Dropout, which model.eval() turns off",
+     .source = "huggingface/transformers pull request 33844; TrainCheck (OSDI 2025)"},
     {.name = "batch-of-two",
      .evidence = "batch-norm",
      .cost = DIAGNOSE_OPERATORS,

@@ -5,6 +5,7 @@ import torch
 
 from . import Call, Watcher, here, piece, trace
 from .data import FIRST
+from .units import DROPOUTS
 
 _LOSSES = frozenset(("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
                      "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"))
@@ -14,6 +15,7 @@ _ROWS = 8         # that make a batch
 _MOST = 1 << 20   # values of a batch that are examined
 _COLUMNS = 4096
 _LEAST = 4        # batches of the training
+_PART = 64        # values by which a batch is recognised
 
 
 class _Columns:
@@ -83,6 +85,7 @@ class HeldOut(Watcher):
         self._losses = []        # of evaluations: (sum of losses, examples)
         self._labels = None      # numbers of labels by class
         self._right = []         # (right ones, of)
+        self._dropped = {}       # (file, line) -> dropout that is active in evaluations
         self._guess = None       # the last result of argmax: its id
 
     def begins(self, step):
@@ -158,6 +161,8 @@ class HeldOut(Watcher):
         name = call.name
         if not self._layer and name in FIRST and call.module():
             self._enters(call, 1)
+        elif name in DROPOUTS or name == "scaled_dot_product_attention":
+            self._drops(call)
         elif name in _LOSSES:
             self._compares(call)
         elif name in ("argmax", "max") and call.given(1, "dim") is not None:
@@ -187,6 +192,24 @@ class HeldOut(Watcher):
         if table.shape[1] <= _COLUMNS:
             pair[part].add(table, data.shape[0])
 
+    def _drops(self, call):
+        """Dropout that does not follow the mode of the module that calls it."""
+        path, given = call.module().replace("eval/", "", 1), call.given(0, "input", call.kwargs.get("query"))
+        rate, active = call.given(1, "p", 0.5), call.given(2, "training", True)
+        if call.name not in DROPOUTS:
+            rate, active = call.given(4, "dropout_p", 0.0), True
+        module = next((one for known, one in self.agent.modules.all() if known == path), None) if path else None
+        if not active or not isinstance(rate, (int, float)) or not 0 < rate < 1 or module is None or module.training \
+                or isinstance(module, torch.nn.modules.dropout._DropoutNd) or not isinstance(given, torch.Tensor):
+            return
+        at = call.where()
+        known = self._dropped.setdefault((at.get("file"), at.get("line")), {
+            "where": at, "rate": float(rate), "operator": call.name, "calls": 0, "again": 0, "before": (0, None)})
+        part, step = given.detach().reshape(-1)[:_PART].clone(), self.agent.steps.step
+        known["calls"] += 1  # the same examples again in one evaluation: the spread of the results is wanted
+        known["again"] += known["before"][0] == step and torch.equal(known["before"][1], part)
+        known["before"] = step, part
+
     def _compares(self, call):
         scores, target, loss = call.given(0, "input"), call.given(1, "target"), call.result
         if not isinstance(target, torch.Tensor) or not isinstance(scores, torch.Tensor) or loss.numel() != 1 or \
@@ -212,8 +235,10 @@ class HeldOut(Watcher):
     # ---- evidence ----
 
     def evidence(self):
-        """How inputs differ, and the losses of evaluations."""
-        found = []
+        """How inputs differ, the losses of evaluations, and dropout in them."""
+        found = [piece("evaluation-dropout", one["where"], rate=one["rate"], operator=one["operator"],
+                       calls=one["calls"], again=one["again"], also=[self._at] if self._at else None)
+                 for one in self._dropped.values()]
         means = [total / rows for total, rows in self._losses if rows]
         if means:
             rights = [right / of for right, of in self._right if of]

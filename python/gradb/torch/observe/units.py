@@ -16,8 +16,8 @@ LAYERS = frozenset(("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", 
 _ZEROS = frozenset(("relu", "relu_", "relu6", "threshold", "threshold_"))
 _BOUNDED = frozenset(("clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "hardtanh", "hardtanh_"))
 _SMOOTH = frozenset(("sigmoid", "sigmoid_", "tanh", "tanh_", "hardsigmoid", "softsign"))
-_DROPOUTS = frozenset(("dropout", "dropout_", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout",
-                       "feature_alpha_dropout"))
+DROPOUTS = frozenset(("dropout", "dropout_", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout",
+                      "feature_alpha_dropout"))
 _FLAT = 1e-3  # the derivative of a saturated sigmoid or tanh is below
 
 
@@ -67,7 +67,7 @@ class Units(Watcher):
     def operator(self, call):
         """Measures what the rules are about."""
         name = call.name
-        if name in _DROPOUTS:
+        if name in DROPOUTS:
             self._dropout(call)
         elif name == "batch_norm":
             self._norm(call)
