@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "repl/diagnose/rule.h"
+#include "repl/out/out.h"
 
 #define FEW_STEPS 5 /* observed, below which a share says little */
 
@@ -36,6 +37,20 @@ static enum diagnose_verdict judge_rate_zero(cJSON *piece, const struct diagnose
     return steps >= 20 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
+/* It has lowered the rate as often as it can from its first metric on, while the loss fell: what it
+ * was given never improved in its sense. Otherwise the falls were earned. */
+static enum diagnose_verdict judge_plateau(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double rounds = number_of(piece, "rounds"), falls = number_of(piece, "falls");
+
+    if (rounds < 3 || falls < 0.7 * rounds || falls < 3 || loss_left(all) > 0.98 ||
+        loss_left(all) == 0) {
+        return DIAGNOSE_NOTE;
+    }
+    diagnose_set(piece, "by_mode", 1);
+    return DIAGNOSE_SUSPECT;
+}
+
 /* Schedules end low: a linear or a cosine one is below 1 % of its top for the last tenth of the
  * steps. Nobody plans more than half of them below it. */
 static enum diagnose_verdict judge_rate_fallen(cJSON *piece, const struct diagnose_evidence *all)
@@ -47,15 +62,33 @@ static enum diagnose_verdict judge_rate_fallen(cJSON *piece, const struct diagno
     if (number_of(piece, "low") < 0.5 * steps || steps < 10 || number_of(piece, "top") <= 0) {
         return DIAGNOSE_SILENT;
     }
-    if (strcmp(diagnose_text(piece, "scheduler"), "ReduceLROnPlateau") == 0) { /* it was earned */
-        return DIAGNOSE_NOTE;
+    if (strcmp(diagnose_text(piece, "scheduler"), "ReduceLROnPlateau") == 0) {
+        return judge_plateau(piece, all);
     }
-    bool per_step = fabs(scheduled - steps) <= 2 + 0.02 * steps;
+    bool per_step = steps > 0 && diagnose_has(piece, "scheduled") &&
+                    fabs(scheduled - steps) <= 2 + 0.02 * steps;
+    diagnose_set(piece, per_step ? "by_batch" : "by_other", 1);
     if (per_step && per > 1 && number_of(piece, "epochs") > 1 &&
         number_of(piece, "low_at") <= 2 * per) {
         return DIAGNOSE_FAULT;
     }
-    return number_of(piece, "low") >= 0.8 * steps ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;
+    /* no schedule is below a thousandth for a third of its steps, unless the loss is at its end */
+    bool deep = number_of(piece, "deep") >= 0.35 * steps && loss_left(all) > 0.2;
+    return deep || number_of(piece, "low") >= 0.8 * steps ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;
+}
+
+static enum diagnose_verdict judge_still_group(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return number_of(piece, "steps") >= FEW_STEPS ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_elsewhere(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return number_of(piece, "scheduled") >= 2 && number_of(piece, "steps") >= FEW_STEPS
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
 }
 
 /* A cosine that was given its length in epochs goes up again when it is stepped per batch. */
@@ -115,16 +148,15 @@ static bool is_clipped_scaled(const struct diagnose_evidence *all)
            diagnose_number(update, "alike", NAN) <= 1.01 && number_of(update, "steps") >= FEW_STEPS;
 }
 
-/* The norm is the same in all steps, so it is the limit. An optimizer that divides by the size of
- * the gradients does not care. With large updates all the same, the clipping is needed. */
+/* An optimizer that divides by the size of the gradients does not care. With large updates all the
+ * same, the clipping is needed. */
 static enum diagnose_verdict judge_clipped(cJSON *piece, const struct diagnose_evidence *all)
 {
     const cJSON *update = diagnose_find(all, "update");
 
     if (is_clipped_scaled(all) || !take_update(piece, all) ||
-        !(number_of(piece, "shrink") <= 0.02) || !(diagnose_number(update, "alike", NAN) <= 1.01) ||
-        diagnose_is(update, "adapts") || number_of(piece, "steps") < FEW_STEPS ||
-        number_of(piece, "relative") > 2e-4) {
+        !(number_of(piece, "shrink") <= 0.02) || diagnose_is(update, "adapts") ||
+        number_of(piece, "steps") < FEW_STEPS || number_of(piece, "relative") > 2e-4) {
         return DIAGNOSE_SILENT;
     }
     diagnose_set(piece, "percent", 100 * number_of(piece, "shrink"));
@@ -245,6 +277,22 @@ static enum diagnose_verdict judge_rounding(cJSON *piece, const struct diagnose_
 
 /* ---- the size of the rate -------------------------------------------------------------------- */
 
+/* A warm-up that has not ended: the rate is the largest so far, and began far below. */
+static void add_warm_up(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *rate = diagnose_find(all, "rate");
+
+    if (rate && diagnose_has(rate, "scheduler") &&
+        number_of(rate, "first") < 0.3 * number_of(rate, "last") &&
+        number_of(rate, "last") >= 0.999 * number_of(rate, "top")) {
+        out_set(piece, OUT_TEXT("scheduler", diagnose_text(rate, "scheduler")));
+        diagnose_set(piece, "first", number_of(rate, "first"));
+        cJSON *also = cJSON_GetObjectItem(piece, "also"), *place = out_push(also);
+        out_set(place, OUT_TEXT("file", diagnose_text(rate, "file")),
+                OUT_INT("line", number_of(rate, "line")));
+    }
+}
+
 /* A fine-tuning with 1e-5 and Adam moves its weights by 1e-4 of their size; at 3e-5 and less per
  * step a weight needs 30,000 steps to change by its own size. The loss must show it, too. */
 static enum diagnose_verdict judge_rate_low(cJSON *piece, const struct diagnose_evidence *all)
@@ -268,7 +316,75 @@ static enum diagnose_verdict judge_rate_low(cJSON *piece, const struct diagnose_
     }
     diagnose_set(piece, "move", 100 * number_of(piece, "relative"));
     diagnose_set(piece, "fall", 100 * (1 - left));
+    add_warm_up(piece, all);
     return DIAGNOSE_SUSPECT;
+}
+
+/* Weights that hardly move, and a loss that stays where it is, in enough steps to tell. */
+static bool stands_still(const cJSON *update, const struct diagnose_evidence *all)
+{
+    const cJSON *course = diagnose_find(all, "loss-course");
+    double left = loss_left(all);
+
+    return course && number_of(course, "steps") >= 30 && left >= 0.95 && left <= 1.05 &&
+           number_of(update, "steps") >= FEW_STEPS && number_of(update, "relative") <= 1e-4 &&
+           number_of(update, "gradient") > 0;
+}
+
+/* Adam divides by the root of the mean square of a gradient plus eps. */
+static enum diagnose_verdict judge_epsilon(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double eps = number_of(piece, "eps"), element = number_of(piece, "element");
+
+    if (!diagnose_is(piece, "adapts") || eps < 1e-5 || eps < 10 * element || element <= 0 ||
+        (loss_left(all) < 0.8 && eps < 0.1)) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "times", eps / element);
+    return stands_still(piece, all) || loss_left(all) > 0.8 ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;
+}
+
+/* The loss is multiplied by so little that nothing moves. */
+static enum diagnose_verdict judge_shrunk_loss(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *update = diagnose_find(all, "update");
+
+    if (!update || fabs(number_of(piece, "factor")) > 0.02 || diagnose_is(update, "adapts") ||
+        !stands_still(update, all)) {
+        return DIAGNOSE_SILENT;
+    }
+    take_update(piece, all);
+    diagnose_set(piece, "move", 100 * number_of(piece, "relative"));
+    return DIAGNOSE_SUSPECT;
+}
+
+/* Momentum m adds up about 1 / (1 - m) gradients: with 0.999 that is ten times as many as usual,
+ * and the loss shows it. */
+static enum diagnose_verdict judge_momentum(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *course = diagnose_find(all, "loss-course");
+    double momentum = number_of(piece, "momentum");
+    bool wild = course && (loss_left(all) > 0.9 || number_of(course, "growth_times") >= 3);
+
+    if (momentum < 0.99 || momentum >= 1 || !wild || number_of(piece, "steps") < FEW_STEPS) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "adds", round(1 / (1 - momentum)));
+    diagnose_set(piece, "late_loss", number_of(course, "late"));
+    diagnose_set(piece, "early_loss", number_of(course, "early"));
+    return DIAGNOSE_SUSPECT;
+}
+
+/* Plain SGD keeps nothing that could be lost; one optimizer for each part of the training (a fold,
+ * a network) makes many steps. */
+static enum diagnose_verdict judge_series(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double made = number_of(piece, "optimizers");
+    const cJSON *update = diagnose_find(all, "update");
+    bool keeps = update && (diagnose_is(update, "adapts") || number_of(update, "momentum") > 0);
+
+    return made >= 10 && keeps && number_of(piece, "steps") <= 2 * made ? DIAGNOSE_SUSPECT
+                                                                        : DIAGNOSE_SILENT;
 }
 
 /* Each step changes the weights by a tenth of their size and more, and the loss does not fall. */
@@ -318,15 +434,79 @@ const struct diagnose_rule diagnose_rules_updates[] = {
      .evidence = "rate",
      .cost = DIAGNOSE_EACH_STEP,
      .judge = judge_rate_fallen,
-     .cause = "The learning rate falls to nothing[: {scheduler} is stepped for each batch "
-              "({scheduled} times[, {first_epoch} times in the first epoch]), as if each were an "
-              "epoch]",
+     .cause = "The learning rate falls to nothing[{?by_mode}: by its mode, '{mode}', the metric "
+              "that {scheduler} is given never improves, so it lowers the rate each time, though "
+              "the loss falls][{?by_batch}: {scheduler} is stepped for each batch ({scheduled} "
+              "times[, {first_epoch} times in the first epoch]), as if each were an epoch]",
      .numbers = "rate {first:g4} in the first step and {last:g4} in the last; below 1 % of its "
                 "largest value in {low} of {steps|step}",
-     .advice = "Step the scheduler once per epoch, or give it its length in steps",
+     .advice = "[{?by_mode}Give {scheduler} mode='min' for a loss, mode='max' for an accuracy]"
+               "[{?by_batch}Step the scheduler once per epoch, or give it its length in steps]"
+               "[{?by_other}Let the rate fall more slowly: a tenth to a hundredth of its first "
+               "value is usual at the end]",
      .look = "set lr",
      .source = "PyTorch documentation of torch.optim.lr_scheduler; forum threads on "
                "scheduler.step() in the batch loop"},
+    {.name = "rate-of-group-is-0",
+     .evidence = "still-group",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_still_group,
+     .cause = "Parameter group {group} of {optimizer} has a learning rate of 0 in every step, so "
+              "{node} and the rest of it are not trained, though gradients are computed for them",
+     .numbers = "rate 0 in {steps|step}, {rate:g3} in another group; {count|parameter} with "
+                "gradients in the group",
+     .advice = "Give the group a learning rate, or set requires_grad to False if it is meant to "
+               "stay",
+     .look = "info optimizer",
+     .source = "PyTorch documentation of torch.optim: per-parameter options"},
+    {.name = "scheduler-of-another",
+     .evidence = "scheduler-elsewhere",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_elsewhere,
+     .cause = "{scheduler} was given {optimizer}, an optimizer that never steps, so the learning "
+              "rate of the one that trains is not scheduled",
+     .numbers = "{scheduler} was stepped {scheduled} times; {steps} steps of another optimizer",
+     .advice = "Create {scheduler} with the optimizer that step() is called on",
+     .look = "info optimizer",
+     .source = "PyTorch documentation of torch.optim.lr_scheduler"},
+    {.name = "optimizer-made-anew",
+     .evidence = "optimizer-series",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_series,
+     .cause = "A new {kind_of} is created for each step, so its moments (averages of gradients) "
+              "begin at 0 each time and are never used",
+     .numbers = "{optimizers} optimizers from the same line, {steps} steps",
+     .advice = "Create the optimizer once, before the loop",
+     .source = "PyTorch documentation of torch.optim: constructing it"},
+    {.name = "momentum-too-high",
+     .evidence = "update",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_momentum,
+     .cause = "The momentum of {momentum} adds up about {adds} gradients, so updates are {adds} "
+              "times the learning rate and keep their direction long after it is wrong",
+     .numbers = "loss {early_loss:g4} at first, {late_loss:g4} at last; rate {rate:g3}",
+     .advice = "Use a momentum of 0.9, or lower the learning rate",
+     .source = "Sutskever et al. 2013; Humbatova et al. 2020: hyperparameters"},
+    {.name = "epsilon-too-large",
+     .evidence = "update",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_epsilon,
+     .cause = "eps = {eps:g3} of {optimizer} is far above its gradients, so each update is divided "
+              "by eps and not by the gradients' size: the steps are {times:g2} times too small",
+     .numbers = "root mean square of the gradients {element:g3}; rate {rate:g3}; a step changes "
+                "the weights by {relative:g2} of their size",
+     .advice = "Use the default, eps=1e-8",
+     .source = "Kingma and Ba 2015 (Adam)"},
+    {.name = "loss-scaled-down",
+     .evidence = "loss-factor",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_shrunk_loss,
+     .cause = "The loss is multiplied by {factor:g3} before backward(), so gradients and updates "
+              "are that much smaller, and the weights hardly move",
+     .numbers = "norm of the gradients {gradient:g3}; a step changes the weights by {move:g2} % of "
+                "their size; {steps|observed step}",
+     .advice = "Leave the factor out, or raise the learning rate by as much",
+     .source = "AutoTrainer (ICSE 2021): slow convergence"},
     {.name = "rate-cycles",
      .evidence = "rate",
      .cost = DIAGNOSE_EACH_STEP,
@@ -428,10 +608,11 @@ const struct diagnose_rule diagnose_rules_updates[] = {
      .judge = judge_rate_low,
      .cause =
          "The learning rate of {rate:g3} is too low: gradients are there, but a step changes the "
-         "weights by {move:g2} % of their size, and the loss hardly falls",
+         "weights by {move:g2} % of their size, and the loss hardly falls[: the warm-up of "
+         "{scheduler} is longer than the training, and has raised the rate from {first:g3} only]",
      .numbers = "the loss has fallen by {fall:g2} %; norm of the gradients {gradient:g3}; "
                 "{steps|observed step}",
-     .advice = "Raise the learning rate (10 or 100 times)",
+     .advice = "Raise the learning rate (10 or 100 times)[, with a shorter warm-up in {scheduler}]",
      .source = "DeepLocalize (ICSE 2021); AutoTrainer (ICSE 2021): slow convergence"},
     {.name = "rate-too-high",
      .evidence = "update",

@@ -9,7 +9,7 @@ import torch
 
 from .. import values
 from ..optim import parameters_of
-from . import Watcher, here, piece
+from . import Watcher, here, parameter_name, piece
 from .lines import call_of, frame_in
 
 _MOST_PARAMETERS = 64
@@ -26,7 +26,9 @@ class _Of:
     def __init__(self):
         self.rates = []     # (step, largest rate), where it changed
         self.steps = self.zero = 0
-        self.low = 0        # steps with less than 1 % of the largest rate so far
+        self.low = self.deep = 0  # steps with less than 1 % and 0.1 % of the largest rate so far
+        self.falls = 0      # how often the rate was lowered
+        self.groups = {}    # index of a parameter group -> steps in which its rate was 0, and those of others not
         self.top = 0.0
         self.low_at = None  # the first of them
         self.first = self.last = None
@@ -55,6 +57,7 @@ class Updates(Watcher):
         self._epochs = 0
         self._first_epoch = 0  # steps in it
         self._scheduler_at = {}
+        self._series = {}     # line that makes optimizers -> [how many have stepped, their steps, where, class]
 
     def _of(self, optimizer):
         known = self._known.get(optimizer)
@@ -108,6 +111,7 @@ class Updates(Watcher):
     def before_step(self, optimizer):
         """The rate, and in observed steps the parameters."""
         known = self._of(optimizer)
+        self._note_series(known, optimizer)
         self._note_rate(known, optimizer)
         if not self.observation.observes:
             return
@@ -130,6 +134,15 @@ class Updates(Watcher):
                      "weight": _norm(parts), "decay": math.sqrt(decay), "rate": known.last,
                      "scaled": self.agent.scaler.scaling}
 
+    def _note_series(self, known, optimizer):
+        """Optimizers that one line makes again and again: each forgets what the one before it had gathered."""
+        at = self.agent.optimizers.made_at(optimizer)
+        line = at.get("file"), at.get("line")
+        if known.steps == 0 and (line in self._series or len(self._series) < 16):
+            self._series.setdefault(line, [0, 0, at, type(optimizer).__name__])[0] += 1
+        if line in self._series:
+            self._series[line][1] += 1
+
     def _note_rate(self, known, optimizer):
         found = [group.get("lr") for group in optimizer.param_groups]
         found = [float(one) for one in found if isinstance(one, (int, float))
@@ -138,9 +151,14 @@ class Updates(Watcher):
         if not found:
             return
         rate = max(found)
+        for index, one in enumerate(found if rate > 0 and len(found) > 1 else ()):
+            if one == 0:
+                known.groups[index] = known.groups.get(index, 0) + 1
         known.zero += rate == 0
         known.top = max(known.top, rate)
         known.low += rate < 0.01 * known.top
+        known.deep += rate < 0.001 * known.top
+        known.falls += known.last is not None and rate < known.last
         if rate < 0.01 * known.top and known.low_at is None:
             known.low_at = known.steps
         if known.last is not None and rate != known.last:
@@ -168,7 +186,7 @@ class Updates(Watcher):
             count += part.numel()
             half += part.numel() if part.dtype in _HALF else 0
         now, known.now, known.before = known.now, None, []
-        now.update(moved=math.sqrt(moved), meant=meant, stuck=stuck, half=half / count if count else 0)
+        now.update(moved=math.sqrt(moved), meant=meant, stuck=stuck, half=half / count if count else 0, count=count)
         known.kept.append(now)
         if len(known.kept) > _MOST_STEPS:
             del known.kept[_MOST_STEPS // 2]
@@ -199,8 +217,12 @@ class Updates(Watcher):
             kind = {"optimizer": name, "kind_of": type(optimizer).__name__, "adapts": "betas" in group,
                     "momentum": float(momentum) if isinstance(momentum, (int, float)) and momentum else None}
             found.append(self._rate(optimizer, known, kind, made))
+            found += self._still_groups(optimizer, known, made)
             if known.kept:
                 found.append(self._update(optimizer, known, kind, made, group))
+        found += self._elsewhere()
+        found += [piece("optimizer-series", at, optimizers=made, steps=steps, kind_of=kind)
+                  for made, steps, at, kind in self._series.values() if made > 1]
         if self._clip_steps:
             found.append(piece("clip", self._clip, clippings=self._clip_steps, scaled=self._clipped_scaled,
                                late=self._clipped_late))
@@ -208,11 +230,42 @@ class Updates(Watcher):
             found.append(piece("loss-factor", self._factor[1], factor=self._factor[0]))
         return found
 
+    def _still_groups(self, optimizer, known, made):
+        """Parameter groups whose rate is 0 in each step, with parameters that have gradients."""
+        found = []
+        for index, count in known.groups.items():
+            own = optimizer.param_groups[index]["params"] if index < len(optimizer.param_groups) else ()
+            learns = [one for one in own if one.requires_grad and one.grad is not None]
+            if count == known.steps and learns:
+                found.append(piece("still-group", made or known.at, node=parameter_name(self.agent, learns[0]),
+                                   group=index, steps=count, count=len(learns), rate=known.top,
+                                   optimizer=self.agent.optimizers.name_of(optimizer)))
+        return found
+
+    def _elsewhere(self):
+        """Schedulers of optimizers that never step, while others do."""
+        optimizers, found = self.agent.optimizers, []
+        for name in optimizers.names():
+            optimizer = optimizers.by_name(name)
+            if optimizer is None or optimizer in self._known and self._known[optimizer].steps:
+                continue
+            for scheduler, _ in self.agent.rates.schedulers(name):
+                count = getattr(scheduler, "_step_count", 0)
+                found.append(piece("scheduler-elsewhere", optimizers.made_at(optimizer), optimizer=name,
+                                   scheduler=type(scheduler).__name__, scheduled=count - 1 if count else None,
+                                   steps=max((one.steps for one in self._known.values()), default=0)))
+        return found
+
     def _rate(self, optimizer, known, kind, made):
         scheduler = next((one for one, _ in self.agent.rates.schedulers(kind["optimizer"])), None)
         count = getattr(scheduler, "_step_count", None)
         period = getattr(scheduler, "T_max", None)
-        return piece("rate", self._scheduler_at or known.at, first=known.first, last=known.last, top=known.top,
+        patience = getattr(scheduler, "patience", None)
+        epochs = getattr(scheduler, "last_epoch", None)
+        return piece("rate", self._scheduler_at or known.at, deep=known.deep, falls=known.falls,
+                     mode=getattr(scheduler, "mode", None) if patience is not None else None,
+                     rounds=epochs // (patience + 1) if isinstance(patience, int) and isinstance(epochs, int) else None,
+                     first=known.first, last=known.last, top=known.top,
                      steps=known.steps, zero=known.zero, low=known.low, low_at=known.low_at, turns=known.turns,
                      scheduler=type(scheduler).__name__ if scheduler is not None else None,
                      scheduled=count - 1 if isinstance(count, int) else None, epochs=self._epochs,
@@ -225,6 +278,7 @@ class Updates(Watcher):
         shrink = [one["whole"] / one["passed"] for one in kept if one["passed"] and not one["scaled"]]
         decay = group.get("weight_decay")
         decoupled = bool(group.get("decoupled_weight_decay")) or "AdamW" in type(optimizer).__name__
+        eps = group.get("eps")
         meant = sum(one["meant"] for one in kept)
         return piece("update", known.at, steps=len(kept), rate=known.last, top=known.top,
                      passed=_median(one["passed"] for one in kept), gradient=_median(wholes), shrink=_median(shrink),
@@ -239,6 +293,8 @@ class Updates(Watcher):
                      weight_decay=float(decay) if isinstance(decay, (int, float)) else None, decoupled=decoupled,
                      stuck=sum(one["stuck"] for one in kept) / meant if meant else None,
                      half=_median(one["half"] for one in kept),
+                     eps=float(eps) if isinstance(eps, (int, float)) and eps else None,
+                     element=_median(one["gradient"] / math.sqrt(one["count"]) for one in kept if one["count"]),
                      weight_first=kept[0]["weight"], weight_last=kept[-1]["weight"],
                      also=[made] if made else [], **kind)
 
