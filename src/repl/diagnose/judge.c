@@ -73,6 +73,15 @@ void diagnose_set(cJSON *piece, const char *key, double number)
     out_set(piece, OUT_REAL(key, number));
 }
 
+double diagnose_loss_left(const struct diagnose_evidence *all)
+{
+    const cJSON *course = diagnose_find(all, "loss-course");
+    double early = course ? diagnose_number(course, "early", NAN) : NAN;
+    double late = course ? diagnose_number(course, "late", NAN) : NAN;
+
+    return isfinite(early) && isfinite(late) && early > 0 ? late / early : 0;
+}
+
 enum diagnose_verdict diagnose_is_fault(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)piece;

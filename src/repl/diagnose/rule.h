@@ -61,6 +61,7 @@ extern const struct diagnose_rule diagnose_rules_calls[];
 extern const struct diagnose_rule diagnose_rules_updates[];
 extern const struct diagnose_rule diagnose_rules_backward[];
 extern const struct diagnose_rule diagnose_rules_loss[];
+extern const struct diagnose_rule diagnose_rules_targets[];
 extern const struct diagnose_rule diagnose_rules_data[];
 extern const struct diagnose_rule diagnose_rules_axes[];
 extern const struct diagnose_rule diagnose_rules_collapse[];
@@ -79,6 +80,8 @@ bool diagnose_is(const cJSON *piece, const char *key);          /* true */
 const char *diagnose_text(const cJSON *piece, const char *key); /* "" if there is none */
 /* The first piece of that kind; NULL: none. */
 const cJSON *diagnose_find(const struct diagnose_evidence *all, const char *kind);
+/* How much of the loss is left at the end: 1: it has not changed. 0: unknown. */
+double diagnose_loss_left(const struct diagnose_evidence *all);
 /* Adds or replaces a number. */
 void diagnose_set(cJSON *piece, const char *key, double number);
 

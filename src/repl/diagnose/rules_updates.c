@@ -13,16 +13,6 @@ static double number_of(const cJSON *piece, const char *key)
     return diagnose_number(piece, key, 0);
 }
 
-/* How much of the loss is left at the end: 1: it has not changed. 0: unknown. */
-static double loss_left(const struct diagnose_evidence *all)
-{
-    const cJSON *course = diagnose_find(all, "loss-course");
-    double early = course ? diagnose_number(course, "early", NAN) : NAN;
-    double late = course ? diagnose_number(course, "late", NAN) : NAN;
-
-    return isfinite(early) && isfinite(late) && early > 0 ? late / early : 0;
-}
-
 /* ---- the rate -------------------------------------------------------------------------------- */
 
 /* A warm-up may begin at 0, so a few steps say nothing. */
@@ -43,8 +33,8 @@ static enum diagnose_verdict judge_plateau(cJSON *piece, const struct diagnose_e
 {
     double rounds = number_of(piece, "rounds"), falls = number_of(piece, "falls");
 
-    if (rounds < 3 || falls < 0.7 * rounds || falls < 3 || loss_left(all) > 0.98 ||
-        loss_left(all) == 0) {
+    if (rounds < 3 || falls < 0.7 * rounds || falls < 3 || diagnose_loss_left(all) > 0.98 ||
+        diagnose_loss_left(all) == 0) {
         return DIAGNOSE_NOTE;
     }
     diagnose_set(piece, "by_mode", 1);
@@ -73,7 +63,7 @@ static enum diagnose_verdict judge_rate_fallen(cJSON *piece, const struct diagno
         return DIAGNOSE_FAULT;
     }
     /* no schedule is below a thousandth for a third of its steps, unless the loss is at its end */
-    bool deep = number_of(piece, "deep") >= 0.35 * steps && loss_left(all) > 0.2;
+    bool deep = number_of(piece, "deep") >= 0.35 * steps && diagnose_loss_left(all) > 0.2;
     return deep || number_of(piece, "low") >= 0.8 * steps ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;
 }
 
@@ -204,7 +194,7 @@ static bool is_decay_steep(const cJSON *piece, const struct diagnose_evidence *a
 {
     return decay_of_step(piece) >= 0.02 && number_of(piece, "rate") > 0 &&
            (number_of(piece, "weight_last") < 0.6 * number_of(piece, "weight_first") ||
-            loss_left(all) > 0.8);
+            diagnose_loss_left(all) > 0.8);
 }
 
 /* Near the end of a training gradients are small, and any decay is larger: so in the first steps,
@@ -298,7 +288,7 @@ static void add_warm_up(cJSON *piece, const struct diagnose_evidence *all)
 static enum diagnose_verdict judge_rate_low(cJSON *piece, const struct diagnose_evidence *all)
 {
     const cJSON *course = diagnose_find(all, "loss-course");
-    double left = loss_left(all);
+    double left = diagnose_loss_left(all);
 
     if (!course || number_of(course, "steps") < 30 || left < 0.95 || left > 1.05 ||
         number_of(piece, "steps") < FEW_STEPS || number_of(piece, "rate") <= 0 ||
@@ -324,7 +314,7 @@ static enum diagnose_verdict judge_rate_low(cJSON *piece, const struct diagnose_
 static bool stands_still(const cJSON *update, const struct diagnose_evidence *all)
 {
     const cJSON *course = diagnose_find(all, "loss-course");
-    double left = loss_left(all);
+    double left = diagnose_loss_left(all);
 
     return course && number_of(course, "steps") >= 30 && left >= 0.95 && left <= 1.05 &&
            number_of(update, "steps") >= FEW_STEPS && number_of(update, "relative") <= 1e-4 &&
@@ -337,11 +327,12 @@ static enum diagnose_verdict judge_epsilon(cJSON *piece, const struct diagnose_e
     double eps = number_of(piece, "eps"), element = number_of(piece, "element");
 
     if (!diagnose_is(piece, "adapts") || eps < 1e-5 || eps < 10 * element || element <= 0 ||
-        (loss_left(all) < 0.8 && eps < 0.1)) {
+        (diagnose_loss_left(all) < 0.8 && eps < 0.1)) {
         return DIAGNOSE_SILENT;
     }
     diagnose_set(piece, "times", eps / element);
-    return stands_still(piece, all) || loss_left(all) > 0.8 ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;
+    return stands_still(piece, all) || diagnose_loss_left(all) > 0.8 ? DIAGNOSE_SUSPECT
+                                                                     : DIAGNOSE_NOTE;
 }
 
 /* The loss is multiplied by so little that nothing moves. */
@@ -364,7 +355,7 @@ static enum diagnose_verdict judge_momentum(cJSON *piece, const struct diagnose_
 {
     const cJSON *course = diagnose_find(all, "loss-course");
     double momentum = number_of(piece, "momentum");
-    bool wild = course && (loss_left(all) > 0.9 || number_of(course, "growth_times") >= 3);
+    bool wild = course && (diagnose_loss_left(all) > 0.9 || number_of(course, "growth_times") >= 3);
 
     if (momentum < 0.99 || momentum >= 1 || !wild || number_of(piece, "steps") < FEW_STEPS) {
         return DIAGNOSE_SILENT;
@@ -391,7 +382,7 @@ static enum diagnose_verdict judge_series(cJSON *piece, const struct diagnose_ev
 static enum diagnose_verdict judge_rate_high(cJSON *piece, const struct diagnose_evidence *all)
 {
     const cJSON *course = diagnose_find(all, "loss-course");
-    double left = loss_left(all);
+    double left = diagnose_loss_left(all);
     /* the first updates threw the loss far above its start */
     bool jumped = course && diagnose_is(piece, "adapts") &&
                   number_of(course, "growth_times") >= 5 &&

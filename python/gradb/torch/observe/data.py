@@ -316,7 +316,8 @@ class Data(Watcher):
         apart = _apart(given, wanted)
         if apart is not None:
             self._add("shuffled-apart", apart.where())
-        if values.shape[0] == labels.shape[0] == labels.numel() and values.shape[0] >= 4:
+        paired = torch.equal(labels.reshape(-1), torch.arange(labels.numel()))  # row i belongs to column i
+        if values.shape[0] == labels.shape[0] == labels.numel() and values.shape[0] >= 4 and not paired:
             self._relation.add(values, labels.reshape(-1), made.name, classed, _is_from(wanted, given))
 
     # ---- evidence ----

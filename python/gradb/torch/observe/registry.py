@@ -19,10 +19,11 @@ from .ranks import Draws, Ranks, Statistics
 from .scores import Scores
 from .seeds import Seeds
 from .structure import Structure
+from .targets import Targets
 from .trained import Trained
 from .units import Units
 from .updates import Updates
 
 WATCHERS = (Losses, Numbers, Weights, Copies, Units, Latents, Generators, Functions, Hooks, LossInput, Axes, Order,
             Graphs, Modes, Trained, Updates, Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding,
-            Structure, Seeds, Scores, Spikes, HeldOut)
+            Structure, Targets, Seeds, Scores, Spikes, HeldOut)
