@@ -49,7 +49,59 @@ static enum diagnose_verdict judge_scores(cJSON *piece, const struct diagnose_ev
                                                                      : DIAGNOSE_SILENT;
 }
 
+/* In each step, some parameters have a gradient and others only zeros. */
+static enum diagnose_verdict judge_flat(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double steps = diagnose_number(piece, "steps", 0);
+
+    (void)all;
+    return steps >= FEW_LOOKS && diagnose_number(piece, "held", 0) >= steps ? DIAGNOSE_FAULT
+                                                                            : DIAGNOSE_SILENT;
+}
+
 const struct diagnose_rule diagnose_rules_structure[] = {
+    {.name = "made-in-forward",
+     .evidence = "made-in-pass",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_each_step,
+     .cause = "A layer (or parameter) is created again in each forward pass, so its weights are "
+              "random each time, no optimizer holds them, and they are never trained",
+     .numbers = "new parameters are read there in {steps|observed step}",
+     .advice = "Create it once, in __init__, as an attribute of the module",
+     .source = "PyTorch documentation of nn.Module; Humbatova et al. (ICSE 2020)"},
+    {.name = "flat-operator",
+     .evidence = "flat-operator",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_flat,
+     .cause =
+         "{operator} has a derivative of 0, so no gradient passes it: those of {parameter} and "
+         "of all that comes before are 0, and nothing trains them",
+     .numbers =
+         "{count} of {of|gradient} are 0 in each element, in {held} of {steps|observed step}",
+     .advice =
+         "Use a straight-through estimator, x + ({operator}(x) - x).detach(), or leave it out "
+         "in training",
+     .source = "Bengio et al. 2013 (straight-through estimator)"},
+    {.name = "cut-in-time",
+     .evidence = "cut-in-time",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_each_step,
+     .cause = "The hidden state is detached at each time step, so no gradient flows from one time "
+              "step to an earlier one, and nothing is learnt about what happened before",
+     .numbers =
+         "the module reads its own detached result at least 3 times in {steps|observed step}",
+     .advice = "Detach the state once per batch, before the loop over time",
+     .source = "PyTorch examples: word_language_model, repackage_hidden"},
+    {.name = "same-layer-twice",
+     .evidence = "same-layer",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = diagnose_is_suspect,
+     .cause = "{node} holds one {kind_of} {count} times: it is the same object, so these layers "
+              "share their weights",
+     .numbers = "{count} places, one object",
+     .advice = "Create one for each place: \\[make() for _ in range(n)\\] instead of "
+               "\\[layer\\] * n, or copy.deepcopy(layer)",
+     .source = "PyTorch forum threads on [layer] * n"},
     {.name = "padding-read",
      .evidence = "padding",
      .cost = DIAGNOSE_OPERATORS,

@@ -9,6 +9,7 @@ from .graphs import Graphs
 from .held_out import HeldOut
 from .hooks import Hooks
 from .language import Adapters, Routers, Tokens
+from .layers import Layers
 from .loss_input import LossInput
 from .losses import Losses, Spikes
 from .modes import Modes
@@ -26,4 +27,4 @@ from .updates import Updates
 
 WATCHERS = (Losses, Numbers, Weights, Copies, Units, Latents, Generators, Functions, Hooks, LossInput, Axes, Order,
             Graphs, Modes, Trained, Updates, Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding,
-            Structure, Targets, Seeds, Scores, Spikes, HeldOut)
+            Structure, Layers, Targets, Seeds, Scores, Spikes, HeldOut)

@@ -30,7 +30,8 @@ class Targets(Watcher):
 
     def _add(self, kind, made, holds, **numbers):
         where = made.where()
-        found = self._found.setdefault((kind, where.get("file"), where.get("line")), piece(kind, where, steps=0, held=0))
+        key = kind, where.get("file"), where.get("line")
+        found = self._found.setdefault(key, piece(kind, where, steps=0, held=0))
         found["steps"] += 1
         found["held"] += bool(holds)
         found.update((key, value) for key, value in numbers.items() if value is not None)
@@ -75,8 +76,8 @@ class Targets(Watcher):
             self._narrow(call, made, given, scores)
         if isinstance(weight, torch.Tensor) and weight.numel() == scores.shape[1]:
             at = made.where()
-            known = self._counts.setdefault((at.get("file"), at.get("line")),
-                                            [at, torch.zeros(scores.shape[1]), weight.detach().to("cpu", torch.float64)])
+            known = self._counts.setdefault((at.get("file"), at.get("line")), [
+                at, torch.zeros(scores.shape[1]), weight.detach().to("cpu", torch.float64)])
             inside = labels[(labels >= 0) & (labels < scores.shape[1])]
             known[1] = known[1] + torch.bincount(inside, minlength=scores.shape[1])
 
@@ -178,9 +179,10 @@ class Targets(Watcher):
             spread = often - often.mean()
             if float(spread.square().sum()) > 0:
                 most, least = int((counts * used).argmax()), int(torch.where(used, counts, torch.inf).argmin())
-                found.append(piece("class-weights", at, slope=float((spread * weight).sum() / spread.square().sum()),
-                                   most=most, most_weight=float(weights[most]), most_count=int(counts[most]), least=least,
-                                   least_weight=float(weights[least]), least_count=int(counts[least])))
+                slope = float((spread * weight).sum() / spread.square().sum())
+                found.append(piece("class-weights", at, slope=slope, most=most, most_weight=float(weights[most]),
+                                   most_count=int(counts[most]), least=least, least_weight=float(weights[least]),
+                                   least_count=int(counts[least])))
         return found
 
 
