@@ -17,7 +17,7 @@ from . import checkpoint, commands, events, timing
 from .guard import guarded
 
 _REPLACED = 2  # after this many steps of another optimizer on the main one's parameters, that is the main one
-_OVER = 16     # after this many steps of others in one of the main one, its training is over, and another's runs
+_OVER = 16     # after this many steps of another one without one of the main one, its training is over
 
 
 class Steps(native.base("Steps")):
@@ -33,7 +33,7 @@ class Steps(native.base("Steps")):
         self._main = None       # weak reference
         self._chosen = ""       # by name; "" when none was chosen
         self._others = 0        # steps of another optimizer on the main one's parameters, since the main one stepped
-        self._alone = 0         # steps of other optimizers since then
+        self._alone = {}        # id of another optimizer -> its steps since then
         self.in_operator = False  # an operator has run, and begins the forward pass
         self.running = []
         self._closures = 0      # how often its closure was called
@@ -127,17 +127,17 @@ class Steps(native.base("Steps")):
     def _elect(self, optimizer):
         main = self.main()
         if main is optimizer:
-            self._others = self._alone = 0
+            self._others, self._alone = 0, {}
             return
-        self._alone += 1
+        alone = self._alone[id(optimizer)] = self._alone.get(id(optimizer), 0) + 1
         if main is not None and not self._chosen and self.agent.optimizers.shares(main, optimizer):
             self._others += 1
-        if self.agent.optimizers.is_copy(optimizer) and (main is None or self._alone >= _OVER):
+        if self.agent.optimizers.is_copy(optimizer) and (main is None or alone >= _OVER):
             return
-        if main is None or self._others >= _REPLACED or (self._alone >= _OVER and not self._chosen):
+        if main is None or self._others >= _REPLACED or (alone >= _OVER and not self._chosen):
             self._main = weakref.ref(optimizer)
             self._chosen = ""
-            self._others = self._alone = 0
+            self._others, self._alone = 0, {}
             self.agent.observation.starts_over()
 
     # ---- begin and end ----

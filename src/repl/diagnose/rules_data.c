@@ -185,8 +185,10 @@ static enum diagnose_verdict judge_from_one(cJSON *piece, const struct diagnose_
     double labels = diagnose_number(piece, "rows", 0) * diagnose_number(piece, "steps", 0);
 
     (void)all;
+    /* of tokens, 0 may be padding */
     return diagnose_number(piece, "outputs", 0) == classes + 1 && classes > 1 &&
-                   labels > 30 * classes && diagnose_number(piece, "least", 0) == 1
+                   !diagnose_is(piece, "sequences") && labels > 30 * classes &&
+                   diagnose_number(piece, "least", 0) == 1
                ? DIAGNOSE_SUSPECT
                : DIAGNOSE_SILENT;
 }

@@ -16,7 +16,8 @@ for step in range(20):
     h = embedding(words)
     mask = words != 0 if MISTAKE else words == 0
     mixed, _ = attention(h, h, h, key_padding_mask=mask)  # <- here
-    loss = F.cross_entropy(last(mixed.mean(1)), (words[:, 0] > 4).long())
+    seen = (words != 0).unsqueeze(2)
+    loss = F.cross_entropy(last((mixed * seen).sum(1) / seen.sum(1)), (words[:, 0] > 4).long())
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

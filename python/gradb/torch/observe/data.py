@@ -45,6 +45,7 @@ class Data(Watcher):
         self._start = 0        # the number of the first Made of this step
         self._losses = 0
         self._relation = Relation()
+        self._sequences = False  # labels are those of sequences
         self._classes = []     # histograms of labels by step
         self._guessed = []     # (step, shares of predictions, of labels, of right ones)
         self._label_at = {}
@@ -289,6 +290,8 @@ class Data(Watcher):
         if classed or binary:
             weight = call.given(2, "weight")
             self._weighted = self._weighted or weight is not None or call.kwargs.get("pos_weight") is not None
+            shape = wanted.source().shape  # before it was made flat: of tokens, rows and positions
+            self._sequences = len(shape) > 1 and shape[-1] > 1
             self._counted(labels.reshape(-1).long(), scores, binary)
         if self._first is not None:
             self._matched(labels, wanted, made, classed or binary)
@@ -360,7 +363,7 @@ class Data(Watcher):
                         single=float((table.max(1).values == rows).double().mean()),
                         classes=int((total > 0).sum()), outputs=self._outputs, least=int((total > 0).nonzero()[0]),
                         entropy=entropy(shares), within=sum(within) / len(within), majority=float(shares[top]),
-                        top=top, weighted=self._weighted, last_step=last[0],
+                        sequences=self._sequences, top=top, weighted=self._weighted, last_step=last[0],
                         guessed=float(guess[top] / guess.sum()) if top < len(guess) else 0.0, right=last[2],
                         also=self._loaders or [self._picked_at] if self._loaders or self._picked_at else None)
         yield from self._relation.pieces(self._input_at, self._label_at)
