@@ -103,7 +103,7 @@ double out_number_of(const cJSON *object, const char *key);
  *              members of a list, separated by ", "; "?" if there is no such member
  *   {a.b}      member b of object a
  *   {}         the object itself, for out_say_each over a list of texts
- *   {key|noun} "1 node", "12,345 nodes"
+ *   {key|noun} "1 node", "12,345 nodes", "2 batches"
  *   {key:FORM} one or several of these forms, separated by ':':
  *     n        12,345
  *     bytes    32 KiB

@@ -216,6 +216,15 @@ static void add_shape(struct gd_buf *text, const cJSON *dims)
     gd_buf_puts(text, dims->child && !dims->child->next ? ",)" : ")");
 }
 
+/* "nodes", but "batches" and "classes". */
+static const char *plural_of(const char *noun, size_t len)
+{
+    char last = len > 0 ? noun[len - 1] : '\0', before = len > 1 ? noun[len - 2] : '\0';
+    bool hisses = last == 's' || last == 'x' || (last == 'h' && (before == 'c' || before == 's'));
+
+    return hisses ? "es" : "s";
+}
+
 static void add_item(struct template *t, const struct form *form, const cJSON *item)
 {
     double number = 0;
@@ -226,7 +235,7 @@ static void add_item(struct template *t, const struct form *form, const cJSON *i
         if (form->noun) {
             out_add_number(&t->text, number > 0 ? (uint64_t)number : 0);
             gd_buf_printf(&t->text, " %.*s%s", (int)form->noun_len, form->noun,
-                          number == 1 ? "" : "s");
+                          number == 1 ? "" : plural_of(form->noun, form->noun_len));
         } else if (is_long_integer(item) && form->name[0] == '\0') {
             gd_buf_puts(&t->text, item->valuestring);
         } else {
