@@ -73,6 +73,13 @@ void diagnose_set(cJSON *piece, const char *key, double number)
     out_set(piece, OUT_REAL(key, number));
 }
 
+bool diagnose_holds_always(const cJSON *piece)
+{
+    double steps = diagnose_number(piece, "steps", 0);
+
+    return steps > 0 && diagnose_number(piece, "held", 0) >= steps;
+}
+
 double diagnose_loss_left(const struct diagnose_evidence *all)
 {
     const cJSON *course = diagnose_find(all, "loss-course");

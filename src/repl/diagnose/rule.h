@@ -80,6 +80,8 @@ bool diagnose_is(const cJSON *piece, const char *key);          /* true */
 const char *diagnose_text(const cJSON *piece, const char *key); /* "" if there is none */
 /* The first piece of that kind; NULL: none. */
 const cJSON *diagnose_find(const struct diagnose_evidence *all, const char *kind);
+/* What a piece states held in each of its steps: as many are "held" as there are "steps". */
+bool diagnose_holds_always(const cJSON *piece);
 /* How much of the loss is left at the end: 1: it has not changed. 0: unknown. */
 double diagnose_loss_left(const struct diagnose_evidence *all);
 /* Adds or replaces a number. */

@@ -6,13 +6,6 @@
 
 #define FEW_STEPS 3
 
-static bool holds_always(const cJSON *piece)
-{
-    double steps = diagnose_number(piece, "steps", 0);
-
-    return steps > 0 && diagnose_number(piece, "held", 0) >= steps;
-}
-
 /* An axis has moved without its elements. Of data, only a mere change of order is certain. */
 static enum diagnose_verdict judge_reshape(cJSON *piece, const struct diagnose_evidence *all)
 {
@@ -25,7 +18,7 @@ static enum diagnose_verdict judge_reshape(cJSON *piece, const struct diagnose_e
 static enum diagnose_verdict judge_recurrence(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    if (!holds_always(piece)) {
+    if (!diagnose_holds_always(piece)) {
         return DIAGNOSE_SILENT;
     }
     return diagnose_is(piece, "sure") ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
@@ -39,13 +32,13 @@ static bool is_softmax(const cJSON *piece)
 static enum diagnose_verdict judge_softmax(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) && is_softmax(piece) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+    return diagnose_holds_always(piece) && is_softmax(piece) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
 }
 
 static enum diagnose_verdict judge_normalize(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) && !is_softmax(piece) && diagnose_is(piece, "normalises")
+    return diagnose_holds_always(piece) && !is_softmax(piece) && diagnose_is(piece, "normalises")
                ? DIAGNOSE_SUSPECT
                : DIAGNOSE_SILENT;
 }
@@ -53,27 +46,30 @@ static enum diagnose_verdict judge_normalize(cJSON *piece, const struct diagnose
 static enum diagnose_verdict judge_reduced(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) && diagnose_is(piece, "read") ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+    return diagnose_holds_always(piece) && diagnose_is(piece, "read") ? DIAGNOSE_FAULT
+                                                                      : DIAGNOSE_SILENT;
 }
 
 static enum diagnose_verdict judge_causal_mask(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) && diagnose_is(piece, "causal") ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+    return diagnose_holds_always(piece) && diagnose_is(piece, "causal") ? DIAGNOSE_FAULT
+                                                                        : DIAGNOSE_SILENT;
 }
 
 static enum diagnose_verdict judge_padding_mask(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
     diagnose_set(piece, "percent", 100 * diagnose_number(piece, "share", 0));
-    return holds_always(piece) && !diagnose_is(piece, "causal") ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+    return diagnose_holds_always(piece) && !diagnose_is(piece, "causal") ? DIAGNOSE_FAULT
+                                                                         : DIAGNOSE_SILENT;
 }
 
 /* Certain where labels say which of the others matches. */
 static enum diagnose_verdict judge_diagonal(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    if (!holds_always(piece)) {
+    if (!diagnose_holds_always(piece)) {
         return DIAGNOSE_SILENT;
     }
     diagnose_set(piece, "percent", 100 * diagnose_number(piece, "largest", 0));
@@ -86,14 +82,15 @@ static enum diagnose_verdict judge_misplaced(cJSON *piece, const struct diagnose
     if (strcmp(diagnose_text(piece, "axis"), "batch") == 0) {
         diagnose_set(piece, "over_batch", 1);
     }
-    return holds_always(piece) && diagnose_number(piece, "steps", 0) >= FEW_STEPS ? DIAGNOSE_FAULT
-                                                                                  : DIAGNOSE_SILENT;
+    return diagnose_holds_always(piece) && diagnose_number(piece, "steps", 0) >= FEW_STEPS
+               ? DIAGNOSE_FAULT
+               : DIAGNOSE_SILENT;
 }
 
 static enum diagnose_verdict judge_future(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+    return diagnose_holds_always(piece) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
 }
 
 /* Of a bag of tokens the order may not matter. Where the order was needed, the loss stays. */
@@ -103,7 +100,7 @@ static enum diagnose_verdict judge_positions(cJSON *piece, const struct diagnose
     bool stuck =
         course && diagnose_number(course, "late", 0) > 0.8 * diagnose_number(course, "early", 0);
 
-    if (!holds_always(piece) || diagnose_is(piece, "recurrent")) {
+    if (!diagnose_holds_always(piece) || diagnose_is(piece, "recurrent")) {
         return DIAGNOSE_SILENT;
     }
     return stuck ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;

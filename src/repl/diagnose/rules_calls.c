@@ -212,13 +212,6 @@ static enum diagnose_verdict judge_frozen(cJSON *piece, const struct diagnose_ev
     return diagnose_number(piece, "version", 0) == 1 ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
-static enum diagnose_verdict judge_pattern(cJSON *piece, const struct diagnose_evidence *all)
-{
-    (void)piece;
-    (void)all;
-    return DIAGNOSE_SUSPECT;
-}
-
 /* Batch normalisation alone is often frozen on purpose; then the model as a whole stays in training
  * mode. */
 static enum diagnose_verdict judge_eval(cJSON *piece, const struct diagnose_evidence *all)
@@ -466,7 +459,7 @@ const struct diagnose_rule diagnose_rules_calls[] = {
     {.name = "frozen-by-pattern",
      .evidence = "frozen-pattern",
      .cost = DIAGNOSE_OPERATORS,
-     .judge = judge_pattern,
+     .judge = diagnose_is_suspect,
      .cause =
          "More layers are frozen (requires_grad is False) than meant, it seems: all have "
          "\"{pattern}\" in their names, which is the whole name of some only; these keep their "

@@ -535,8 +535,8 @@ const struct diagnose_rule diagnose_rules_data[] = {
      .judge = judge_relation,
      .cause =
          "The labels do not depend on the inputs: [{!memorised}neither the network nor similar "
-         "examples predict them better than chance][{?memorised}the network only memorises "
-         "them, and for other examples it is no better than chance][{!moved}; labels and "
+         "examples predict them better than chance][{?memorised}the network memorises "
+         "them, and predicts other examples no better than chance][{!moved}; labels and "
          "inputs may be shuffled apart, or an index is wrong][{?moved}; they belong to the "
          "[{?after}next][{!after}previous] row, so an index is off by one]",
      .numbers = "the loss ends at {late:g3}, [{?classed}the entropy of the labels "

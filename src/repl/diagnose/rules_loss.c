@@ -6,18 +6,11 @@
 #include "repl/diagnose/rule.h"
 
 /* Whether the piece's observation held in each step in which it was made. */
-static bool holds_always(const cJSON *piece)
-{
-    double steps = diagnose_number(piece, "steps", 0);
-
-    return steps > 0 && diagnose_number(piece, "held", 0) >= steps;
-}
-
 /* The loss is a softmax or sigmoid of its own, and its input is already probabilities. */
 static enum diagnose_verdict judge_probabilities(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    if (!holds_always(piece)) {
+    if (!diagnose_holds_always(piece)) {
         return DIAGNOSE_SILENT;
     }
     if (!diagnose_has(piece, "made")) {
@@ -31,7 +24,7 @@ static enum diagnose_verdict judge_probabilities(cJSON *piece, const struct diag
 static enum diagnose_verdict judge_single_class(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+    return diagnose_holds_always(piece) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
 }
 
 /* Probabilities sum up to 1; the numbers that a negative log likelihood takes are their
@@ -39,7 +32,7 @@ static enum diagnose_verdict judge_single_class(cJSON *piece, const struct diagn
 static enum diagnose_verdict judge_logarithm(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    if (!holds_always(piece) || !diagnose_is(piece, "probabilities")) {
+    if (!diagnose_holds_always(piece) || !diagnose_is(piece, "probabilities")) {
         return DIAGNOSE_SILENT;
     }
     return DIAGNOSE_FAULT;
@@ -49,7 +42,7 @@ static enum diagnose_verdict judge_logarithm(cJSON *piece, const struct diagnose
 static enum diagnose_verdict judge_raw_scores(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    if (!holds_always(piece) || diagnose_is(piece, "probabilities") ||
+    if (!diagnose_holds_always(piece) || diagnose_is(piece, "probabilities") ||
         diagnose_number(piece, "positive", 0) < 0.2) {
         return DIAGNOSE_SILENT;
     }
@@ -82,7 +75,7 @@ static enum diagnose_verdict judge_score_range(cJSON *piece, const struct diagno
     double outside = diagnose_number(piece, "outside", 0);
 
     (void)all;
-    if (!holds_always(piece) || !diagnose_is(piece, "scores")) {
+    if (!diagnose_holds_always(piece) || !diagnose_is(piece, "scores")) {
         return DIAGNOSE_SILENT;
     }
     diagnose_set(piece, "percent", 100 * outside);
@@ -95,7 +88,8 @@ static enum diagnose_verdict judge_limited(cJSON *piece, const struct diagnose_e
     const char *made = diagnose_text(piece, "made");
 
     (void)all;
-    return holds_always(piece) && (strncmp(made, "relu", 4) == 0 || strncmp(made, "tanh", 4) == 0)
+    return diagnose_holds_always(piece) &&
+                   (strncmp(made, "relu", 4) == 0 || strncmp(made, "tanh", 4) == 0)
                ? DIAGNOSE_SUSPECT
                : DIAGNOSE_SILENT;
 }
@@ -103,7 +97,7 @@ static enum diagnose_verdict judge_limited(cJSON *piece, const struct diagnose_e
 static enum diagnose_verdict judge_pairs(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+    return diagnose_holds_always(piece) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
 }
 
 /* The only terms that measure an error are increased by descent, or decreased by ascent. Two
@@ -111,7 +105,7 @@ static enum diagnose_verdict judge_pairs(cJSON *piece, const struct diagnose_evi
 static enum diagnose_verdict judge_maximised(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    if (!holds_always(piece) || diagnose_is(piece, "chosen") ||
+    if (!diagnose_holds_always(piece) || diagnose_is(piece, "chosen") ||
         diagnose_number(piece, "parameters", 0) < 2) {
         return DIAGNOSE_SILENT;
     }
@@ -134,7 +128,7 @@ static bool falls_without_bound(const struct diagnose_evidence *all)
 
 static enum diagnose_verdict judge_unlikely(cJSON *piece, const struct diagnose_evidence *all)
 {
-    if (!holds_always(piece) || !diagnose_is(piece, "chosen")) {
+    if (!diagnose_holds_always(piece) || !diagnose_is(piece, "chosen")) {
         return DIAGNOSE_SILENT;
     }
     return !diagnose_is(piece, "density") || falls_without_bound(all) ? DIAGNOSE_SUSPECT
@@ -145,7 +139,7 @@ static enum diagnose_verdict judge_unlikely(cJSON *piece, const struct diagnose_
 static enum diagnose_verdict judge_policy(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+    return diagnose_holds_always(piece) ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
 /* An error that is averaged before it is squared. Means of outputs and of data are compared on
@@ -155,7 +149,7 @@ static enum diagnose_verdict judge_cancels(cJSON *piece, const struct diagnose_e
     const cJSON *course = diagnose_find(all, "loss-course");
     bool falls = course && diagnose_number(course, "late", 0) < 0;
 
-    if (!holds_always(piece) || (diagnose_is(piece, "signed") && !falls)) {
+    if (!diagnose_holds_always(piece) || (diagnose_is(piece, "signed") && !falls)) {
         return DIAGNOSE_SILENT;
     }
     return diagnose_is(piece, "difference") ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
@@ -168,7 +162,7 @@ static enum diagnose_verdict judge_falling(cJSON *piece, const struct diagnose_e
     double early = course ? diagnose_number(course, "early", 0) : 0;
     double late = course ? diagnose_number(course, "late", 0) : 0;
 
-    if (!holds_always(piece) || late > -20 * fmax(1, fabs(early)) ||
+    if (!diagnose_holds_always(piece) || late > -20 * fmax(1, fabs(early)) ||
         diagnose_number(course, "last", 0) > 0.1 * diagnose_number(course, "smallest", 0)) {
         return DIAGNOSE_SILENT;
     }
@@ -180,14 +174,14 @@ static enum diagnose_verdict judge_falling(cJSON *piece, const struct diagnose_e
 static enum diagnose_verdict judge_advantage(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+    return diagnose_holds_always(piece) ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
 /* The first argument is what is trained; the reverse divergence is computed on purpose at times. */
 static enum diagnose_verdict judge_kl_swapped(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) && diagnose_is(piece, "target_trained") &&
+    return diagnose_holds_always(piece) && diagnose_is(piece, "target_trained") &&
                    !diagnose_is(piece, "input_trained")
                ? DIAGNOSE_SUSPECT
                : DIAGNOSE_SILENT;
@@ -196,8 +190,9 @@ static enum diagnose_verdict judge_kl_swapped(cJSON *piece, const struct diagnos
 static enum diagnose_verdict judge_kl_input(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) && diagnose_is(piece, "input_is_probabilities") ? DIAGNOSE_FAULT
-                                                                               : DIAGNOSE_SILENT;
+    return diagnose_holds_always(piece) && diagnose_is(piece, "input_is_probabilities")
+               ? DIAGNOSE_FAULT
+               : DIAGNOSE_SILENT;
 }
 
 /* 0.05: of a logarithm of a sum; of log-probabilities it is 0. */
@@ -206,7 +201,8 @@ static enum diagnose_verdict judge_kl_scores(cJSON *piece, const struct diagnose
     bool raw = !diagnose_is(piece, "input_is_probabilities") && !diagnose_is(piece, "input_is_log");
 
     (void)all;
-    return holds_always(piece) && raw && fabs(diagnose_number(piece, "input_total", 0)) > 0.05 &&
+    return diagnose_holds_always(piece) && raw &&
+                   fabs(diagnose_number(piece, "input_total", 0)) > 0.05 &&
                    diagnose_is(piece, "target_is_probabilities")
                ? DIAGNOSE_FAULT
                : DIAGNOSE_SILENT;
@@ -217,7 +213,7 @@ static enum diagnose_verdict judge_kl_target(cJSON *piece, const struct diagnose
     bool log_target = diagnose_is(piece, "log_target");
 
     (void)all;
-    if (!holds_always(piece)) {
+    if (!diagnose_holds_always(piece)) {
         return DIAGNOSE_SILENT;
     }
     if (log_target) {
@@ -259,7 +255,7 @@ static enum diagnose_verdict judge_padding(cJSON *piece, const struct diagnose_e
 
     (void)all;
     diagnose_set(piece, "percent", 100 * share);
-    return holds_always(piece) && share >= 0.1 ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+    return diagnose_holds_always(piece) && share >= 0.1 ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
 /* A sum is a mistake where the step was chosen for a mean: where the loss did not fall. */
@@ -277,13 +273,13 @@ static enum diagnose_verdict judge_sum(cJSON *piece, const struct diagnose_evide
 static enum diagnose_verdict judge_class_axis(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+    return diagnose_holds_always(piece) ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
 static enum diagnose_verdict judge_poisson(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+    return diagnose_holds_always(piece) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
 }
 
 /* Where rows of the batch stand out, the batch is the cause; a spike alone may have many. */

@@ -13,9 +13,7 @@ static double number_of(const cJSON *piece, const char *key)
 
 static bool holds_always(const cJSON *piece)
 {
-    double steps = number_of(piece, "steps");
-
-    return steps >= FEW_STEPS && number_of(piece, "held") >= steps;
+    return number_of(piece, "steps") >= FEW_STEPS && diagnose_holds_always(piece);
 }
 
 static enum diagnose_verdict judge_always(cJSON *piece, const struct diagnose_evidence *all)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The output layer is made anew when tokens are added, and not tied again."""
+"""The output layer is made again when tokens are added, and not tied again."""
 import sys
 
 import torch
