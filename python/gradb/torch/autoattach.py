@@ -14,6 +14,7 @@ import torch
 
 from ..lines import is_main_script
 from ..wrappers import Wrappers
+from . import loading
 
 _WAIT_SECONDS = 10.0
 _watch = None
@@ -46,7 +47,7 @@ def _is_loading():
 
 class _Watch(Wrappers):
     """Wrappers of Optimizer.__init__, Module.__call__, Tensor.backward and autograd.grad, until one of them is used to
-    train."""
+    train; and of Module.load_state_dict, see loading."""
 
     def __init__(self, attach):
         super().__init__()
@@ -59,6 +60,7 @@ class _Watch(Wrappers):
         self._wrap(optimizer, "__init__", self._optimizer_wrapper(optimizer.__init__))
         self._wrap(tensor, "backward", self._backward_wrapper(tensor.backward))
         self._wrap(torch.autograd, "grad", self._backward_wrapper(torch.autograd.grad))
+        self._wrap(module, "load_state_dict", loading.noting(module.load_state_dict))
 
     def _module_wrapper(self, original):
         def __call__(module, *args, **kwargs):

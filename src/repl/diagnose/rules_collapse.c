@@ -103,7 +103,28 @@ static enum diagnose_verdict judge_saturated(cJSON *piece, const struct diagnose
 static enum diagnose_verdict judge_own_copy(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
+    if (diagnose_is(piece, "fresh")) { /* never trained: there is nothing to put back */
+        return DIAGNOSE_SUSPECT;
+    }
     return diagnose_number(piece, "step", 0) > 1 ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
+/* Keys that fit nothing are usual (a head that is new, adapters alone); none that fits is not, nor
+ * is a key that would fit under another beginning. */
+static enum diagnose_verdict judge_loaded(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double matched = diagnose_number(piece, "matched", 0);
+    bool renamed = diagnose_number(piece, "renamed", 0) > 0;
+
+    (void)all;
+    if (!renamed) {
+        cJSON_DeleteItemFromObjectCaseSensitive(piece, "renamed");
+    }
+    if (matched > 0) {
+        return renamed ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "nothing", 1);
+    return diagnose_number(piece, "given", 0) > 0 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
 static enum diagnose_verdict judge_dropout(cJSON *piece, const struct diagnose_evidence *all)
@@ -381,13 +402,33 @@ const struct diagnose_rule diagnose_rules_collapse[] = {
      .cost = DIAGNOSE_EACH_STEP,
      .judge = judge_own_copy,
      .cause =
-         "{how} copies the network onto itself: source and target are the same tensors, an alias "
-         "and not a copy, so the target network, average or saved state follows every step",
+         "{how} copies the network onto itself: [{!fresh}source and target are the same tensors, "
+         "an "
+         "alias and not a copy, so the target network, average or saved state follows every step]"
+         "[{?fresh}the state holds nothing but the network's own, fresh tensors, so no weights of "
+         "a "
+         "checkpoint are loaded]",
      .numbers = "{tensors|tensor} with the same memory, [{module}, ]{times|time}",
-     .advice =
-         "Make a real copy once: copy.deepcopy(model), or clone each tensor of the state_dict()",
+     .advice = "[{!fresh}Make a real copy once: copy.deepcopy(model), or clone each tensor of the "
+               "state_dict()][{?fresh}Compare the keys of the checkpoint with those of "
+               "model.state_dict() before they are filtered]",
      .source =
          "PyTorch documentation of Module.state_dict (it returns references); Mnih et al. 2015"},
+    {.name = "state-not-loaded",
+     .evidence = "loaded-state",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_loaded,
+     .cause = "load_state_dict() loads [{?nothing}nothing]"
+              "[{!nothing}only {matched} of {tensors} tensors] into {module}: [the keys of the "
+              "state begin differently ({given_key} is given, {wanted_key} is wanted), ]"
+              "[{!renamed}no key of the state is one of the module's, ]and strict=False hides it, "
+              "so [{!nothing}the others][{?nothing}the weights] stay as they were initialised",
+     .numbers = "{given|key} given, {missing} of {tensors|tensor} of the module missing"
+                "[; {renamed} of them are there under other names]",
+     .advice =
+         "Rename the keys (remove or add the prefix), and load with strict=True, or check the "
+         "missing_keys that load_state_dict() returns",
+     .source = "PyTorch documentation of Module.load_state_dict; pytorch/examples#1029"},
     {.name = "dropout-rate",
      .evidence = "dropout",
      .cost = DIAGNOSE_OPERATORS,

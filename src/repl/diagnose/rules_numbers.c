@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Rules about numbers: NaN, infinity, divergence. */
 #include <math.h>
+#include <string.h>
 
 #include "repl/diagnose/rule.h"
 
@@ -21,6 +22,22 @@ static void add_rate(cJSON *piece, const struct diagnose_evidence *all)
         cJSON *places = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(rate, "also"), true);
         cJSON_AddItemToObject(piece, "also", places);
     }
+}
+
+/* A gradient that is too large by a factor makes the right rate too high. */
+static bool has_wrong_backward(const struct diagnose_evidence *all)
+{
+    const cJSON *piece;
+
+    cJSON_ArrayForEach(piece, all->pieces)
+    {
+        if (strcmp(diagnose_text(piece, "kind"), "function-gradient") == 0 &&
+            !diagnose_is(piece, "identity") && !diagnose_is(piece, "surrogate") &&
+            2 * diagnose_number(piece, "differ", 0) > diagnose_number(piece, "checked", 0)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* A loss that is multiplied at each step: a spike from which it recovers is none, nor is a run
@@ -47,8 +64,11 @@ static enum diagnose_verdict judge_divergence(cJSON *piece, const struct diagnos
     if (factor && diagnose_number(factor, "factor", 1) >= 64) {
         return DIAGNOSE_SILENT;
     }
-    add_rate(piece, all);
     cJSON_AddTrueToObject(piece, "told"); /* `why loss` need not say it again */
+    if (has_wrong_backward(all)) {
+        return DIAGNOSE_SILENT;
+    }
+    add_rate(piece, all);
     return times >= 1e6 || (overflows && times >= 1e3) ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 

@@ -2,8 +2,9 @@
 """Weights that cannot become different, and networks that are not copies."""
 import torch
 
-from .. import values
+from .. import loading, values
 from . import Watcher, here, parameter_name, piece
+from .lines import all_lines
 from .source_lines import sources_of
 
 _MOST_ROWS = 256         # of a weight that are examined
@@ -116,26 +117,14 @@ class Weights(Watcher):
                      zero=self._zero)
 
 
-def shares(first, second):
-    """Whether two tensors are the same numbers in the same memory."""
-    if first is second:
-        return True
-    if type(first) not in values.PLAIN or type(second) not in values.PLAIN or first.layout is not torch.strided \
-            or second.layout is not torch.strided or first.device != second.device or first.numel() == 0:
-        return False
-    try:
-        return first.data_ptr() == second.data_ptr() != 0 and first.shape == second.shape \
-            and first.stride() == second.stride()
-    except RuntimeError:
-        return False
-
-
 class Copies(Watcher):
-    """Notices that a network is given its own tensors: what should be a copy is an alias."""
+    """Notices that a network is given its own tensors (what should be a copy is an alias), or a state that does not
+    fit it."""
 
     def __init__(self, observation):
         super().__init__(observation)
         self._found = {}
+        self._loaded = {}  # place -> piece
         self._steps = 0
         self._original = None
         self._watch()
@@ -146,9 +135,13 @@ class Copies(Watcher):
         watcher = self
 
         def load_state_dict(module, state_dict, *args, **kwargs):
-            if watcher.observation.on and watcher.agent.is_training_thread():
+            watches = watcher.observation.on and watcher.agent.is_training_thread()
+            if watches:
                 watcher.observation.tell("loads", module, state_dict)
-            return original(module, state_dict, *args, **kwargs)
+            keys = original(module, state_dict, *args, **kwargs)
+            if watches and getattr(keys, "missing_keys", None):
+                watcher.observation.tell_one(watcher, "misses", module, state_dict, keys)
+            return keys
 
         load_state_dict.__wrapped__ = original
         load_state_dict.__doc__ = original.__doc__
@@ -166,12 +159,16 @@ class Copies(Watcher):
 
     def loads(self, module, state_dict):
         """A module is about to be given a state: whether all of it is its own memory."""
-        own = dict(module.named_parameters())
-        own.update(module.named_buffers())
-        alike = [name for name, tensor in own.items() if name in state_dict and shares(tensor, state_dict[name])]
-        learns = any(parameter.requires_grad for parameter in own.values())
-        if own and len(alike) == len(own) and learns:
-            self._note("load_state_dict()", type(module).__name__, len(alike))
+        own = loading.own_tensors(module, state_dict)
+        if own:
+            self._note("load_state_dict()", type(module).__name__, own, loading.is_fresh(module))
+
+    def misses(self, module, state_dict, keys):
+        """A module was given a state (strict=False) in which some of its keys are missing."""
+        where, unfit = here(), loading.misfit(module, state_dict, keys)
+        key = where.get("file"), where.get("line")
+        if unfit and "file" in where and (key in self._loaded or len(self._loaded) < _NAMES):
+            self._loaded[key] = piece("loaded-state", where, **unfit)
 
     def operator(self, call):
         """An update in place whose source is its own target."""
@@ -179,25 +176,28 @@ class Copies(Watcher):
             return
         target, source = call.args[0], call.args[1]
         if isinstance(source, torch.Tensor) and isinstance(target, torch.Tensor) and not self.agent.in_backward \
-                and not self.agent.steps.is_updating() and shares(target, source) and self._is_trained(target):
+                and not self.agent.steps.is_updating() and loading.shares(target, source) and self._is_trained(target):
             self._note(call.name + "()", "", 1)
 
     def _is_trained(self, tensor):
         held = self.agent.graph.holder(tensor)
         if held is not None:
             return held.operator == "Parameter"
-        return any(shares(parameter, tensor) for name in self.agent.optimizers.names()
+        return any(loading.shares(parameter, tensor) for name in self.agent.optimizers.names()
                    for group in self.agent.optimizers.by_name(name).param_groups for parameter in group["params"])
 
-    def _note(self, how, module, tensors):
+    def _note(self, how, module, tensors, fresh=False):
         where = here()
         key = (where.get("file"), where.get("line"))
         found = self._found.setdefault(key, {"where": where, "how": how, "module": module, "tensors": tensors,
-                                             "times": 0})
+                                             "fresh": fresh, "times": 0, "also": [] if fresh else all_lines(
+                                                 r"=\s*[\w.]+\.state_dict\(\)\s*$")[:_NAMES]})
         found["times"] += 1
         found["last_step"] = self._steps + 1
 
     def evidence(self):
         """One piece for each line."""
         return [piece("own-copy", one["where"], how=one["how"], module=one["module"] or None, tensors=one["tensors"],
-                      times=one["times"], step=one["last_step"]) for one in self._found.values()]
+                      times=one["times"], step=one["last_step"], fresh=one["fresh"] or None, also=one.get("also"))
+                for one in self._found.values()] + list(self._loaded.values()) + [
+                    piece(kind, where, **numbers) for kind, where, numbers in loading.earlier]

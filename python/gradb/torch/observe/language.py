@@ -5,8 +5,8 @@ import weakref
 import torch
 
 from .. import stack
+from ..loading import shares
 from . import Watcher, node_of, piece
-from .collapse import shares
 from .lines import only_line
 from .units import is_plain
 from .ways import Ways

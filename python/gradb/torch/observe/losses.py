@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The loss of each step: what backward() was called on."""
 import math
+import weakref
 
 import torch
 
@@ -80,6 +81,7 @@ class Spikes(Watcher):
         self._found = []
         self._where = {}
         self._optimizer = None  # that stepped in this step
+        self._known = weakref.WeakSet()  # optimizers that have stepped
 
     def begins(self, _step):
         """An observed step begins."""
@@ -104,7 +106,11 @@ class Spikes(Watcher):
             self._sum = loss if self._sum is None else self._sum + loss
 
     def after_step(self, optimizer):
-        """Whose gradients are examined when the step ends."""
+        """Whose gradients are examined when the step ends. The first step of another optimizer is that of another
+        training: its losses are not compared with those before."""
+        if optimizer not in self._known:
+            self._known.add(optimizer)
+            self._before, self._norms = [], []
         self._optimizer = optimizer
 
     def _special(self):

@@ -202,7 +202,8 @@ class Trained(Watcher):
             return
         self._looked += 1
         if self._frozen_at is None and any(not one.requires_grad for one, _ in self._items()):
-            self._frozen_at = all_lines(r"requires_grad_\(False\)|requires_grad *= *False")
+            self._frozen_at = all_lines(
+                r"requires_grad_\((?!True|\))|\.requires_grad *= *(?!True\b|=)|requires_grad *= *False")
         for parameter, known in self._items():
             known.steps += 1
             known.reached += known.last == step
@@ -349,7 +350,8 @@ class Trained(Watcher):
         if matrix is None or root is None or not any(id(one) in owners for one in root.parameters()):
             return []
         at = self._frozen_at[0] if self._frozen_at and len(self._frozen_at) == 1 else final[1].where
-        return [piece("frozen-end", at, node=parameter_name(self.agent, matrix),
+        also = [one for one in self._frozen_at or () if one != at][:_MOST_NAMES]
+        return [piece("frozen-end", at, also=also, node=parameter_name(self.agent, matrix),
                       version=values.version_of(matrix), module=module, count=len(end), trained=len(trained),
                       frozen=sum(1 for one in root.parameters() if not one.requires_grad),
                       parameters=sum(1 for one in root.parameters()))]
