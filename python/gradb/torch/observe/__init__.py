@@ -5,25 +5,32 @@ A watcher looks at one subject (the order of calls, updates, losses, data, ...) 
 evidence is a dict of "kind", numbers and texts, with the "file", "line" and "node" that it is about. It does not judge:
 the rules of the debugger do (src/repl/diagnose/), from thresholds that they state.
 
-Watchers see each operator in observed steps only: the first ones, and then steps 16, 32, 64 and so on, so that their
-cost fades. Losses, updates and the order of calls are noted in each step. A fault in a watcher ends that watcher, and
-is reported: the training and the other watchers continue."""
+Watchers see each operator in observed steps only: the first 8, and then steps 16, 32, 64 and so on, so that their cost
+fades. Of long steps, to which that adds more time, the first 4, and then steps 8, 16, 32 and so on. Losses, updates and
+the order of calls are noted in each step. A fault in a watcher ends that watcher, and is reported: the training and the
+other watchers continue."""
 import os
+import time
 
 import torch
 
 from .. import commands, stack
 from ..values import outside_training
 
-_ALL = 8            # so many first steps are observed
+_ALL = 8            # so many first steps are observed,
+_FEW = 4            # and so many where each of them takes at least
+_LONG = 0.1         # seconds
 _MOST_EVIDENCE = 64  # pieces of one kind
 
 
 class Watcher:
-    """The base of all. Override what is needed: methods that are not overridden cost nothing. All of them are called on
-    the training thread, apart from the program's operators, and must change nothing of the training: no random number
-    may be drawn, no gradient made, no hook left behind. Keep no tensor alive longer than a step, except small copies.
+    """The base of all. operators: the names of the operators that it wants to see; None: all. Override what is needed:
+    methods that are not overridden cost nothing. All of them are called on the training thread, apart from the
+    program's operators, and must change nothing of the training: no random number may be drawn, no gradient made, no
+    hook left behind. Keep no tensor alive longer than a step, except small copies.
     """
+
+    operators = None
 
     def __init__(self, observation):
         self.observation = observation
@@ -80,7 +87,7 @@ class Watcher:
 class Call:
     """An operator that has returned. name: as in node names (`linear`, `cross_entropy`); function: what was called;
     grad: whether gradients were enabled."""
-    __slots__ = ("agent", "name", "function", "args", "kwargs", "result", "writes", "grad")
+    __slots__ = ("agent", "name", "function", "args", "kwargs", "result", "writes", "grad", "_forward")
 
     def __init__(self, agent, operator, function, args, kwargs, result, grad):
         self.agent = agent
@@ -91,6 +98,7 @@ class Call:
         self.args = args
         self.kwargs = kwargs or {}
         self.result = result
+        self._forward = None  # not known yet
 
     def given(self, index, name, default=None):
         """The argument at that position, or of that name."""
@@ -107,7 +115,9 @@ class Call:
     def is_forward(self):
         """Whether it belongs to the forward pass or to the loss of a training step: gradients are on, and it is neither
         the optimizer's nor the backward pass's."""
-        return self.grad and not self.agent.in_backward and not self.agent.steps.is_updating()
+        if self._forward is None:
+            self._forward = self.grad and not self.agent.in_backward and not self.agent.steps.is_updating()
+        return self._forward
 
     def where(self):
         """{"file", "line", "node"} of the call. Only while it runs."""
@@ -155,6 +165,9 @@ class Observation:
         self.agent = agent
         self.on = self.observes = False
         self._first = 0         # the step in which they were armed
+        self._all = _ALL        # first steps that are observed
+        self._begun = None      # when the observed step that runs began
+        self._shortest = 0.0    # seconds of an observed step, since the first
         self.steps = 0          # that have ended while armed
         self.observed = 0       # of them, those whose operators were seen
         self.operators = 0      # that were seen
@@ -163,7 +176,8 @@ class Observation:
         self._reported = 0, []  # models that existed at the last report, and its evidence
         self._layers = {}       # path -> class name of the modules of torch.nn that were seen
         self._failed = []       # {"watcher", "error"}
-        self._lists = {}        # method -> bound methods of the watchers that override it
+        self._lists = {}        # method -> the watchers that override it
+        self._wanting = {}      # name of an operator -> of those that override `operator`, the ones that want it
 
     # ---- arming ----
 
@@ -177,6 +191,7 @@ class Observation:
         self._first = self.agent.steps.step + (not self.agent.steps.is_between())
         self.steps = self.observed = self.operators = 0
         self._failed = []
+        self._all, self._begun, self._shortest = _ALL, None, float("inf")
         self._list()
         self.agent.happenings.on("step-end", self._step_ended)
         self.agent.end_idle()
@@ -198,6 +213,7 @@ class Observation:
                  "batch", "loads", "ends", "starts_over")
         self._lists = {name: [watcher for watcher in self._watchers
                               if getattr(type(watcher), name) is not getattr(Watcher, name)] for name in names}
+        self._wanting = {}
 
     def starts_over(self):
         """The main optimizer is another one: its first steps are observed, too."""
@@ -208,7 +224,7 @@ class Observation:
     def wants(self, step):
         """Whether the operators of that step are to be seen."""
         number = step - self._first + 1
-        return self.on and (number <= _ALL or number & (number - 1) == 0)
+        return self.on and (number <= self._all or number & (number - 1) == 0)
 
     # ---- what happens ----
 
@@ -217,12 +233,16 @@ class Observation:
         self.observes = self.wants(step)
         self.agent.observer = self if self.observes else None
         if self.observes:
+            self._begun = time.monotonic()
             self._tell("begins", step)
 
     def _step_ended(self, _kind, info):
         self.steps += 1
         self.observed += self.observes
         if self.observes:
+            if self._begun is not None:
+                self._shortest = min(self._shortest, time.monotonic() - self._begun)
+                self._all = _FEW if self._shortest >= _LONG else _ALL
             self._layers.update((path, type(module).__name__) for path, module in self.agent.modules.all()
                                 if type(module).__module__.startswith("torch.nn."))
         self._tell("ends", info["step"])
@@ -231,7 +251,12 @@ class Observation:
         """An operator of the program has run, in an observed step."""
         self.operators += 1
         if self.agent.is_training_thread():
-            self._tell("operator", Call(self.agent, operator, function, args, kwargs, result, torch.is_grad_enabled()))
+            wanting = self._wanting.get(operator.name)
+            if wanting is None:
+                wanting = self._wanting[operator.name] = [
+                    one for one in self._lists["operator"] if one.operators is None or operator.name in one.operators]
+            self._tell_these(wanting, "operator",
+                             (Call(self.agent, operator, function, args, kwargs, result, torch.is_grad_enabled()),))
 
     def left(self, operator, function, args, kwargs, result):
         """A call that is not a node has run."""
@@ -244,23 +269,21 @@ class Observation:
             self._tell(name, *args)
 
     def _tell(self, name, *args):
-        told = self._lists.get(name)
-        if not told:
-            return
-        with self.agent.own_moment(), outside_training():
-            for watcher in tuple(told):
-                self._call(watcher, name, args)
+        self._tell_these(self._lists.get(name), name, args)
 
     def tell_one(self, watcher, name, *args):
         """Something happened that one watcher wants to know."""
-        with self.agent.own_moment(), outside_training():
-            self._call(watcher, name, args)
+        self._tell_these((watcher,), name, args)
 
-    def _call(self, watcher, name, args):
-        try:
-            getattr(watcher, name)(*args)
-        except Exception as error:  # one subject is not looked at any more
-            self._fails(watcher, error)
+    def _tell_these(self, told, name, args):
+        if not told:
+            return
+        with self.agent.own_moment(), outside_training():
+            for watcher in told:
+                try:
+                    getattr(watcher, name)(*args)
+                except Exception as error:  # one subject is not looked at any more
+                    self._fails(watcher, error)
 
     def _fails(self, watcher, error):
         place = error.__traceback__

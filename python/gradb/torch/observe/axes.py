@@ -450,19 +450,7 @@ class Axes(Watcher):
 
 def _is_of_places(made):
     """Whether a value is made of parameters, buffers and counted numbers only."""
-    todo, seen = [made], 0
-    while todo:
-        one = todo.pop()
-        seen += 1
-        if not isinstance(one, trace.Made) or seen > 64:
-            return False
-        if one.name in ("arange", "zeros", "zeros_like", "ones", "ones_like", "full", "full_like", "parameter"):
-            continue
-        parents = one.parents()
-        if not parents and (one.name or one.node is None):
-            return False
-        todo.extend(parents)
-    return isinstance(made, trace.Made) and made.name not in ("", "parameter")
+    return isinstance(made, trace.Made) and made.fixed and made.name not in ("", "parameter")
 
 
 def _table_of(made):

@@ -11,6 +11,7 @@ _MOST_ROWS = 256         # of a weight that are examined
 _MOST_COLUMNS = 65536
 _MOST_PARAMETERS = 4096  # of all optimizers
 _NAMES = 3               # in a piece
+_COPIES = frozenset(("copy_", "add_", "lerp_"))
 
 
 def rows_of(parameter):
@@ -121,6 +122,8 @@ class Copies(Watcher):
     """Notices that a network is given its own tensors (what should be a copy is an alias), or a state that does not
     fit it."""
 
+    operators = _COPIES
+
     def __init__(self, observation):
         super().__init__(observation)
         self._found = {}
@@ -172,7 +175,7 @@ class Copies(Watcher):
 
     def operator(self, call):
         """An update in place whose source is its own target."""
-        if not call.writes or call.name not in ("copy_", "add_", "lerp_") or len(call.args) < 2:
+        if not call.writes or len(call.args) < 2:
             return
         target, source = call.args[0], call.args[1]
         if isinstance(source, torch.Tensor) and isinstance(target, torch.Tensor) and not self.agent.in_backward \

@@ -24,6 +24,8 @@ _MOST_ASKED = 16     # layers of a step whose input is examined
 class Latents(Watcher):
     """Compares z = mean + deviation * noise with the standard normal distribution."""
 
+    operators = _ADDS | _MULTIPLIES
+
     def __init__(self, observation):
         super().__init__(observation)
         self.trace = trace.of(observation)
@@ -40,8 +42,8 @@ class Latents(Watcher):
 
     def operator(self, call):
         """A deviation that is multiplied by noise, or a mean that this is added to."""
-        if not call.is_forward() or call.name not in _ADDS and call.name not in _MULTIPLIES or len(call.args) < 2 \
-                or not isinstance(call.result, torch.Tensor) or not call.result.requires_grad:
+        if not call.is_forward() or len(call.args) < 2 or not isinstance(call.result, torch.Tensor) or \
+                not call.result.requires_grad:
             return
         self.trace.see(call)
         if call.name in _MULTIPLIES:
@@ -102,6 +104,8 @@ class Latents(Watcher):
 class Generators(Watcher):
     """Compares how much the generated examples that a layer is given differ with how much the real ones do."""
 
+    operators = LAYERS
+
     def __init__(self, observation):
         super().__init__(observation)
         self.trace = trace.of(observation)
@@ -116,7 +120,7 @@ class Generators(Watcher):
 
     def operator(self, call):
         """A layer is given real examples, or generated ones."""
-        if call.name not in LAYERS or self.agent.in_backward or self._asked >= _MOST_ASKED:
+        if self.agent.in_backward or self._asked >= _MOST_ASKED:
             return
         given, weight = call.given(0, "input"), call.given(1, "weight")
         if not is_plain(given, 2) or given.requires_grad or given.dim() < 2 or given.shape[0] < _LEAST_ROWS:

@@ -87,6 +87,9 @@ class _Prompt:
 class Tokens(Watcher):
     """Compares the labels of a loss with the tokens that the model reads."""
 
+    operators = frozenset(("embedding", "scaled_dot_product_attention", "masked_fill", "masked_fill_", "tril", "triu",
+                           "lstm", "gru", "rnn_tanh", "cross_entropy", "nll_loss"))
+
     def __init__(self, observation):
         super().__init__(observation)
         self._passes = 0     # backward passes of this step
@@ -247,6 +250,8 @@ def _varies(tokens):
 class Routers(Watcher):
     """Counts what is chosen of few: experts."""
 
+    operators = _CHOICES
+
     def __init__(self, observation):
         super().__init__(observation)
         self._chosen = {}
@@ -258,7 +263,7 @@ class Routers(Watcher):
 
     def operator(self, call):
         """A choice along the last axis of scores that carry a gradient."""
-        if call.name not in _CHOICES or not call.is_forward():
+        if not call.is_forward():
             return
         scores = call.given(0, "input")
         if not is_plain(scores) or not scores.requires_grad or scores.dim() < 2 \
@@ -318,6 +323,8 @@ def _weighs(ways, name):
 class Adapters(Watcher):
     """Layers whose weights are all 0 when they first run, embeddings with a twin, and frozen ones."""
 
+    operators = _READERS
+
     def __init__(self, observation):
         super().__init__(observation)
         self._zero = {}
@@ -332,7 +339,7 @@ class Adapters(Watcher):
 
     def operator(self, call):
         """Notes the weights of layers and embeddings."""
-        if not call.is_forward() or call.name not in _READERS:
+        if not call.is_forward():
             return
         for weight in (call.args[:2] if call.name in ("matmul", "mm") else (call.given(1, "weight"),)):
             if is_plain(weight, 4) and weight.dim() == 2:

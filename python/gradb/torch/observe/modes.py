@@ -31,6 +31,8 @@ def _kind(module):
 class Modes(Watcher):
     """Counts calls in either mode in each observed step."""
 
+    operators = frozenset(_PLACES)
+
     def __init__(self, observation):
         super().__init__(observation)
         self._trains = self._evaluates = 0   # calls of this step
@@ -59,10 +61,9 @@ class Modes(Watcher):
 
     def operator(self, call):
         """Counts it."""
-        place = _PLACES.get(call.name)
-        if place is None or not call.is_forward():
+        if not call.is_forward():
             return
-        if call.given(place, "training", True):
+        if call.given(_PLACES[call.name], "training", True):
             self._trains += 1
             self._seen[call.name] = True
         else:

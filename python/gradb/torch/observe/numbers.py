@@ -15,6 +15,8 @@ _MOST_ELEMENTS = 65536
 class Numbers(Watcher):
     """Compares a difference with what it is a difference of."""
 
+    operators = _SUBTRACTIONS
+
     def __init__(self, observation):
         super().__init__(observation)
         self.trace = trace.of(observation)
@@ -22,7 +24,7 @@ class Numbers(Watcher):
 
     def operator(self, call):
         """A difference of two squares, or of means of squares."""
-        if call.name not in _SUBTRACTIONS or len(call.args) != 2 or self.agent.in_backward \
+        if len(call.args) != 2 or self.agent.in_backward \
                 or self.agent.steps.is_updating():
             return
         made = self.trace.see(call)

@@ -36,6 +36,9 @@ def padding_of(ids):
 class Padding(Watcher):
     """Looks at attention, and at means over time, of padded sequences."""
 
+    operators = frozenset(("embedding", "scaled_dot_product_attention", "multi_head_attention_forward", "softmax",
+                           "mean", "getitem"))
+
     def __init__(self, observation):
         super().__init__(observation)
         self.trace = trace.of(observation)

@@ -128,6 +128,8 @@ class Ranks(Watcher):
 class Draws(Watcher):
     """In observed steps: digests of what is drawn at random, by the line that draws it."""
 
+    operators = _DRAWN | _PARTS
+
     def __init__(self, observation):
         super().__init__(observation)
         self._found = {}   # (file, line) -> its piece
@@ -177,6 +179,8 @@ class Draws(Watcher):
 class Statistics(Watcher):
     """Running statistics of normalisation at the end of observed steps, and how often each sampler was shuffled."""
 
+    operators = frozenset(("batch_norm",))
+
     def __init__(self, observation):
         super().__init__(observation)
         self._layers = {}     # id(running mean) -> (weak references to mean and variance, piece)
@@ -185,7 +189,7 @@ class Statistics(Watcher):
 
     def operator(self, call):
         """Notes the buffers of batch normalisation."""
-        if call.name != "batch_norm" or not call.is_forward() or len(self._layers) >= _MOST_STATISTICS:
+        if not call.is_forward() or len(self._layers) >= _MOST_STATISTICS:
             return
         mean, variance = call.given(1, "running_mean"), call.given(2, "running_var")
         if call.given(5, "training", False) and isinstance(mean, torch.Tensor) and isinstance(variance, torch.Tensor):

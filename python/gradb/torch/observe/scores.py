@@ -7,6 +7,7 @@ from .units import is_plain
 
 _MOST_NODES = 64
 _MOST_ROWS = 4      # of a batch
+_MOST = 1 << 15     # scores, unless one row has more
 _MOST_LENGTH = 256  # of a sequence
 _MASKED = -1e4      # scores below are masked
 _ONE = 0.999        # a weight that leaves nothing to the others
@@ -14,6 +15,8 @@ _ONE = 0.999        # a weight that leaves nothing to the others
 
 class Scores(Watcher):
     """Measures the scores of attention in each observed step."""
+
+    operators = frozenset(("softmax", "scaled_dot_product_attention", "multi_head_attention_forward"))
 
     def __init__(self, observation):
         super().__init__(observation)
@@ -33,7 +36,7 @@ class Scores(Watcher):
             scores = call.given(0, "input")
             if is_plain(scores) and scores.dim() >= 3 and scores.shape[-1] == scores.shape[-2] > 3 and \
                     call.given(1, "dim") in (-1, scores.dim() - 1):
-                self._note(call, scores.detach()[:_MOST_ROWS].float())
+                self._note(call, scores.detach()[:max(1, min(_MOST_ROWS, _MOST // scores[0].numel()))].float())
         elif call.name in _MAKES:
             scores = _MAKES[call.name](call)
             if scores is not None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Random generators that are seeded again, so that what they draw repeats."""
+import ctypes
 import linecache
 import random
 import sys
@@ -21,9 +22,13 @@ def _states():
     yield "torch", hash(torch.get_rng_state().numpy().tobytes())
     yield "random", hash(random.getstate())
     numpy = sys.modules.get("numpy")
-    if numpy is not None and "mtrand" in dir(numpy.random):
-        kind, keys, place = numpy.random.get_state()[:3]
-        yield "numpy.random", hash((kind, keys.tobytes(), place))
+    mtrand = getattr(getattr(numpy, "random", None), "mtrand", None)
+    if mtrand is not None:
+        bits = mtrand._rand._bit_generator
+        if type(bits).__name__ == "MT19937":  # in memory: 624 words of 4 bytes, and how many are used
+            yield "numpy.random", hash(ctypes.string_at(bits.ctypes.state_address, 4 * 625))
+        else:
+            yield "numpy.random", hash(repr(bits.state))
 
 
 class Seeds(Watcher):

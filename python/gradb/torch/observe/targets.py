@@ -15,6 +15,9 @@ _MOST = 1 << 16  # values that are compared
 class Targets(Watcher):
     """Compares targets with what a loss takes, with the outputs, and with the weights of classes."""
 
+    operators = frozenset(_SIGNED) | _CROSS | _DISTANCES | {
+        "binary_cross_entropy_with_logits", "mul", "add", "iadd", "add_", "clamp", "relu", "clamp_min", "maximum"}
+
     def __init__(self, observation):
         super().__init__(observation)
         self.trace = trace.of(observation)

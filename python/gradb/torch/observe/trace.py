@@ -12,6 +12,7 @@ SAME = frozenset((
     "half", "bfloat16", "type", "type_as", "transpose", "permute", "movedim", "swapaxes", "t", "T", "mT", "view_as",
     "reshape_as", "squeeze_", "unsqueeze_", "cpu", "cuda", "detach", "data", "alias", "transpose_", "as_tensor",
     "requires_grad_", "expand", "expand_as", "narrow_copy", "ravel", "adjoint", "identity"))
+_COUNTED = frozenset(("arange", "zeros", "zeros_like", "ones", "ones_like", "full", "full_like", "parameter"))
 _MOST = 65536   # records of a step
 _SAMPLE = 1 << 20  # values of a tensor that are read at most
 
@@ -20,8 +21,8 @@ class Made:
     """How a tensor was made. name: the operator, "parameter", or "" for what came from outside; node: its graph.Node or
     None; args, kwargs: of the call, with a Made for each tensor; shape: of the first result; grad: it needs a gradient;
     module: the path of the module in which it ran; number: the order of the calls; turned: of `1 - x`, whose arguments
-    are in the other order."""
-    __slots__ = ("name", "node", "args", "kwargs", "shape", "grad", "module", "number", "integer", "turned")
+    are in the other order; fixed: made of parameters, buffers and counted numbers only."""
+    __slots__ = ("name", "node", "args", "kwargs", "shape", "grad", "module", "number", "integer", "turned", "fixed")
 
     def __init__(self, name, node, args, kwargs, tensor, module, number):
         self.name, self.node, self.args, self.kwargs = name, node, args, kwargs
@@ -29,7 +30,9 @@ class Made:
         self.grad = tensor.requires_grad
         self.integer = not (tensor.is_floating_point() or tensor.is_complex())
         self.module, self.number = module, number
-        self.turned = False  # `1 - x`: the arguments are in the other order
+        self.turned = False
+        parents = () if name in _COUNTED else self.parents()
+        self.fixed = all(one.fixed for one in parents) if parents else name in _COUNTED or not name and node is not None
 
     def given(self, index, name, default=None):
         """The argument at that position, or of that name."""

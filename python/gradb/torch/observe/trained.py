@@ -23,7 +23,7 @@ _CASTS = frozenset(("argmax", "argmin", "round", "floor", "ceil", "sign", "long"
 class _Of:
     """What is known of one parameter."""
     __slots__ = ("bit", "steps", "reached", "read_on", "read_off", "order", "where", "module", "written", "last",
-                 "cut", "version", "stepped", "ref", "first", "value")
+                 "cut", "version", "stepped", "ref", "first", "value", "learns")
 
     def __init__(self, bit, parameter):
         self.bit = bit
@@ -34,6 +34,7 @@ class _Of:
         self.written = False  # by somebody else than an optimizer
         self.last = 0         # the last observed step that reached it
         self.stepped = False
+        self.learns = False   # "where" is a call with gradients
 
 
 class Trained(Watcher):
@@ -144,8 +145,8 @@ class Trained(Watcher):
         else:
             known.read_off = self._step
         known.order = self._count
-        if not known.where or (call.grad and known.read_on == self._step):
-            known.where = here()
+        if not known.where or call.grad and not known.learns:
+            known.where, known.learns = here(), call.grad
             known.module = call.module()
 
     def _cut_by(self, call, tensors):

@@ -51,6 +51,9 @@ class _Layer:
 class Units(Watcher):
     """Measures activations and layers in observed steps."""
 
+    operators = DROPOUTS | LAYERS | _ZEROS | _BOUNDED | _SMOOTH | {"batch_norm", "leaky_relu", "leaky_relu_", "maximum",
+                                                                   "matmul", "mm"}
+
     def __init__(self, observation):
         super().__init__(observation)
         self._units = {}

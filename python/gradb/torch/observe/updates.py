@@ -13,7 +13,7 @@ from . import Watcher, here, parameter_name, piece
 from .lines import call_of, frame_in
 
 _MOST_PARAMETERS = 64
-_MOST_ELEMENTS = 65536  # of one parameter
+_MOST_ELEMENTS = 16384  # of one parameter
 _MOST_STEPS = 64        # observed ones that are kept
 _CLIPPING = frozenset(("norm", "vector_norm", "linalg_vector_norm", "_foreach_norm", "mul_", "_foreach_mul_", "clamp_",
                        "_foreach_clamp_min_", "_foreach_clamp_max_", "stack", "clamp"))  # operators of clip_grad_*
@@ -34,7 +34,7 @@ class _Of:
         self.first = self.last = None
         self.at = {}
         self.passed = None  # norm of the gradients after the last pass
-        self.before = []    # (part of a parameter, part of its gradient, a copy of the former)
+        self.before = []    # (parameters, their parts in one tensor, those of their gradients) of a group
         self.now = None
         self.kept = []      # a dict for each observed step
         self.turns = 0      # how often the rate began to rise or fall
@@ -117,21 +117,23 @@ class Updates(Watcher):
             return
         known.at = here()
         known.before = []
-        parts, decay = [], 0.0
+        gradient = size = decay = 0.0
         for group in optimizer.param_groups:
-            for one in group["params"][:_MOST_PARAMETERS]:
-                part, grad = _part(one), _part(one.grad)
-                if part is None or grad is None or part.shape != grad.shape:
-                    continue
-                known.before.append((one, grad, part.clone()))
-                parts.append(part)
-                weight = group.get("weight_decay", 0)
-                if isinstance(weight, (int, float)) and weight:
-                    decay += (float(weight) * float(torch.linalg.vector_norm(part.float()))) ** 2
-        gradient = _norm([grad for _, grad, _ in known.before])
-        known.now = {"step": self.agent.steps.step, "passed": known.passed, "gradient": gradient,
+            held = [(one, _part(one), _part(one.grad)) for one in group["params"][:_MOST_PARAMETERS]]
+            held = [(one, part, grad) for one, part, grad in held
+                    if part is not None and grad is not None and part.shape == grad.shape and part.numel()]
+            if not held:
+                continue
+            parts, grads = _joined([part for _, part, _ in held]), _joined([grad for _, _, grad in held])
+            known.before.append(([one for one, _, _ in held], parts, grads))
+            gradient += float(torch.linalg.vector_norm(grads)) ** 2
+            square = float(torch.linalg.vector_norm(parts)) ** 2
+            size += square
+            weight = group.get("weight_decay", 0)
+            decay += float(weight) ** 2 * square if isinstance(weight, (int, float)) else 0.0
+        known.now = {"step": self.agent.steps.step, "passed": known.passed, "gradient": math.sqrt(gradient),
                      "whole": _norm(_gradients(optimizer)),
-                     "weight": _norm(parts), "decay": math.sqrt(decay), "rate": known.last,
+                     "weight": math.sqrt(size), "decay": math.sqrt(decay), "rate": known.last,
                      "scaled": self.agent.scaler.scaling}
 
     def _note_series(self, known, optimizer):
@@ -175,16 +177,17 @@ class Updates(Watcher):
         if not self.observation.observes or known.now is None:
             return
         moved, stuck, meant, half, count = 0.0, 0, 0, 0, 0
-        for parameter, grad, before in known.before:
-            part = _part(parameter)
-            if part is None or part.shape != before.shape:
+        for parameters, before, grads in known.before:
+            parts = [_part(one) for one in parameters]
+            if any(part is None for part in parts) or sum(part.numel() for part in parts) != before.numel():
                 continue
-            moved += float(torch.linalg.vector_norm(part.float() - before.float())) ** 2
-            wanted = grad != 0
-            meant += int(wanted.sum())
-            stuck += int((wanted & (part == before)).sum())
-            count += part.numel()
-            half += part.numel() if part.dtype in _HALF else 0
+            move = _joined(parts) - before
+            moved += float(torch.linalg.vector_norm(move)) ** 2
+            wanted = grads != 0
+            meant += int(wanted.count_nonzero())
+            stuck += int((wanted & (move == 0)).count_nonzero())
+            count += before.numel()
+            half += sum(part.numel() for part in parts if part.dtype in _HALF)
         now, known.now, known.before = known.now, None, []
         now.update(moved=math.sqrt(moved), meant=meant, stuck=stuck, half=half / count if count else 0, count=count)
         known.kept.append(now)
@@ -309,19 +312,25 @@ def _part(tensor):
     if not isinstance(tensor, torch.Tensor):
         return None
     try:
+        if type(tensor) in values.PLAIN and tensor.device.type == "cpu" and tensor.layout is torch.strided and \
+                tensor.dtype in (torch.float32, torch.float64):
+            return tensor.detach().reshape(-1)[:_MOST_ELEMENTS]  # the usual case: cheaper
         found = values.readable(tensor)
         return found.reshape(-1)[:_MOST_ELEMENTS] if found.is_floating_point() else None
     except (values.NoValue, RuntimeError):
         return None
 
 
+def _joined(parts):
+    """A copy of all parts in one tensor, of float32 or wider."""
+    widest = torch.float64 if any(part.dtype == torch.float64 for part in parts) else torch.float32
+    return torch.cat([part.to(parts[0].device, widest) for part in parts])
+
+
 def _norm(tensors):
     """The norm of all parts together, as a number."""
     parts = [part for part in map(_part, tensors) if part is not None and part.numel()]
-    if not parts:
-        return 0.0
-    device = parts[0].device
-    return float(torch.stack([torch.linalg.vector_norm(part.float()).to(device) for part in parts]).norm())
+    return float(torch.linalg.vector_norm(_joined(parts))) if parts else 0.0
 
 
 def _median(numbers):
