@@ -23,6 +23,15 @@ static enum diagnose_verdict judge_each_step(cJSON *piece, const struct diagnose
     return diagnose_number(piece, "steps", 0) >= FEW_LOOKS ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
+/* Batches of a text in its order continue each other; those of a shuffled loader do not. */
+static enum diagnose_verdict judge_carried(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "steps", 0) >= FEW_LOOKS && diagnose_holds_always(piece)
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
 /* A name that keeps the input, or a block that is called residual: a residual connection. */
 static enum diagnose_verdict judge_residual(cJSON *piece, const struct diagnose_evidence *all)
 {
@@ -92,6 +101,19 @@ const struct diagnose_rule diagnose_rules_structure[] = {
          "the module reads its own detached result at least 3 times in {steps|observed step}",
      .advice = "Detach the state once per batch, before the loop over time",
      .source = "PyTorch examples: word_language_model, repackage_hidden"},
+    {.name = "state-of-other-examples",
+     .evidence = "carried-state",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_carried,
+     .cause = "The hidden state is kept from batch to batch though the loader shuffles: each batch "
+              "begins with the state in which {operator} left other, unrelated sequences",
+     .numbers =
+         "its first state is the last one of the previous batch in {held} of {steps|observed "
+         "step}; {rows|row} per batch",
+     .advice = "Begin each batch with a state of zeros (pass none), or read the text in order: "
+               "shuffle=False, with each row of a batch continuing that of the previous one",
+     .source = "PyTorch examples: word_language_model; forum threads on when to reset the hidden "
+               "state"},
     {.name = "same-layer-twice",
      .evidence = "same-layer",
      .cost = DIAGNOSE_EACH_STEP,

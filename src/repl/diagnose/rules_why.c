@@ -84,8 +84,11 @@ static bool is_measured(const char *rule, const struct diagnose_evidence *all)
             return true;
         }
     }
-    if (cuts_backward(all) && (strcmp(rule, "unused") == 0 || strcmp(rule, "no-path") == 0 ||
-                               strcmp(rule, "cut-off") == 0)) {
+    const cJSON *left = diagnose_find(all, "not-held"); /* the optimizer holds unused parameters */
+    bool replaced = left && diagnose_number(left, "stale", 0) > 0;
+    if ((replaced || cuts_backward(all)) &&
+        (strcmp(rule, "unused") == 0 || strcmp(rule, "no-path") == 0 ||
+         strcmp(rule, "cut-off") == 0)) {
         return true;
     }
     const cJSON *course = diagnose_find(all, "loss-course");

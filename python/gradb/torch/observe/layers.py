@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Layers as objects, and what passes between them: one that is at several places, one that is made again in each pass,
-states that are cut off at each time step, and operators whose derivative is 0."""
+states that are cut off at each time step or come from other examples, and operators whose derivative is 0."""
+import itertools
 import linecache
 import re
 import weakref
 
 import torch
 
+from .. import stack, values
 from ..optim import parameters_of
 from . import Watcher, here, parameter_name, piece, trace
 from .source_lines import sources_of
@@ -14,6 +16,11 @@ from .source_lines import sources_of
 _FLAT = frozenset(("round", "round_", "floor", "floor_", "ceil", "ceil_", "trunc", "sign", "sgn", "floor_divide"))
 _MOST = 4096     # parameters, and operators back from a loss
 _PIECES = 8
+_STATES = 8      # of the last recurrences, whose end is remembered
+_SHOWN = 8       # values of a state that are compared
+# Where a recurrence is given its state: (position, keyword).
+_RECURRENT = {"lstm": 1, "gru": 1, "rnn_tanh": 1, "rnn_relu": 1, "lstm_cell": 1, "gru_cell": 1, "rnn_tanh_cell": 1,
+              "rnn_relu_cell": 1}
 _MADE = re.compile(r"\b(nn\.[A-Z]\w*|Parameter|Linear|Conv\dd|Embedding|\w*Norm\w*)\(")
 
 
@@ -31,11 +38,19 @@ class Layers(Watcher):
         self._still = {}       # (file, line) -> piece
         self._cuts = {}        # (file, line) -> [where, times in this step, steps]
         self._same = None      # pieces on layers at several places
+        self._batches = 0      # that loaders have returned
+        self._states = []      # (values, batch) of the last states that recurrences returned
+        self._follows = False  # the previous step was observed, too
+        self._carried = {}     # (file, line) -> piece
 
     def begins(self, step):
         """Forgets the previous step."""
         self.trace.begins(step)
         self._first = self._first or step
+        if step != self._step + 1:  # the state with which the previous step ended was not seen
+            self._states, self._follows = [], False
+        else:
+            self._follows = True
         self._step = step
         self._flats, self._reaching = [], []
 
@@ -47,6 +62,8 @@ class Layers(Watcher):
         for one in call.args:
             if type(one) is torch.nn.Parameter:
                 self._reads(one)
+        if call.name in _RECURRENT:
+            self._recurs(call, made)
         if call.name in _FLAT and len(self._flats) < 16:
             self._flats.append(made)
         for one in made.parents():
@@ -63,6 +80,27 @@ class Layers(Watcher):
             at = here()
             entry = self._fresh.setdefault((at.get("file"), at.get("line")), [at, set()])
             entry[1].add(self._step)
+
+    def batch(self, batch):
+        """Counts those that are fed to the training."""
+        self._batches += not self.agent.events.loader.is_apart()
+
+    def _recurs(self, call, made):
+        """A recurrence begins with the state with which it ended in an earlier batch, of shuffled examples."""
+        data, state = call.args[0], call.given(_RECURRENT[call.name], "hx")
+        packed = call.name[-4:] != "cell" and isinstance(state, torch.Tensor) and state.dtype == torch.long
+        state = call.given(2, "hx") if packed else state
+        begun, ended = _some_of(state), _some_of(call.result)
+        _, _, shuffled = self.agent.events.loader.position()
+        if self._follows and begun is not None and any(begun):
+            where = made.where()
+            found = self._carried.setdefault((where.get("file"), where.get("line")), piece(
+                "carried-state", where, steps=0, held=0, operator=call.name, rows=data.shape[0], also=_callers()))
+            before = next((batch for one, batch in self._states if one == begun), None)
+            found["steps"] += before != self._batches
+            found["held"] += shuffled and before is not None and before < self._batches
+        if ended is not None:
+            self._states = (self._states + [(ended, self._batches)])[-_STATES:]
 
     def _comes_back(self, detached):
         where = detached.where()
@@ -127,7 +165,7 @@ class Layers(Watcher):
 
     def evidence(self):
         """What was seen."""
-        found = list(self._still.values()) + (self._same or [])
+        found = list(self._still.values()) + (self._same or []) + list(self._carried.values())[:1]
         found += [piece("cut-in-time", where, steps=steps) for where, _, steps in self._cuts.values() if steps]
         for where, steps in self._fresh.values():
             if len(steps) >= 3 and sum(one["kind"] == "made-in-pass" for one in found) < _PIECES:
@@ -147,3 +185,21 @@ def _line_that_makes(where):
         if text.lstrip().startswith("def "):
             break
     return None
+
+
+def _callers():
+    """The lines of the user's functions that have called the one that runs."""
+    frames = list(itertools.islice(stack.user_frames(2), 1, 4))
+    return [{"file": one.f_code.co_filename, "line": one.f_lineno} for one in frames]
+
+
+def _some_of(state):
+    """The first values of a state, or of the last one that a recurrence returned; None: unreadable."""
+    while isinstance(state, (tuple, list)) and state:
+        state = state[-1]
+    if not isinstance(state, torch.Tensor) or not state.is_floating_point():
+        return None
+    try:
+        return values.readable(state).reshape(-1)[:_SHOWN].tolist()
+    except (values.NoValue, RuntimeError):
+        return None

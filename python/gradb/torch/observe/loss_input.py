@@ -29,6 +29,7 @@ _SMOOTHED = trace.SAME | {"clamp", "clip", "clamp_", "clip_", "clamp_min", "clam
 _PASSED = trace.SAME | {"mean", "sum", "nanmean", "nansum", "stack", "cat", "add_", "iadd", "getitem", "float", "where",
                         "masked_select", "index_select", "minimum", "min", "nan_to_num", "clamp", "clip", "div_"}
 _SINGLE = ("maximised", "policy-sign", "cancels", "falling-term", "advantage")  # said where a step has one loss
+_JOINED = 4  # of values that are joined, those that are examined
 _SEVERAL = frozenset(("stack", "cat", "where", "minimum", "min"))  # of them, those that pass all arguments)
 _MOVES = frozenset(("transpose", "permute", "mT", "T", "movedim", "swapaxes", "view", "reshape"))
 
@@ -521,7 +522,8 @@ def parts_of(made, sign, factor):
         trained = [one for one in parents if one.grad]
         data = [one for one in parents if not one.grad]
         advantage = next((one for one in trained if loss_form.is_difference(one)), None)
-        chosen = next((one for one in trained if one.name == "gather" or _is_chosen(one.source())), None)
+        chosen = next((one for one in trained if one.name == "gather" or _is_chosen(one.source())
+                       or _joins_chosen(one.source())), None)
         if len(trained) == 2 and advantage is not None and chosen is not None and factor is None:
             return [(chosen, sign, (advantage, made))]
         if len(trained) > 1:  # by what is positive
@@ -562,6 +564,12 @@ def _is_chosen(made):
     if source.name in ("log_softmax", "log"):
         return True
     return source.name == "sub" and any(one.name in ("logsumexp", "log") for one in source.parents())
+
+
+def _joins_chosen(made):
+    """Whether it joins log-probabilities that were picked one by one, as of an episode."""
+    parents = made.parents() if made.name in ("stack", "cat") else ()
+    return bool(parents) and all(_is_chosen(one.source()) for one in parents[:_JOINED])
 
 
 def _is_positive(made):
