@@ -6,6 +6,18 @@ import harness
 import torches
 
 SCRIPTS = harness.SOURCE / "tests" / "torch" / "diagnose"
+MLP = """
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.randn(64, 4)
+for _ in range(20):
+    loss = (model(x) - x.sum(1, keepdim=True)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print("last loss %.3f" % loss)
+"""
 
 
 class Diagnoses(torches.Folder):
@@ -56,6 +68,17 @@ class Harm(Diagnoses):
             gradb.send("diagnose")
             gradb.process.kill()
             self.assertEqual(self.taken(), alone)
+
+
+@torches.both
+class Text(Diagnoses):
+    def test_the_output_of_the_training_comes_first(self):
+        path = self.write("train.py", "print('learning rate 0.1')\n" + MLP)
+        done = harness.run_gradb("-nx", "--listen", "127.0.0.1:0", "diagnose", "--", *torches.warm(self.python), path,
+                                 env=torches.environment(), cwd=self.folder, timeout=2 * harness.DEADLINE)
+        follows, printed, report = map(done.stdout.find, ("Following the training to its end", "last loss ", "Examined "))
+        self.assertIn("learning rate 0.1\n", done.stdout)
+        self.assertTrue(0 <= follows < printed < report, done.stdout + done.stderr)
 
 
 @torches.both

@@ -162,7 +162,8 @@ static void say_end(struct repl_out *out, const struct gd_event *event)
             OUT_BOOL("changed", session->by_hand.count > 0));
 }
 
-/* In text mode only a warning is printed: `info log` has the lines of the log. */
+/* In text mode only a warning is printed: `info log` has the lines of the log. Except where gradb
+ * stands in for the program that it starts. */
 static void say_text(struct repl_out *out, const struct gd_event *event, const char *type)
 {
     cJSON *record = out_record(out, type);
@@ -176,6 +177,9 @@ static void say_text(struct repl_out *out, const struct gd_event *event, const c
         out->is_error = !out_is_json(out);
         out_say(out, record, "warning: {prefix}{text}\n",
                 OUT_TEXT("prefix", event_prefix(out->repl, event->session, prefix)));
+    }
+    if (event->type == GD_EV_LOG && out->repl->job.passes_output) {
+        out_say(out, record, "{text}\n");
     }
 }
 

@@ -87,6 +87,7 @@ struct repl {
         enum repl_batch_wait batch;
         bool program_failed; /* during BATCH_WHOLE_JOB: counts unless a command fails after it */
         bool muted;          /* a command ends a process: its end is not announced */
+        bool passes_output;  /* what the program prints is printed here, too */
         /* sessions that a command moves and whose stops it reports itself; 0: none */
         int drives[2];
         bool

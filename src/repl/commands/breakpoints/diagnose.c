@@ -74,6 +74,7 @@ static int start_program(struct command_call *call, char *const *program, int co
 {
     struct gd_buf line = GD_BUF_INIT(PARSE_MAX_LINE);
 
+    call->repl->job.passes_output = !call->repl->options.interactive;
     gd_buf_puts(&line, "run --");
     for (int i = 0; i < count; i++) {
         gd_buf_putc(&line, ' ');
@@ -158,10 +159,37 @@ static void run_again(struct command_call *call, struct words *words, char *cons
     call->repl->job.muted = false;
 }
 
+/* There may be nothing else to see for hours. */
+static void say_follows(struct command_call *call, const struct diagnose_run *run)
+{
+    cJSON *record = cJSON_CreateObject();
+
+    if (run->steps > 0) {
+        out_set(record, OUT_INT("steps", run->steps));
+    }
+    if (run->seconds > 0) {
+        out_set(record, OUT_REAL("seconds", run->seconds));
+    }
+    if (out_is_text(call->out)) {
+        out_say(
+            call->out, record,
+            "Following the training[ for {steps|step}][ for {seconds:time}][{?all} to its end]: "
+            "Ctrl-C [{?at_prompt}stops][{!at_prompt}ends] it and prints what was found.\n",
+            OUT_BOOL("all", run->steps == 0 && run->seconds <= 0),
+            OUT_BOOL("at_prompt", call->repl->options.interactive));
+        out_flush(call->out);
+    }
+    cJSON_Delete(record);
+}
+
 static int report_run(struct command_call *call, struct words *words, char *const *program,
                       int count, struct gd_err *err)
 {
     bool recorded = !program && gd_session_is_record(call->session);
+
+    if (!recorded) {
+        say_follows(call, &words->run);
+    }
     int rc = recorded ? diagnose_recorded(call, &words->run, err)
                       : diagnose_follow(call, &words->run, err);
 
@@ -234,9 +262,10 @@ const struct command cmd_diagnose = {
         "answer says what was checked. \"info rules\" lists the rules.\n"
         "\n"
         "The training computes the same as without it. Operators are observed in the first 8\n"
-        "steps, and in steps 16, 32, 64 and so on; losses, updates and the order of calls in\n"
-        "each step. In other programs than PyTorch scripts only outputs that are not finite and\n"
-        "the loss are examined.\n"
+        "steps (4 where a step takes longer than 0.1 s), and in steps 8, 16, 32 and so on;\n"
+        "losses, updates and the order of calls in each step. In C programs and MindSpore 2.x,\n"
+        "weights, gradients, activations and the loss are watched; in other programs and dumps,\n"
+        "values that are not finite.\n"
         "\n"
         "`why loss` uses the same rules. Where it finds nothing, it observes the training from "
         "then\n"
