@@ -16,6 +16,7 @@ from .commands import CommandError
 
 # Of a scheduler, and of the optimizer's groups under a scheduler that keeps its limits there.
 _BASES, _IN_GROUPS = ("base_lrs", "max_lrs"), ("initial_lr", "max_lr", "min_lr")
+_WRAPPERS = 4  # of an optimizer, around each other
 
 
 class Schedulers(wrappers.Wrappers):
@@ -49,7 +50,17 @@ class Schedulers(wrappers.Wrappers):
         """(scheduler, place) of those that change the optimizer's rates, in the order in which they were made."""
         found = [(reference(), place) for reference, place in self._made.values()]
         return [(scheduler, place) for scheduler, place in found
-                if scheduler is not None and getattr(scheduler, "optimizer", None) is optimizer]
+                if scheduler is not None and _is_of(scheduler, optimizer)]
+
+
+def _is_of(scheduler, optimizer):
+    """Whether a scheduler changes that optimizer's rates; it may hold a wrapper of it, as accelerate's."""
+    held = getattr(scheduler, "optimizer", None)
+    for _ in range(_WRAPPERS):
+        if held is optimizer or held is None:
+            break
+        held = vars(held).get("optimizer") if hasattr(held, "__dict__") else None
+    return held is optimizer
 
 
 def follow(scheduler, optimizer, ratios):

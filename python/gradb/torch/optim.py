@@ -34,6 +34,8 @@ class Optimizers:
         self._names = {}       # name -> weak reference
         self._copies = weakref.WeakSet()  # optimizers that were copied or unpickled
         self._made_at = weakref.WeakKeyDictionary()  # optimizer -> (code, line) where it was made, or None
+        self.made_rates = weakref.WeakKeyDictionary()    # optimizer -> the rates of its groups when it was made
+        self.loaded_rates = weakref.WeakKeyDictionary()  # optimizer -> the same of the last state that it loaded
 
     # ---- hooks ----
 
@@ -53,6 +55,7 @@ class Optimizers:
             if not vars(optimizer):  # else: it exists, and loads a state
                 optimizers.copied(optimizer)
             copied(optimizer, state)
+            optimizers.loaded_rates[optimizer] = _rates_of(optimizer)
 
         @functools.wraps(sets_back)
         def zero_grad(optimizer, *args, **kwargs):
@@ -199,6 +202,7 @@ class Optimizers:
         if register_optimizer_step_post_hook is None:
             self._wrap(type(optimizer))
         self._made_at[optimizer] = stack.shown(stack.frames(2))
+        self.made_rates[optimizer] = _rates_of(optimizer)
         self.name_of(optimizer)
         self.agent.discover(optimizer)
         for parameter in parameters_of(optimizer):
@@ -376,6 +380,12 @@ def _state(optimizer, parameter, key):
         value = stepper.state.get(weight, {}).get(key)
         return value if isinstance(value, torch.Tensor) else None
     return get
+
+
+def _rates_of(optimizer):
+    """The rates of an optimizer's groups that are plain numbers; None for others."""
+    rates = [group.get("lr") for group in getattr(optimizer, "param_groups", ())]
+    return [float(one) if isinstance(one, (int, float)) else None for one in rates]
 
 
 def parameters_of(optimizer):

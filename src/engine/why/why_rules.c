@@ -258,6 +258,24 @@ static bool reads_infinity(struct why_case *c)
     return find_input(c, 0, INF);
 }
 
+/* A mask of -Inf and finite numbers. */
+static bool reads_mask(struct why_case *c)
+{
+    return find_input(c, 0, ONLY_NEG_INF);
+}
+
+/* Of a gradient's operator with several sources, the sum that it received is not known. */
+static bool reads_nothing_bad(struct why_case *c)
+{
+    return !find_input(c, 0, BAD);
+}
+
+/* Adam divides by sqrt(v) + eps. In float16 the default eps is 0, and v where |gradient| < 1e-3. */
+static bool divides_by_no_epsilon(struct why_case *c)
+{
+    return c->out->dtype == GD_FLOAT16 && reads_nothing_bad(c);
+}
+
 /* The input with the largest magnitude; false: none is known. */
 static bool find_largest(struct why_case *c)
 {
@@ -382,17 +400,17 @@ static const struct why_rule rules[] = {
      "0 (minimum {in.min})."},
     {NF, "SqrtGrad RsqrtGrad ReciprocalGrad", ZERO, 0, INF, NULL, 0, "division-by-zero",
      "{name} divides by 0: its slope is infinite where {in} is 0, in {in.zeros} elements."},
-    {NF, "SqrtBackward* RsqrtBackward*", FINITE, 0, BAD, NULL, 0, "slope-at-zero",
+    {NF, "SqrtBackward* RsqrtBackward*", 0, 0, BAD, reads_nothing_bad, 0, "slope-at-zero",
      "{name}: the slope of a square root is infinite at 0, and {argument} is 0 or nearly 0. The "
      "root itself is finite but its gradient is not, even where a mask or where() hides the "
      "result. Keep the argument above 0."},
-    {NF, "LogBackward* Log2Backward* Log10Backward* ReciprocalBackward* DivBackward*", FINITE, 0,
-     BAD, NULL, 0, "slope-at-zero",
+    {NF, "LogBackward* Log2Backward* Log10Backward* ReciprocalBackward* DivBackward*", 0, 0, BAD,
+     reads_nothing_bad, 0, "slope-at-zero",
      "{name} divides by {argument}, which is 0 or nearly 0: the slope is infinite, even where a "
      "mask or where() hides the result."},
-    {NF, "AcosBackward* AsinBackward*", FINITE, 0, BAD, NULL, 0, "slope-at-one",
+    {NF, "AcosBackward* AsinBackward*", 0, 0, BAD, reads_nothing_bad, 0, "slope-at-one",
      "{name}: the slope is infinite at 1 and -1, and {argument} reaches or nearly reaches them."},
-    {NF, "PowBackward*", FINITE, 0, BAD, NULL, 0, "slope-at-zero",
+    {NF, "PowBackward*", 0, 0, BAD, reads_nothing_bad, 0, "slope-at-zero",
      "{name}: the slope of a power below 1 is infinite at 0, and {argument} is 0 or nearly 0; or "
      "the base and the exponent are too large for {out.dtype}."},
     {NF, "Pow Power", ZERO, NEGATIVE, 0, NULL, 0, "division-by-zero",
@@ -414,6 +432,10 @@ static const struct why_rule rules[] = {
     {NF, SOFTMAXES, ONLY_NEG_INF, 0, HAS_NAN, NULL, 0, "masked-row",
      "{name} has rows in which every element is -Inf: where a whole row of {in} is masked, its sum "
      "is 0, and 0 / 0 is NaN."},
+    {NF, "multi_head_attention_forward scaled_dot_product_attention", 0, 0, HAS_NAN, reads_mask, 0,
+     "masked-row",
+     "{name} has rows in which every element is masked: where a whole row of scores is -Inf by "
+     "{in} (as for an example of padding only), its sum is 0, and 0 / 0 is NaN."},
     {NF, SOFTMAXES, 0, 0, HAS_NAN, exponent_too_large, 0, "exp-overflow",
      "{name} overflows: the maximum of {in} is {in.max}, e^x is infinite in {out.dtype} from "
      "{limit} on, and apparently the largest element is not subtracted first."},
@@ -440,6 +462,9 @@ static const struct why_rule rules[] = {
     {NF, "ReduceMean MeanExt mean", 0, 0, BAD, sum_leaves_range, 0, "float-range",
      "{name} exceeds the range of {out.dtype} while it adds: with values up to {in.max_abs} ({in}) "
      "the sum can reach {limit}, though the mean is in range."},
+    {NF, "Adam AdamW NAdam RAdam", 0, 0, BAD, divides_by_no_epsilon, 0, "epsilon-is-0",
+     "{name} divides by 0: eps is below 6e-8 (its default is 1e-8), which float16 rounds to 0, and "
+     "so is the average of the squares of small gradients."},
     {NF, "*", 0, 0, BAD, half_range, 0, "fp16-range",
      "{name} exceeds the range of float16: its maximum is 65504, and with values up to "
      "{in.max_abs} ({in}) the result can reach {bound}."},

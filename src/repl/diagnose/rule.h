@@ -59,6 +59,7 @@ struct diagnose_rule {
 extern const struct diagnose_rule diagnose_rules_numbers[];
 extern const struct diagnose_rule diagnose_rules_calls[];
 extern const struct diagnose_rule diagnose_rules_updates[];
+extern const struct diagnose_rule diagnose_rules_schedules[];
 extern const struct diagnose_rule diagnose_rules_backward[];
 extern const struct diagnose_rule diagnose_rules_loss[];
 extern const struct diagnose_rule diagnose_rules_targets[];

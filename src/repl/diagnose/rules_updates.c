@@ -27,20 +27,6 @@ static enum diagnose_verdict judge_rate_zero(cJSON *piece, const struct diagnose
     return steps >= 20 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
-/* It has lowered the rate as often as it can from its first metric on, while the loss fell: what it
- * was given never improved in its sense. Otherwise the falls were earned. */
-static enum diagnose_verdict judge_plateau(cJSON *piece, const struct diagnose_evidence *all)
-{
-    double rounds = number_of(piece, "rounds"), falls = number_of(piece, "falls");
-
-    if (rounds < 3 || falls < 0.7 * rounds || falls < 3 || diagnose_loss_left(all) > 0.98 ||
-        diagnose_loss_left(all) == 0) {
-        return DIAGNOSE_NOTE;
-    }
-    diagnose_set(piece, "by_mode", 1);
-    return DIAGNOSE_SUSPECT;
-}
-
 /* Schedules end low: a linear or a cosine one is below 1 % of its top for the last tenth of the
  * steps. Nobody plans more than half of them below it. */
 static enum diagnose_verdict judge_rate_fallen(cJSON *piece, const struct diagnose_evidence *all)
@@ -53,7 +39,7 @@ static enum diagnose_verdict judge_rate_fallen(cJSON *piece, const struct diagno
         return DIAGNOSE_SILENT;
     }
     if (strcmp(diagnose_text(piece, "scheduler"), "ReduceLROnPlateau") == 0) {
-        return judge_plateau(piece, all);
+        return DIAGNOSE_NOTE; /* `plateau-mode` knows what it was given */
     }
     bool per_step = steps > 0 && diagnose_has(piece, "scheduled") &&
                     fabs(scheduled - steps) <= 2 + 0.02 * steps;
@@ -81,14 +67,24 @@ static enum diagnose_verdict judge_elsewhere(cJSON *piece, const struct diagnose
                : DIAGNOSE_SILENT;
 }
 
-/* A cosine that was given its length in epochs goes up again when it is stepped per batch. */
+/* A cosine that was given its length in epochs goes up again when it is stepped per batch, and one
+ * that was given it in updates does when it is stepped for each batch of several per update. */
 static enum diagnose_verdict judge_rate_cycles(cJSON *piece, const struct diagnose_evidence *all)
 {
     double steps = number_of(piece, "steps"), period = number_of(piece, "period");
+    double scheduled = number_of(piece, "scheduled"), per = steps > 0 ? scheduled / steps : 0;
 
     (void)all;
-    if (period < 1 || fabs(number_of(piece, "scheduled") - steps) > 2 + 0.02 * steps ||
-        steps < 2.5 * period || number_of(piece, "turns") < 2) {
+    if (period < 1 || steps < 10) {
+        return DIAGNOSE_SILENT;
+    }
+    if (per >= 1.9 && fabs(per - round(per)) <= 0.05 * per && scheduled >= 1.5 * period &&
+        number_of(piece, "turns") >= 1) {
+        diagnose_set(piece, "per", round(per));
+        return DIAGNOSE_SUSPECT;
+    }
+    if (fabs(scheduled - steps) > 2 + 0.02 * steps || steps < 2.5 * period ||
+        number_of(piece, "turns") < 2) {
         return DIAGNOSE_SILENT;
     }
     return DIAGNOSE_SUSPECT;
@@ -366,6 +362,27 @@ static enum diagnose_verdict judge_momentum(cJSON *piece, const struct diagnose_
     return DIAGNOSE_SUSPECT;
 }
 
+/* A momentum of 0.01 adds 1 % to an update, for nothing: a weight decay at the place of the
+ * momentum, the third argument of SGD. */
+static enum diagnose_verdict judge_momentum_tiny(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double momentum = number_of(piece, "momentum");
+
+    (void)all;
+    return momentum > 0 && momentum <= 0.02 && !(number_of(piece, "weight_decay") > 0)
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
+/* Adam's averages of gradients need fewer steps than that of their squares. */
+static enum diagnose_verdict judge_betas(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double mean = number_of(piece, "beta1"), square = number_of(piece, "beta2");
+
+    (void)all;
+    return mean > square && square > 0 && mean >= 0.95 ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+}
+
 /* Plain SGD keeps nothing that could be lost; one optimizer for each part of the training (a fold,
  * a network) makes many steps. */
 static enum diagnose_verdict judge_series(cJSON *piece, const struct diagnose_evidence *all)
@@ -425,14 +442,12 @@ const struct diagnose_rule diagnose_rules_updates[] = {
      .evidence = "rate",
      .cost = DIAGNOSE_EACH_STEP,
      .judge = judge_rate_fallen,
-     .cause = "The learning rate falls to nothing[{?by_mode}: by its mode, '{mode}', the metric "
-              "that {scheduler} is given never improves, so it lowers the rate each time, though "
-              "the loss falls][{?by_batch}: {scheduler} is stepped for each batch ({scheduled} "
+     .cause = "The learning rate falls to nothing[{?by_batch}: {scheduler} is stepped for each "
+              "batch ({scheduled} "
               "times[, {first_epoch} times in the first epoch]), as if each were an epoch]",
      .numbers = "rate {first:g4} in the first step and {last:g4} in the last; below 1 % of its "
                 "largest value in {low} of {steps|step}",
-     .advice = "[{?by_mode}Give {scheduler} mode='min' for a loss, mode='max' for an accuracy]"
-               "[{?by_batch}Step the scheduler once per epoch, or give it its length in steps]"
+     .advice = "[{?by_batch}Step the scheduler once per epoch, or give it its length in steps]"
                "[{?by_other}Let the rate fall more slowly: a tenth to a hundredth of its first "
                "value is usual at the end]",
      .look = "set lr",
@@ -454,9 +469,12 @@ const struct diagnose_rule diagnose_rules_updates[] = {
      .evidence = "scheduler-elsewhere",
      .cost = DIAGNOSE_EACH_STEP,
      .judge = judge_elsewhere,
-     .cause = "{scheduler} was given {optimizer}, an optimizer that never steps, so the learning "
+     .cause = "[{!stopped}{scheduler} was given {optimizer}, an optimizer that never steps]"
+              "[{?stopped}{scheduler} still belongs to {optimizer}, which does not step any more "
+              "since {other} was created for the rest of the training], so the learning "
               "rate of the one that trains is not scheduled",
-     .numbers = "{scheduler} was stepped {scheduled} times; {steps} steps of another optimizer",
+     .numbers = "{scheduler} was stepped {scheduled} times[{?stopped} since then]; {steps} steps "
+                "of another optimizer",
      .advice = "Create {scheduler} with the optimizer that step() is called on",
      .look = "info optimizer",
      .source = "PyTorch documentation of torch.optim.lr_scheduler"},
@@ -478,6 +496,26 @@ const struct diagnose_rule diagnose_rules_updates[] = {
      .numbers = "loss {early_loss:g4} at first, {late_loss:g4} at last; rate {rate:g3}",
      .advice = "Use a momentum of 0.9, or lower the learning rate",
      .source = "Sutskever et al. 2013; Humbatova et al. 2020: hyperparameters"},
+    {.name = "momentum-for-decay",
+     .evidence = "update",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_momentum_tiny,
+     .cause = "The momentum of {optimizer} is {momentum:g3}, which has no effect, and its weight "
+              "decay is 0: the third argument of SGD is the momentum, so a weight decay was "
+              "probably given in its place",
+     .numbers = "momentum {momentum:g3}, weight decay 0, rate {rate:g3}",
+     .advice = "Name the arguments: lr=..., momentum=..., weight_decay=...",
+     .source = "PyTorch documentation of torch.optim.SGD"},
+    {.name = "betas-swapped",
+     .evidence = "update",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_betas,
+     .cause = "The betas of {optimizer} are in the wrong order: the mean of the gradients is kept "
+              "with {beta1:g4} and that of their squares with {beta2:g4}, so updates follow old "
+              "gradients and are divided by new ones",
+     .numbers = "betas ({beta1:g4}, {beta2:g4}); usual: (0.9, 0.999)",
+     .advice = "Swap the betas",
+     .source = "Kingma and Ba 2015 (Adam)"},
     {.name = "epsilon-too-large",
      .evidence = "update",
      .cost = DIAGNOSE_OPERATORS,
@@ -503,11 +541,13 @@ const struct diagnose_rule diagnose_rules_updates[] = {
      .cost = DIAGNOSE_EACH_STEP,
      .judge = judge_rate_cycles,
      .cause = "The learning rate goes down and up again: {scheduler} has a period of {period} "
-              "(T_max) but is stepped for each batch, {scheduled} times",
+              "(T_max) but is stepped [{!per}for each batch][{?per}{per} times for each step of "
+              "{optimizer}, also for batches that only add to the gradients], {scheduled} times",
      .numbers =
          "the rate changed its direction {turns} times in {steps|step}; between {top:g4} and "
          "less than that",
-     .advice = "Step {scheduler} once per epoch, or set T_max to the number of steps",
+     .advice = "[{!per}Step {scheduler} once per epoch, or set T_max to the number of steps]"
+               "[{?per}Step {scheduler} only after {optimizer} has stepped]",
      .source = "PyTorch documentation of CosineAnnealingLR"},
     {.name = "never-scheduled",
      .evidence = "rate",

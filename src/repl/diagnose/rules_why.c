@@ -15,6 +15,8 @@ static void add_advice(cJSON *piece)
         {"fp16-range", "Compute this in float32, or scale the values down before."},
         {"masked-row", "Leave at least one element of each row unmasked, or replace the result of "
                        "rows that are masked in full."},
+        {"epsilon-is-0", "Keep the weights in float32 and compute under autocast, or set eps to "
+                         "1e-4."},
         {"slope-at-zero", "Add a small number to the argument, inside the root or logarithm."},
         {"zero-over-zero", "Add a small number to the divisor, or leave out what is constant."},
         {"division-by-zero", "Add a small number to the divisor, or leave out what is constant."},

@@ -172,6 +172,7 @@ class Observation:
         self.observed = 0       # of them, those whose operators were seen
         self.operators = 0      # that were seen
         self.sources = None     # the source_lines.Sources, once read
+        self.ended = False      # the program has ended by itself
         self._watchers = []
         self._reported = 0, []  # models that existed at the last report, and its evidence
         self._layers = {}       # path -> class name of the modules of torch.nn that were seen
@@ -302,6 +303,7 @@ class Observation:
         """What is known by now, for the debugger. ended: the program's functions have returned, and some of what they
         held may be gone; what was reported of it before counts then."""
         found, counts = [], {}
+        self.ended = ended
         if not torch.is_grad_enabled():
             from .lines import only_line
             found.append(piece("grad-mode", only_line(r"set_grad_enabled\(\s*(mode=)?False")))

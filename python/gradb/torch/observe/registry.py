@@ -17,6 +17,7 @@ from .numbers import Numbers
 from .order import Order
 from .padding import Padding
 from .ranks import Draws, Ranks, Statistics
+from .schedules import Schedules
 from .scores import Scores
 from .seeds import Seeds
 from .structure import Structure
@@ -26,5 +27,6 @@ from .units import Units
 from .updates import Updates
 
 WATCHERS = (Losses, Numbers, Weights, Copies, Units, Latents, Generators, Functions, Hooks, LossInput, Axes, Order,
-            Graphs, Modes, Trained, Updates, Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding,
-            Structure, Layers, Targets, Seeds, Scores, Spikes, HeldOut)
+            Graphs, Modes, Trained, Updates, Schedules,
+            Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure, Layers, Targets, Seeds,
+            Scores, Spikes, HeldOut)

@@ -263,11 +263,7 @@ class Updates(Watcher):
         scheduler = next((one for one, _ in self.agent.rates.schedulers(kind["optimizer"])), None)
         count = getattr(scheduler, "_step_count", None)
         period = getattr(scheduler, "T_max", None)
-        patience = getattr(scheduler, "patience", None)
-        epochs = getattr(scheduler, "last_epoch", None)
         return piece("rate", self._scheduler_at or known.at, deep=known.deep, falls=known.falls,
-                     mode=getattr(scheduler, "mode", None) if patience is not None else None,
-                     rounds=epochs // (patience + 1) if isinstance(patience, int) and isinstance(epochs, int) else None,
                      first=known.first, last=known.last, top=known.top,
                      steps=known.steps, zero=known.zero, low=known.low, low_at=known.low_at, turns=known.turns,
                      scheduler=type(scheduler).__name__ if scheduler is not None else None,
@@ -282,6 +278,9 @@ class Updates(Watcher):
         decay = group.get("weight_decay")
         decoupled = bool(group.get("decoupled_weight_decay")) or "AdamW" in type(optimizer).__name__
         eps = group.get("eps")
+        betas = group.get("betas")
+        betas = betas if isinstance(betas, (tuple, list)) and len(betas) == 2 and all(
+            isinstance(one, float) for one in betas) else (None, None)
         meant = sum(one["meant"] for one in kept)
         return piece("update", known.at, steps=len(kept), rate=known.last, top=known.top,
                      passed=_median(one["passed"] for one in kept), gradient=_median(wholes), shrink=_median(shrink),
@@ -295,7 +294,7 @@ class Updates(Watcher):
                                         if one["moved"] and one["rate"]),
                      weight_decay=float(decay) if isinstance(decay, (int, float)) else None, decoupled=decoupled,
                      stuck=sum(one["stuck"] for one in kept) / meant if meant else None,
-                     half=_median(one["half"] for one in kept),
+                     half=_median(one["half"] for one in kept), beta1=betas[0], beta2=betas[1],
                      eps=float(eps) if isinstance(eps, (int, float)) and eps else None,
                      element=_median(one["gradient"] / math.sqrt(one["count"]) for one in kept if one["count"]),
                      weight_first=kept[0]["weight"], weight_last=kept[-1]["weight"],

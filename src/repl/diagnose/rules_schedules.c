@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Rules about learning rates over the whole training: schedulers, groups, restored states. */
+#include <math.h>
+#include <string.h>
+
+#include "repl/diagnose/rule.h"
+
+static double number_of(const cJSON *piece, const char *key)
+{
+    return diagnose_number(piece, key, 0);
+}
+
+/* The training has ended by itself, and the schedule has hardly begun. Where its length is the
+ * number of steps, it was meant for each step. Without that, only a warm-up says that it was meant
+ * to come further: rates that fall may be planned for a longer training. */
+static enum diagnose_verdict judge_schedule(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double steps = number_of(piece, "steps"), length = number_of(piece, "length");
+    double scheduled = number_of(piece, "scheduled"), peak = number_of(piece, "peak");
+    double last = number_of(piece, "last"), first = number_of(piece, "first");
+
+    (void)all;
+    if (!diagnose_is(piece, "ended") || steps < 20 || scheduled < 1 || peak <= 0 || last <= 0) {
+        return DIAGNOSE_SILENT;
+    }
+    bool by_epoch = fabs(length - steps) <= 0.02 * steps + 1 && scheduled <= 0.34 * length;
+    bool warming = number_of(piece, "falls") == 0 && last < 0.5 * peak && first <= last &&
+                   last >= 0.999 * number_of(piece, "top") && number_of(piece, "changed") > 0;
+    if (!by_epoch && !warming) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, by_epoch ? "by_epoch" : "by_length", 1);
+    if (warming) {
+        diagnose_set(piece, "reached", 100 * last / peak);
+    }
+    return DIAGNOSE_SUSPECT;
+}
+
+static enum diagnose_verdict judge_group_rates(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    if (number_of(piece, "steps") < 5 || number_of(piece, "high") < 1.5 * number_of(piece, "low") ||
+        number_of(piece, "low") <= 0) {
+        return DIAGNOSE_SILENT;
+    }
+    return DIAGNOSE_SUSPECT;
+}
+
+/* The schedule had lowered the rate when the state was saved, and it is back at its start. */
+static enum diagnose_verdict judge_restored(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double loaded = number_of(piece, "loaded"), stepped = number_of(piece, "stepped");
+    double initial = number_of(piece, "initial");
+
+    (void)all;
+    if (initial <= 0 || loaded <= 0 || loaded > 0.8 * initial ||
+        fabs(stepped - initial) > 1e-3 * initial || number_of(piece, "steps") < 3) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "times", stepped / loaded);
+    return DIAGNOSE_SUSPECT;
+}
+
+/* A loss that falls together with that of the training is better when it is smaller, and a share
+ * that rises meanwhile is an accuracy. Any metric: it has lowered the rate as often as it can from
+ * its first metric on, so the metric never improved in its sense. */
+static enum diagnose_verdict judge_plateau(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double rounds = number_of(piece, "rounds"), lowered = number_of(piece, "lowered");
+    double early = number_of(piece, "early"), late = number_of(piece, "late");
+    double rises = number_of(piece, "rises"), sinks = number_of(piece, "sinks");
+    double left = diagnose_loss_left(all);
+    bool max = strcmp(diagnose_text(piece, "mode"), "max") == 0;
+
+    if (left <= 0 || left > 0.98 || number_of(piece, "metrics") < 3) {
+        return DIAGNOSE_SILENT;
+    }
+    bool away = max ? late < early && sinks >= 2 * rises : late > 1.05 * early && rises > sinks;
+    bool share = diagnose_has(piece, "share_of");
+    if (away && !max && share) {
+        diagnose_set(piece, "accuracy", 1);
+    } else if (!(rounds >= 3 && lowered >= 3 && lowered >= 0.7 * rounds)) {
+        return DIAGNOSE_SILENT;
+    }
+    return DIAGNOSE_SUSPECT;
+}
+
+static enum diagnose_verdict judge_clip_empty(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double clippings = number_of(piece, "clippings");
+
+    (void)all;
+    return clippings >= 3 && number_of(piece, "empty") >= clippings - 1 ? DIAGNOSE_FAULT
+                                                                        : DIAGNOSE_SILENT;
+}
+
+const struct diagnose_rule diagnose_rules_schedules[] = {
+    {.name = "schedule-unfinished",
+     .evidence = "schedule",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_schedule,
+     .cause = "The schedule of {scheduler} hardly begins[{?by_epoch}: it is made for {length} "
+              "steps, as many as the training has, but is stepped only {scheduled|time}, as if "
+              "each epoch were a step][{?by_length}: the training ends within its warm-up][, so "
+              "the learning rate reaches only {reached:g3} % of its peak]",
+     .numbers = "{scheduled|step} of {scheduler} in {steps|step} of {optimizer}; rate {first:g3} "
+                "at first and {last:g3} at last, planned peak {peak:g3}",
+     .advice = "[{?by_epoch}Step {scheduler} after each step of the optimizer (in Lightning: "
+               "'interval': 'step')][{?by_length}Shorten the warm-up to a part of the training, "
+               "5 to 10 % are usual, or step {scheduler} more often]",
+     .look = "set lr",
+     .source = "PyTorch documentation of OneCycleLR; Lightning documentation of "
+               "configure_optimizers; Hugging Face documentation of warmup_steps"},
+    {.name = "rates-of-groups-lost",
+     .evidence = "group-rates",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_group_rates,
+     .cause = "The parameter groups of {optimizer} were given different learning rates (from "
+              "{low:g3} to {high:g3}), but all groups have the same rate in each step[: "
+              "{scheduler} replaces them by one][{!scheduler}: the script writes one rate into "
+              "all groups]",
+     .numbers = "{groups|group}; the same rate in all {steps|step}, {last:g3} at last",
+     .advice = "[{?scheduler}Give {scheduler} a list of rates, one for each group]"
+               "[{!scheduler}Multiply the rate of each group by the same factor: "
+               "group\\['lr'\\] = group\\['initial_lr'\\] * factor]",
+     .look = "info optimizer",
+     .source = "PyTorch documentation of torch.optim: per-parameter options"},
+    {.name = "restored-rate-lost",
+     .evidence = "restored-rate",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_restored,
+     .cause = "The restored training does not continue with its learning rate: the state of "
+              "{optimizer} has the rate {loaded:g3}, but the next step uses {stepped:g3}, the rate "
+              "at the start of the schedule, because {scheduler} is created after it or is not "
+              "restored",
+     .numbers = "rate {loaded:g3} in the loaded state, {stepped:g3} in the step after it; "
+                "{times:g3} times as high",
+     .advice = "Save the state of {scheduler} too, create {scheduler} before the states are "
+               "loaded, and load both",
+     .look = "set lr",
+     .source = "PyTorch tutorial: saving and loading a general checkpoint; ultralytics/yolov5 "
+               "issue 292"},
+    {.name = "plateau-mode",
+     .evidence = "plateau",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_plateau,
+     .cause = "{scheduler} lowers the learning rate while the training improves: with mode="
+              "'{mode}' the metric that it is given never improves[{?accuracy}; it is a share "
+              "(of {share_of}) that rises while the loss falls, so more of it is better, as of an "
+              "accuracy]",
+     .numbers = "metric {first:g4} at first and {last:g4} at last; the rate was lowered "
+                "{lowered|time} in {metrics|call}",
+     .advice = "Give {scheduler} mode='min' for a loss, mode='max' for an accuracy",
+     .look = "set lr",
+     .source = "PyTorch documentation of ReduceLROnPlateau"},
+    {.name = "clip-of-nothing",
+     .evidence = "clip-empty",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_clip_empty,
+     .cause = "Gradient clipping is given no gradients, so it has no effect: its parameters are "
+              "an iterator that was used up before (model.parameters() kept in a variable), or "
+              "have no gradients",
+     .numbers = "no gradient in {empty} of {clippings|clipping} after a backward pass",
+     .advice = "Pass model.parameters() itself, or keep list(model.parameters())",
+     .source = "PyTorch documentation of clip_grad_norm_"},
+    {.name = NULL},
+};
