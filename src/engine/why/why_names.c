@@ -21,6 +21,7 @@ static const struct gd_why_rule rules[] = {
     {"diverging", "The loss grows without end", STEPS},
     {"division-by-zero", "A division by 0, or a reciprocal of 0", STATISTICS},
     {"empty-input", "The mean of no elements, as of an empty batch or selection", STATISTICS},
+    {"epsilon-is-0", "Adam's eps is 0 in float16", STATISTICS},
     {"exp-overflow", "An exponential function of a number that is too large", STATISTICS},
     {"exploding", "A gradient or a state grows with each run of a recurrence", STEPS},
     {"float-range", "A result beyond the range of its type", STATISTICS},

@@ -51,6 +51,20 @@ static enum diagnose_verdict judge_no_step(cJSON *piece, const struct diagnose_e
 }
 
 /* Its gradients were not cleared in between, so they count twice. */
+/* Gradients are computed and cleared, which only a training does, and nothing that has them
+ * changes.
+ */
+static enum diagnose_verdict judge_never_updated(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double passes = diagnose_number(piece, "passes", 0);
+
+    (void)all;
+    if (passes < 5 || diagnose_number(piece, "cleared", 0) < passes - 2) {
+        return DIAGNOSE_SILENT;
+    }
+    return diagnose_is(piece, "computed") ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
+}
+
 static enum diagnose_verdict judge_twice(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
@@ -305,6 +319,18 @@ const struct diagnose_rule diagnose_rules_calls[] = {
                "only; with a GradScaler, call scaler.step(optimizer))",
      .source =
          "PyTorch documentation of torch.optim; forum threads on a loss that does not change"},
+    {.name = "never-updated",
+     .evidence = "never-updated",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_never_updated,
+     .cause = "The parameters never change: no optimizer steps[{?computed}, and the update that "
+              "the script computes itself is not written back: `p = p - ...` only gives the name "
+              "p to a new tensor][{!computed}, and the script does not change them itself]",
+     .numbers = "{leaves|tensor} with gradients, unchanged in {passes} observed "
+                "backward passes",
+     .advice = "Update in place (p -= ..., p.sub_(...), under torch.no_grad()), or use an "
+               "optimizer",
+     .source = "PyTorch tutorial: learning PyTorch with examples (tensors and autograd)"},
     {.name = "backward-twice",
      .evidence = "graph-again",
      .cost = DIAGNOSE_OPERATORS,

@@ -33,13 +33,21 @@ static enum diagnose_verdict judge_picked(cJSON *piece, const struct diagnose_ev
     return diagnose_is(piece, "loader") || most ? DIAGNOSE_SILENT : DIAGNOSE_SUSPECT;
 }
 
+/* An operator of the program has made the first value that is not finite, from finite ones. */
+static bool is_made_in_graph(const struct diagnose_evidence *all)
+{
+    const cJSON *first = diagnose_find(all, "why-overflow");
+    const char *rule = first ? diagnose_text(first, "rule") : "";
+
+    return rule[0] != '\0' && strncmp(rule, "bad-", 4) != 0;
+}
+
 static enum diagnose_verdict judge_nan_column(cJSON *piece, const struct diagnose_evidence *all)
 {
     double columns = diagnose_number(piece, "columns", 0);
 
-    (void)all;
     out_set(piece, OUT_BOOL("one", columns == 1));
-    return columns > 0 ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+    return columns > 0 && !is_made_in_graph(all) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
 }
 
 static enum diagnose_verdict judge_nan_input(cJSON *piece, const struct diagnose_evidence *all)

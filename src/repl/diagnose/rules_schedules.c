@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Rules about learning rates over the whole training: schedulers, groups, restored states. */
+/* Rules about what lasts over many steps: schedules of learning rates, restored states, averages of
+ * weights. */
 #include <math.h>
 #include <string.h>
 
@@ -94,6 +95,52 @@ static enum diagnose_verdict judge_clip_empty(cJSON *piece, const struct diagnos
                                                                         : DIAGNOSE_SILENT;
 }
 
+/* ---- averages of weights --------------------------------------------------------------------- */
+
+/* The network of such an average is a target or a teacher where the training reads it: it is meant
+ * to follow slowly. */
+static enum diagnose_verdict judge_average_slow(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double sum = number_of(piece, "decay") + number_of(piece, "share");
+
+    (void)all;
+    if (!diagnose_is(piece, "ended") || number_of(piece, "updates") < 20 ||
+        number_of(piece, "kept") < 0.5 || fabs(sum - 1) > 1e-3 ||
+        number_of(piece, "reads") >= 0.5 * number_of(piece, "looks")) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "percent", 100 * number_of(piece, "kept"));
+    return DIAGNOSE_SUSPECT;
+}
+
+/* Averages follow in 10 steps and more: 0.9 to 0.9999. */
+static enum diagnose_verdict judge_average_swapped(cJSON *piece,
+                                                   const struct diagnose_evidence *all)
+{
+    double decay = number_of(piece, "decay"), share = number_of(piece, "share");
+
+    (void)all;
+    return number_of(piece, "looks") >= 5 && decay > 0 && decay <= 0.1 &&
+                   fabs(decay + share - 1) < 1e-3
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_average_sum(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double sum = number_of(piece, "decay") + number_of(piece, "share");
+
+    (void)all;
+    diagnose_set(piece, "sum", sum);
+    if (sum > 1) {
+        diagnose_set(piece, "grows", 1);
+    }
+    return number_of(piece, "looks") >= 5 && number_of(piece, "decay") >= 0.5 &&
+                   fabs(sum - 1) > 1e-3
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
 const struct diagnose_rule diagnose_rules_schedules[] = {
     {.name = "schedule-unfinished",
      .evidence = "schedule",
@@ -163,5 +210,35 @@ const struct diagnose_rule diagnose_rules_schedules[] = {
      .numbers = "no gradient in {empty} of {clippings|clipping} after a backward pass",
      .advice = "Pass model.parameters() itself, or keep list(model.parameters())",
      .source = "PyTorch documentation of clip_grad_norm_"},
+    {.name = "average-too-slow",
+     .evidence = "average",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_average_slow,
+     .cause = "The average of the weights is still mostly what it started with: with a decay of "
+              "{decay:g5}, {percent:g3} % of its starting weights are left in it at the end",
+     .numbers = "{updates|update} with {decay:g5} of itself and {share:g3} of the trained weights",
+     .advice = "Use a smaller decay, about 1 - 10 / steps, or let it grow: min(decay, (1 + step) / "
+               "(10 + step))",
+     .source = "TensorFlow documentation of ExponentialMovingAverage (num_updates)"},
+    {.name = "average-swapped",
+     .evidence = "average",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_average_swapped,
+     .cause = "The average of the weights keeps only {decay:g3} of itself in each update, so it is "
+              "a copy of the last weights: the decay and 1 - decay are probably swapped",
+     .numbers = "{decay:g3} of itself and {share:g4} of the trained weights, in {looks|observed "
+                "step}",
+     .advice = "average = decay * average + (1 - decay) * weight, with a decay of 0.9 to 0.9999",
+     .source = "Polyak and Juditsky 1992; PyTorch documentation of AveragedModel"},
+    {.name = "average-sum",
+     .evidence = "average",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_average_sum,
+     .cause = "The average of the weights is not an average: it is {decay:g4} of itself plus "
+              "{share:g4} of the trained weights, which together are {sum:g4} and not 1, so it "
+              "[{?grows}grows][{!grows}shrinks] with each update",
+     .numbers = "in {looks|observed step}",
+     .advice = "average = decay * average + (1 - decay) * weight",
+     .source = "PyTorch documentation of AveragedModel"},
     {.name = NULL},
 };

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The watchers, in the order in which their evidence is reported."""
+from .averages import Averages
 from .axes import Axes
+from .by_hand import ByHand
 from .collapse import Copies, Weights
 from .data import Data
 from .functions import Functions
@@ -27,6 +29,6 @@ from .units import Units
 from .updates import Updates
 
 WATCHERS = (Losses, Numbers, Weights, Copies, Units, Latents, Generators, Functions, Hooks, LossInput, Axes, Order,
-            Graphs, Modes, Trained, Updates, Schedules,
+            Graphs, Modes, Trained, Updates, Schedules, Averages, ByHand,
             Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure, Layers, Targets, Seeds,
             Scores, Spikes, HeldOut)
