@@ -35,7 +35,7 @@ class Optimizers:
         self._copies = weakref.WeakSet()  # optimizers that were copied or unpickled
         self._made_at = weakref.WeakKeyDictionary()  # optimizer -> (code, line) where it was made, or None
         self.made_rates = weakref.WeakKeyDictionary()    # optimizer -> the rates of its groups when it was made
-        self.loaded_rates = weakref.WeakKeyDictionary()  # optimizer -> the same of the last state that it loaded
+        self.loaded_rates = weakref.WeakKeyDictionary()  # optimizer -> those of the last state that it loaded
 
     # ---- hooks ----
 

@@ -97,7 +97,7 @@ static enum diagnose_verdict judge_clip_empty(cJSON *piece, const struct diagnos
 
 /* ---- averages of weights --------------------------------------------------------------------- */
 
-/* The network of such an average is a target or a teacher where the training reads it: it is meant
+/* Where the training reads the average, its network is a target or a teacher: it is meant
  * to follow slowly. */
 static enum diagnose_verdict judge_average_slow(cJSON *piece, const struct diagnose_evidence *all)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Averages of weights over steps (EMA): how much of itself such an average keeps in each update, and who reads it."""
+"""Averages of weights over steps (EMA): how much of itself an average keeps in each update, and who reads it."""
 import math
 import weakref
 
