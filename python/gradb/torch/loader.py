@@ -6,7 +6,7 @@ its first batch; from then on its epochs begin where the script begins to iterat
 import weakref
 
 import torch
-from torch.utils.data import DataLoader, RandomSampler
+from torch.utils.data import DataLoader, RandomSampler, WeightedRandomSampler
 from torch.utils.data import dataloader as _dataloader
 
 from .. import native, summary
@@ -29,6 +29,7 @@ class Loader(Wrappers, native.base("Loader")):
         self._last = None     # Place of the iterator that returned a batch last
         self._used = None     # (epoch, batch) of the step's last pass
         self._order = (0, False)  # of the last batch: id of the dataset, whether it is shuffled
+        self.weights = None   # of the last batch's sampler: (number of weights, of examples), if it draws by weights
         self._parts = ()      # (name, shape, dtype, device, bytes of an element) of the last batch's tensors
 
     def install(self):
@@ -114,6 +115,7 @@ class Loader(Wrappers, native.base("Loader")):
             self._parts = _described(batch)
         if self.agent.observation.on:
             sampler = getattr(getattr(iterator, "_index_sampler", None), "sampler", None)
+            self.weights = _weights_of(sampler, getattr(iterator, "_dataset", None))
             self._order = id(getattr(iterator, "_dataset", None)), type(sampler) is RandomSampler
             self.agent.observation.tell("batch", batch)
 
@@ -146,6 +148,13 @@ class Loader(Wrappers, native.base("Loader")):
     def numbers(self):
         """{"epoch": ..., "batch": ...}, or nothing when no DataLoader is used."""
         return {} if self._used is None or not self._used[0] else {"epoch": self._used[0], "batch": self._used[1]}
+
+
+def _weights_of(sampler, dataset):
+    """(number of weights, of examples) of a sampler that draws by weights; None: it does not, or has no length."""
+    if not isinstance(sampler, WeightedRandomSampler) or not hasattr(dataset, "__len__"):
+        return None
+    return len(sampler.weights), len(dataset)
 
 
 def _described(batch):

@@ -63,6 +63,7 @@ extern const struct diagnose_rule diagnose_rules_schedules[];
 extern const struct diagnose_rule diagnose_rules_backward[];
 extern const struct diagnose_rule diagnose_rules_loss[];
 extern const struct diagnose_rule diagnose_rules_targets[];
+extern const struct diagnose_rule diagnose_rules_objectives[];
 extern const struct diagnose_rule diagnose_rules_data[];
 extern const struct diagnose_rule diagnose_rules_axes[];
 extern const struct diagnose_rule diagnose_rules_collapse[];

@@ -77,6 +77,29 @@ static enum diagnose_verdict judge_pixels(cJSON *piece, const struct diagnose_ev
                : DIAGNOSE_SILENT;
 }
 
+/* More weights than examples are an error that PyTorch reports. */
+static enum diagnose_verdict judge_weights_of_sampler(cJSON *piece,
+                                                      const struct diagnose_evidence *all)
+{
+    double weights = diagnose_number(piece, "weights", 0), rows = diagnose_number(piece, "rows", 0);
+
+    (void)all;
+    out_set(piece, OUT_BOOL("few", 10 * weights < rows));
+    return weights < rows ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+}
+
+/* Smooth in both directions if read in the other way, by a factor of two, and not as it is. */
+static enum diagnose_verdict judge_interleaved(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "steps", 0) >= FEW_EVALUATIONS &&
+                   2 * diagnose_number(piece, "row_apart", 0) < diagnose_number(piece, "row", 0) &&
+                   2 * diagnose_number(piece, "column_apart", 0) <
+                       diagnose_number(piece, "column", 0)
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
 static enum diagnose_verdict judge_share(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
@@ -299,6 +322,25 @@ static enum diagnose_verdict judge_held_input(cJSON *piece, const struct diagnos
     return DIAGNOSE_SUSPECT;
 }
 
+/* Another class for each label, three labels at least; a network that confuses classes guesses the
+ * same one for several. */
+static enum diagnose_verdict judge_renumbered(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *labels = diagnose_find(all, "labels");
+    double right = diagnose_number(piece, "right", 1), usual = diagnose_number(piece, "usual", 0);
+    double trained = diagnose_number(labels, "right", 0);
+    bool one_to_one = diagnose_number(piece, "guesses", 0) == diagnose_number(piece, "classes", -1);
+
+    diagnose_set(piece, "right_percent", 100 * right);
+    diagnose_set(piece, "usual_percent", 100 * usual);
+    diagnose_set(piece, "trained_percent", 100 * trained);
+    return one_to_one && diagnose_number(piece, "moved", 0) >= 3 && usual > 0.8 &&
+                   right < usual - 0.3 && trained > 0.8 &&
+                   diagnose_number(piece, "examples", 0) >= 64
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
 /* All but a rounding error; of half of the columns and more, the input is the target, as in an
  * autoencoder. Targets that are computed of the input itself may be an exercise. */
 static enum diagnose_verdict judge_leak(cJSON *piece, const struct diagnose_evidence *all)
@@ -314,6 +356,17 @@ static enum diagnose_verdict judge_leak(cJSON *piece, const struct diagnose_evid
     bool certain = diagnose_is(piece, "equal") || diagnose_is(piece, "classed");
 
     return diagnose_is(piece, "own") || !certain ? DIAGNOSE_NOTE : DIAGNOSE_SUSPECT;
+}
+
+/* Of smooth series a few steps before the last one are nearly alike, too. */
+static enum diagnose_verdict judge_window(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "window", 0) >= 4 && diagnose_is(piece, "equal") &&
+                   !diagnose_is(piece, "classed") && !diagnose_is(piece, "own") &&
+                   diagnose_number(piece, "matching", 0) == 1
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
 }
 
 const struct diagnose_rule diagnose_rules_data[] = {
@@ -342,12 +395,26 @@ const struct diagnose_rule diagnose_rules_data[] = {
      .evidence = "same-rows",
      .cost = DIAGNOSE_EACH_STEP,
      .judge = diagnose_is_suspect,
-     .cause = "All {rows|example} of a batch are the same: the dataset returns one example for "
-              "every index",
+     .cause = "All {rows|example} of a batch are the same: [{?ids}every token of them is {value}, "
+              "as where the vocabulary has none of the words][{!ids}the dataset returns one "
+              "example for every index, or one tensor that it fills again]",
      .numbers = "in {steps|observed step}",
-     .advice = "Let __getitem__ use its index",
+     .advice =
+         "[{?ids}Prepare words for the look-up as for the vocabulary (lower case, the same "
+         "tokenizer)][{!ids}Let __getitem__ use its index, and return a copy of a buffer that "
+         "it fills]",
      .look = "where",
      .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): training data"},
+    {.name = "sampler-weights",
+     .evidence = "sampler-weights",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_weights_of_sampler,
+     .cause = "The sampler gets {weights|weight} for {rows|example}: it draws as many different "
+              "examples only, the first ones[{?few}, again and again]",
+     .numbers = "{weights} of {rows|example} can be drawn",
+     .advice = "Give each example a weight: class_weights[labels]",
+     .look = "where",
+     .source = "PyTorch documentation of WeightedRandomSampler: weights"},
     {.name = "same-draw",
      .evidence = "same-draw",
      .cost = DIAGNOSE_OPERATORS,
@@ -404,6 +471,20 @@ const struct diagnose_rule diagnose_rules_data[] = {
      .advice = "Convert to float before computing: x.float()",
      .look = "node {node}, where",
      .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong type of data"},
+    {.name = "reshaped",
+     .evidence = "interleaved",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_interleaved,
+     .cause = "The images were reshaped from (height, width, channel) to (channel, height, width) "
+              "instead of transposed: neighbours in a row are the {channels} channels of a pixel, "
+              "and no channel is an image",
+     .numbers = "mean difference of neighbours in a row {row:g3}, and {row_apart:g3} if the values "
+                "are read as (height, width, channel); in a column {column:g3} and "
+                "{column_apart:g3}; in {steps|observed step}",
+     .advice =
+         "Use transpose(0, 3, 1, 2) in numpy, or permute(0, 3, 1, 2) of a tensor, not reshape",
+     .look = "node {node}",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong tensor shape"},
     {.name = "divided-to-zero",
      .evidence = "divided-to-zero",
      .cost = DIAGNOSE_OPERATORS,
@@ -570,6 +651,19 @@ const struct diagnose_rule diagnose_rules_data[] = {
                "data",
      .look = "where",
      .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): preprocessing"},
+    {.name = "classes-renumbered",
+     .evidence = "renumbered",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_renumbered,
+     .cause = "The evaluation numbers its classes in another way than the training: what has one "
+              "label is nearly always guessed as one other class, for {moved} of {classes|class}",
+     .numbers = "{right_percent:g3} % of {examples|guess} are right, {usual_percent:g3} % if each "
+                "label stands for the class that is usually guessed; {trained_percent:g3} % are "
+                "right in training",
+     .advice = "Number the classes once, from the labels of the training, and use the same table "
+               "for each split",
+     .look = "where",
+     .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong labels"},
     {.name = "leaked-target",
      .evidence = "leaked",
      .cost = DIAGNOSE_OPERATORS,
@@ -578,6 +672,16 @@ const struct diagnose_rule diagnose_rules_data[] = {
               "or a linear function of it",
      .numbers = "correlation {alike:.9} over {examples|example}; {columns|column}",
      .advice = "Remove the column from the input",
+     .look = "node {node}, where",
+     .source = "Kaufman et al., Leakage in data mining (KDD 2011)"},
+    {.name = "predicts-the-present",
+     .evidence = "leaked",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_window,
+     .cause = "The target is the last of the {window} values of the window itself, not the one "
+              "after it: the network copies its last input and forecasts nothing",
+     .numbers = "equal in all {examples|example}",
+     .advice = "Take the target from after the window: series[start + window]",
      .look = "node {node}, where",
      .source = "Kaufman et al., Leakage in data mining (KDD 2011)"},
     {.name = NULL},

@@ -171,6 +171,20 @@ static enum diagnose_verdict judge_falling(cJSON *piece, const struct diagnose_e
     return DIAGNOSE_SUSPECT;
 }
 
+/* Where the loss stays above 0, something else keeps the errors positive. */
+static enum diagnose_verdict judge_one_sided(cJSON *piece, const struct diagnose_evidence *all)
+{
+    const cJSON *course = diagnose_find(all, "loss-course");
+    double late = course ? diagnose_number(course, "late", 0) : 0;
+
+    if (!diagnose_holds_always(piece) || late >= 0) {
+        return DIAGNOSE_SILENT;
+    }
+    diagnose_set(piece, "early", diagnose_number(course, "early", 0));
+    diagnose_set(piece, "late", late);
+    return DIAGNOSE_SUSPECT;
+}
+
 static enum diagnose_verdict judge_advantage(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
@@ -423,6 +437,17 @@ const struct diagnose_rule diagnose_rules_loss[] = {
                "(output - target).pow(2).mean(), or mse_loss",
      .look = "node {node}, why loss",
      .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong loss calculation"},
+    {.name = "one-sided-errors",
+     .evidence = "one-sided",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_one_sided,
+     .cause = "Errors enter the loss with their sign: those of one sign lower it, so it falls "
+              "without a lower bound as the outputs move past the targets",
+     .numbers = "loss {early:g4} at first, {late:g4} at last; in {steps|observed step}",
+     .advice = "Make each term positive on its side: of a quantile q, "
+               "max(q * error, (q - 1) * error)",
+     .look = "node {node}, why loss",
+     .source = "scikit-learn issue 6076; Koenker and Bassett 1978 (quantile regression)"},
     {.name = "unbounded-loss",
      .evidence = "falling-term",
      .cost = DIAGNOSE_OPERATORS,

@@ -94,6 +94,10 @@ static bool is_measured(const char *rule, const struct diagnose_evidence *all)
         return true;
     }
     const cJSON *course = diagnose_find(all, "loss-course");
+    if (strcmp(rule, "zero-gradients") == 0 && course && /* a hinge that all examples satisfy */
+        diagnose_number(course, "smallest", 1) == 0 && diagnose_number(course, "early", 0) > 0) {
+        return true;
+    }
     if (strcmp(rule, "diverging") == 0 && course && diagnose_is(course, "told")) {
         return true;
     }

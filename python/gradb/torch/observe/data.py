@@ -77,10 +77,12 @@ class Data(Watcher):
         self._several = self._several or self._passes > 1
 
     _passes = _passed_in = 0
+    _weights_seen = None
     _several = False  # a step has had several passes
     _outputs = None   # of the network, where labels are classes
     _loaders = ()     # lines that make loaders which do not shuffle
     _bytes = ()       # lines about integers of a byte
+    _reshapes = ()    # lines that reshape, where images are read
     _errors = ()      # (Made, Made of the data, a copy of it) of this step
 
     def _add(self, kind, where, **numbers):
@@ -113,12 +115,23 @@ class Data(Watcher):
         if feeds.is_apart():
             return
         loader = feeds.latest()[0]
+        self._sampled(feeds.weights)
         try:
             count = len(loader)
         except (TypeError, NotImplementedError):
             count = 0
         rows = _distinct_rows(first)
-        self._batches.append((mark, count, rows, first.shape[0]))
+        value = first.reshape(-1)[0].item() if rows and first.numel() > first.shape[0] and bool(
+            (first == first.reshape(-1)[0]).all()) else None
+        self._batches.append((mark, count, rows, first.shape[0], value))
+
+    def _sampled(self, counts):
+        """A sampler that draws by weights wants one for each example of the dataset."""
+        if counts is None or counts == self._weights_seen:
+            return
+        self._weights_seen = weights, rows = counts
+        self._add("sampler-weights", only_line(r"WeightedRandomSampler\(") or self._batch_at,
+                  weights=weights, rows=rows)
 
     # ---- operators ----
 
@@ -138,6 +151,8 @@ class Data(Watcher):
                 entry["normed"] = name in _NORMS
             self._after = None
         if self._first is None and made.grad and name in FIRST:
+            if self._reshapes == () and name == "conv2d":
+                self._reshapes = all_lines(r"\.(reshape|view|resize)\(.*\b[34]\b")[:3]
             self._entered(call, made)
         if name in _LOSSES and made.grad:
             self._compared(call, made)
@@ -229,6 +244,18 @@ class Data(Watcher):
             jumps, part = _jumps(values[:_IMAGES, 0])
             if jumps > 0:
                 self._add("wrapped-pixels", made.where(), jumps=jumps, part=part, also=self._bytes or None)
+            if values.shape[1] in (3, 4):
+                self._interleaved(made, values[:_IMAGES])
+
+    def _interleaved(self, made, images):
+        """Whether rows of (height, width, channel) were read as (channel, height, width): neighbours in a row then are
+        the channels of a pixel."""
+        count, channels, height, width = images.shape
+        pixels = images.reshape(count, height, width, channels)
+        row = _steepness(images, 3), _steepness(pixels, 2)
+        column = _steepness(images, 2), _steepness(pixels, 1)
+        self._add("interleaved", made.where(), row=row[0], row_apart=row[1], column=column[0], column_apart=column[1],
+                  channels=channels, height=height, width=width, also=self._reshapes or None)
 
     def _not_finite(self, made, values, finite):
         """Values that are NaN or infinite; whole columns of them."""
@@ -334,12 +361,14 @@ class Data(Watcher):
 
     def _repeated(self):
         marks = [mark for mark, *_ in self._batches]
-        varied = all(rows != 1 for _, _, rows, _ in self._batches)
+        varied = all(rows != 1 for _, _, rows, *_ in self._batches)
         if len(marks) >= _LEAST and len(set(marks)) == 1 and self._batches[0][1] > 1 and varied:
             yield piece("same-batch", self._batch_at, steps=len(marks), batches=self._batches[0][1], loader=True)
-        alone = [1 for mark, _, rows, count in self._batches if rows == 1 and count >= 4 and mark[1] != 0]
+        alone = [1 for mark, _, rows, count, _ in self._batches if rows == 1 and count >= 4 and mark[1] != 0]
         if len(alone) >= _LEAST and len(alone) == len(self._batches):
-            yield piece("same-rows", self._batch_at, steps=len(alone), rows=self._batches[0][3])
+            yield piece("same-rows", self._batch_at, steps=len(alone), rows=self._batches[0][3],
+                        value=self._batches[0][4] if len({one[4] for one in self._batches}) == 1 else None,
+                        ids=isinstance(self._batches[0][4], int) or None)
         if not self._several and len(self._inputs) >= _LEAST and len({mark for mark, *_ in self._inputs}) == 1 and \
                 all(rows is not None for _, rows, _ in self._inputs):
             rows, of = self._inputs[0][1]
@@ -385,6 +414,11 @@ def _jumps(images):
     inner = (one > 0) & (other > 0) & (one < top) & (other < top)
     around = torch.minimum(apart, 256 - apart)
     return float(((apart > 128) & inner).double().mean()), float(around.sum() / apart.sum())
+
+
+def _steepness(images, axis):
+    """The mean difference of neighbours along an axis."""
+    return float(images.diff(dim=axis).abs().mean())
 
 
 def _first_tensor(batch):

@@ -87,6 +87,7 @@ class HeldOut(Watcher):
         self._right = []         # (right ones, of)
         self._dropped = {}       # (file, line) -> dropout that is active in evaluations
         self._guess = None       # the last result of argmax: its id
+        self._confusion = -1, torch.zeros(0, 0)  # (step, guesses by label)
 
     def begins(self, step):
         """The first layer has not run."""
@@ -222,6 +223,25 @@ class HeldOut(Watcher):
             counts = torch.bincount(target.detach().clamp(min=0).cpu(), minlength=scores.shape[1])
             self._labels = counts if self._labels is None or len(counts) != len(self._labels) \
                 else self._labels + counts
+            self._confuses(scores, target)
+
+    def _confuses(self, scores, target):
+        """Which classes are guessed, by label, in the last evaluation."""
+        step, classes, labels = self.agent.steps.step, scores.shape[1], target.detach().cpu()
+        if step != self._confusion[0] or self._confusion[1].shape[0] != classes:
+            self._confusion = step, torch.zeros(classes, classes)
+        inside = (labels >= 0) & (labels < classes)
+        pairs = labels[inside] * classes + scores.detach().argmax(1).cpu()[inside]
+        self._confusion[1].view(-1).add_(torch.bincount(pairs, minlength=classes * classes))
+
+    def _renumbered(self):
+        """How often a guess is the one that is usual for its label, and how often it is the label."""
+        table = self._confusion[1]
+        total, used = float(table.sum()), table.sum(1) > 0
+        usual = table.argmax(1)[used]
+        return piece("renumbered", self._at, examples=int(total), usual=float(table.max(1).values.sum()) / total,
+                     right=float(table.diag().sum()) / total, classes=int(used.sum()), guesses=len(set(usual.tolist())),
+                     moved=int((usual != used.nonzero()[:, 0]).sum()))
 
     def _counts_right(self, call):
         for one in call.args[:2]:
@@ -249,6 +269,8 @@ class HeldOut(Watcher):
                                examples=max(rows for _, rows in self._losses),
                                entropy=float(-(used * used.log()).sum()) if used is not None else None,
                                majority=float(shares.max()) if shares is not None else None))
+        if self._confusion[0] >= 0 and float(self._confusion[1].sum()) > 0:
+            found.append(self._renumbered())
         for training, evaluation, operator in self._columns.values():
             if training.batches >= _LEAST and evaluation.batches:
                 found.append(self._differs(training, evaluation, operator))

@@ -25,6 +25,11 @@ def normal_constants(loss, parts_of):
                 todo.append((part, its_sign))
 
 
+def is_normal(made):
+    """Whether it is the logarithm of a normal density, by its last operator."""
+    return (_constant_of(made) or 0) < 0
+
+
 def _constant_of(made):
     """The number that a sum adds, if it is a multiple of the constant; negative: it is subtracted."""
     if made.name not in ("add", "radd", "sub", "rsub", "isub", "iadd", "add_", "sub_"):

@@ -6,6 +6,7 @@ from . import trace
 _MEANS = frozenset(("mean", "sum", "nanmean", "nansum"))
 _DISTANCES = frozenset(("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"))
 _SCALES = trace.SAME | {"div", "mul", "truediv"}
+_KEEPS = _SCALES | _MEANS | {"neg", "add", "iadd", "add_", "radd", "sub", "rsub", "stack", "cat", "where"}
 _MASKS = frozenset(("mul", "where", "masked_select", "masked_fill", "getitem", "index_select", "imul", "mul_", "div",
                     "masked_fill_", "index_put_", "setitem"))
 
@@ -52,6 +53,31 @@ def cancelled(loss, seen):
             return trained[0], "signed"
         made = trained[0]
     return None
+
+
+def one_sided(loss, parts_of):
+    """An error whose sign is kept, where a loss consists of several of them, for different elements, and nothing else,
+    and all enter it in one direction: the larger the outputs the smaller it is, or the other way round. None: it does
+    not."""
+    signs, found, todo, seen = [], None, [(loss, 1)], 0
+    while todo and seen < 128:
+        made, sign = todo.pop()
+        seen += 1
+        if not isinstance(made, trace.Made) or not made.grad:
+            continue
+        inner = made.source(trace.SAME | {"getitem", "masked_select"})
+        if inner.name in ("sub", "rsub") and _pairs_up(inner):
+            signs.append(sign * (1 if inner.parents()[inner.turned != (inner.name == "rsub")].grad else -1))
+            found = found or inner
+            continue
+        if made.name not in _KEEPS or made.name != "where" and any(
+                not one.grad and one.shape not in ((), (1,)) for one in made.parents()):
+            return None
+        parts = [(part, its) for part, its, _ in parts_of(made, sign, None)]
+        if not parts:
+            return None
+        todo += parts
+    return found if len(signs) > 1 and signs[0] and len(set(signs)) == 1 else None
 
 
 def _pairs_up(made):

@@ -28,8 +28,8 @@ _SMOOTHED = trace.SAME | {"clamp", "clip", "clamp_", "clip_", "clamp_min", "clam
 # From a loss to its terms.
 _PASSED = trace.SAME | {"mean", "sum", "nanmean", "nansum", "stack", "cat", "add_", "iadd", "getitem", "float", "where",
                         "masked_select", "index_select", "minimum", "min", "nan_to_num", "clamp", "clip", "div_"}
-_SINGLE = ("maximised", "policy-sign", "cancels", "falling-term", "advantage")  # said where a step has one loss
-_JOINED = 4  # of values that are joined, those that are examined
+# Said where a step has one loss.
+_SINGLE = ("maximised", "policy-sign", "cancels", "one-sided", "falling-term", "advantage")
 _SEVERAL = frozenset(("stack", "cat", "where", "minimum", "min"))  # of them, those that pass all arguments)
 _MOVES = frozenset(("transpose", "permute", "mT", "T", "movedim", "swapaxes", "view", "reshape"))
 
@@ -390,6 +390,10 @@ class LossInput(Watcher):
             made, how = found
             self._signs.append(("cancels", made.where(), all(term.made is made or term.kind == "falls"
                                                              for term in terms), {how: True}))
+        else:
+            made = loss_form.one_sided(loss, parts_of)
+            if made is not None:
+                self._signs.append(("one-sided", made.where(), True, {}))
 
     def _judged(self, terms, tensor):
         fits = [term for term in terms if term.kind in ("loss", "error") and term.sign]
@@ -406,10 +410,12 @@ class LossInput(Watcher):
         for term in chosen if not weighted else ():
             self._signs.append(("maximised", term.made.where(), term.sign > 0,
                                 dict(loss=term.made.name, chosen=True, value=value, terms=1)))
+        advantages = set()
         for term in terms:
             if term.kind == "falls":
                 self._signs.append(("falling-term", term.made.where(), True, dict(name=term.made.name, value=value)))
-            elif term.factor is not None and term.factor.grad:
+            elif term.factor is not None and term.factor.grad and term.factor not in advantages:
+                advantages.add(term.factor)
                 self._signs.append(("advantage", term.factor_at.where(), True,
                                     dict(factor=term.factor.node_name() or term.factor.name)))
         for term in weighted:
@@ -431,7 +437,7 @@ class LossInput(Watcher):
         """Signs count in steps with one loss and one optimizer."""
         if self._losses == 1 and len(self._seen) == 1:
             for kind, where, holds, numbers in self._signs:
-                turned = self._up and kind not in ("cancels", "advantage")
+                turned = self._up and kind not in ("cancels", "one-sided", "advantage")
                 self._add(kind, where, bool(holds) != turned, maximize=self._up, parameters=self._parameters,
                           **numbers)
         self._signs, self._losses, self._pairs, self._tokens = [], 0, {}, []
@@ -522,8 +528,7 @@ def parts_of(made, sign, factor):
         trained = [one for one in parents if one.grad]
         data = [one for one in parents if not one.grad]
         advantage = next((one for one in trained if loss_form.is_difference(one)), None)
-        chosen = next((one for one in trained if one.name == "gather" or _is_chosen(one.source())
-                       or _joins_chosen(one.source())), None)
+        chosen = next((one for one in trained if one.name == "gather" or _is_log_probability(one)), None)
         if len(trained) == 2 and advantage is not None and chosen is not None and factor is None:
             return [(chosen, sign, (advantage, made))]
         if len(trained) > 1:  # by what is positive
@@ -566,10 +571,10 @@ def _is_chosen(made):
     return source.name == "sub" and any(one.name in ("logsumexp", "log") for one in source.parents())
 
 
-def _joins_chosen(made):
-    """Whether it joins log-probabilities that were picked one by one, as of an episode."""
-    parents = made.parents() if made.name in ("stack", "cat") else ()
-    return bool(parents) and all(_is_chosen(one.source()) for one in parents[:_JOINED])
+def _is_log_probability(made):
+    """Whether it consists of log-probabilities of actions, of one step or of several."""
+    source = made.source(trace.SAME | {"stack", "cat", "sum"})
+    return _is_chosen(source) or likelihood.is_normal(source)
 
 
 def _is_positive(made):

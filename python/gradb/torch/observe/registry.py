@@ -16,6 +16,7 @@ from .loss_input import LossInput
 from .losses import Losses, Spikes
 from .modes import Modes
 from .numbers import Numbers
+from .objectives import Objectives
 from .order import Order
 from .padding import Padding
 from .ranks import Draws, Ranks, Statistics
@@ -30,5 +31,5 @@ from .updates import Updates
 
 WATCHERS = (Losses, Numbers, Weights, Copies, Units, Latents, Generators, Functions, Hooks, LossInput, Axes, Order,
             Graphs, Modes, Trained, Updates, Schedules, Averages, ByHand,
-            Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure, Layers, Targets, Seeds,
-            Scores, Spikes, HeldOut)
+            Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure, Layers, Targets, Objectives,
+            Seeds, Scores, Spikes, HeldOut)

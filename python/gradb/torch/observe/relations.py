@@ -21,6 +21,7 @@ class Relation:
     def __init__(self):
         self._examples, self._labels = [], []
         self._tabular = False  # each column of the input is one thing; not in sequences and images
+        self._window = None    # of sequences in full: the shape of an example
         self._classed = self._own = False
         self._loss = ""
 
@@ -34,6 +35,7 @@ class Relation:
             self._examples.append(table[:, ::stride][:, :_FEATURES].clone())
             self._labels.append(labels.double())
             self._tabular = values.dim() == 2
+            self._window = tuple(values.shape[1:]) if values.dim() == 3 and table.shape[1] <= _FEATURES else None
 
     def pieces(self, input_at, label_at):
         """What the columns and the examples say about the labels."""
@@ -59,9 +61,13 @@ class Relation:
         alike = (part * wanted[:, None]).mean(0).abs() * len(labels) / (len(labels) - 1)
         best = int(alike.argmax())
         column = int(used.nonzero()[best])
+        first, second = self._window or (0, 0)
+        ends = bool(first) and min(first, second) < max(first, second) and (
+            column // second == first - 1 if first > second else column % second == second - 1)
         return piece("leaked", input_at, alike=float(alike[best]), column=column, columns=table.shape[1],
                      matching=int((alike > 0.9999).sum()), equal=bool((table[:, column] == labels).all()),
                      examples=len(labels), own=self._own, classed=bool(self._classed), tabular=self._tabular,
+                     window=max(first, second) if ends else None,
                      also=[label_at] if label_at else None)
 
     def _related(self, part, labels, once, label_at):

@@ -8,7 +8,7 @@ _SIGNED = {"cosine_embedding_loss": 2, "margin_ranking_loss": 2, "hinge_embeddin
 _CROSS = frozenset(("cross_entropy", "nll_loss"))
 _DISTANCES = frozenset(("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"))
 _TURNS = frozenset(("T", "t", "mT", "transpose", "permute", "swapaxes", "adjoint"))
-_SUMS = frozenset(("sum", "mean", "add", "mul", "radd", "rmul")) | trace.SAME
+_SUMS = frozenset(("sum", "mean", "add", "sub", "mul", "radd", "rmul")) | trace.SAME
 _MOST = 1 << 16  # values that are compared
 
 
@@ -168,7 +168,7 @@ class Targets(Watcher):
             elif made.name not in trace.SAME | {"mean", "sum"}:
                 break
             made = made.first() if made.first() is not None else made
-        if made.name in ("div", "truediv", "true_divide") and _is_overlap(made):
+        if made.name in ("div", "truediv", "true_divide") and is_overlap(made):
             self._add("overlap", made, sign > 0)
 
     def evidence(self):
@@ -204,20 +204,21 @@ def _is_of_parameters(made):
     return True
 
 
-def _is_overlap(made):
+def is_overlap(made):
     """Whether a quotient is that of Dice or Jaccard: a sum of products of outputs and data, over sums of both."""
     parents = made.parents()
     if len(parents) != 2 or not all(one.grad for one in parents):
         return False
-    above, below = _parts(parents[0]), _parts(parents[1])
+    above, below = parts_of_sum(parents[0]), parts_of_sum(parents[1])
     products = [one for one in above if one.name == "mul" and len(one.parents()) == 2
                 and one.parents()[0].grad != one.parents()[1].grad and one.parents()[0].shape == one.parents()[1].shape
                 and len(one.shape) > 0]
     sums = [one for one in below if one.name in ("sum", "mean")]
-    return len(products) == 1 and any(one.grad for one in sums) and any(not one.grad for one in sums)
+    return len(products) == 1 and (any(one.grad for one in sums) and any(not one.grad for one in sums) or
+                                   all(one in below for one in products[0].parents()))
 
 
-def _parts(made):
+def parts_of_sum(made):
     """All that sums, multiples and forms of it are made of, itself included."""
     found, todo = [], [made]
     while todo and len(found) < 32:
