@@ -482,6 +482,17 @@ const struct diagnose_rule diagnose_rules_calls[] = {
                 "written since it was initialised",
      .advice = "Leave {module} out of what is frozen",
      .source = "TrainCheck (OSDI 2025); forum threads on freezing by name"},
+    {.name = "not-frozen",
+     .evidence = "still-trained",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = diagnose_is_suspect,
+     .cause = "Freezing has no effect on {count|parameter}: [{!of_module}'{attribute}' of a "
+              "parameter is a new attribute, which PyTorch does not read][{?of_module}"
+              "'{attribute}' of a module is a new attribute, which does nothing to its parameters]",
+     .numbers = "{node} has {attribute} = False, and gets gradients and updates",
+     .advice = "[{!of_module}Set parameter.requires_grad = False][{?of_module}Call "
+               "module.requires_grad_(False), with the underscore at the end]",
+     .source = "PyTorch documentation of Module.requires_grad_; forum threads on freezing layers"},
     {.name = "frozen-by-pattern",
      .evidence = "frozen-pattern",
      .cost = DIAGNOSE_OPERATORS,

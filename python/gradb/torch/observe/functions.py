@@ -64,11 +64,11 @@ class Functions(Watcher):
     def _put(self, kind):
         own = vars(kind).get("forward")
         forward = kind.forward
-        record = self._record
+        record, gains = self._record, _gains
         styled = _is_apart(kind)
 
         def wrapper(*args, **kwargs):
-            if not kwargs and kind not in self._cases:
+            if not kwargs and (kind not in self._cases or gains(self._cases[kind], args if styled else args[1:])):
                 try:
                     record(kind, args if styled else args[1:])
                 except Exception:  # never the training's problem
@@ -96,7 +96,7 @@ class Functions(Watcher):
             return
         with self.agent.own_moment(), values.outside_training():
             tensors = [one for one in args if isinstance(one, torch.Tensor)]
-            needs = [isinstance(one, torch.Tensor) and one.is_floating_point() and one.requires_grad for one in args]
+            needs = [_needs(one) for one in args]
             if not any(needs):  # under no_grad(): a later call may have one
                 return
             away = any(one.device.type != "cpu" for one in tensors)
@@ -120,6 +120,16 @@ class Functions(Watcher):
     def evidence(self):
         """One piece for each function that could be compared."""
         return [one for case in self._cases.values() if case is not None and case.found for one in case.found]
+
+
+def _gains(case, args):
+    """Whether a call has more gradients to check than the one that was recorded, such as a second layer's."""
+    return case is not None and not all(case.needs) and len(args) == len(case.needs) and \
+        sum(map(_needs, args)) > sum(case.needs)
+
+
+def _needs(value):
+    return isinstance(value, torch.Tensor) and value.is_floating_point() and value.requires_grad
 
 
 def _is_users(kind):

@@ -4,6 +4,7 @@
 In observed steps each tensor has a set of bits: the parameters that it was computed from, and the places at which
 gradients are cut off on the way. They are kept as whole numbers, and only for the step."""
 import os
+import re
 import weakref
 
 import torch
@@ -14,6 +15,7 @@ from . import Watcher, here, parameter_name, piece
 from .lines import all_lines, frame_in
 
 _MOST_NAMES = 4
+_FREEZES = re.compile(r"requires?d?_?grad(ient)?s?$|trainable$", re.I)
 _MOST_CUTS = 64    # places that cut, of a step
 _MOST = 4096       # parameters that are followed
 _CASTS = frozenset(("argmax", "argmin", "round", "floor", "ceil", "sign", "long", "int", "bool", "topk", "sort", "gt",
@@ -49,6 +51,7 @@ class Trained(Watcher):
         self._looked = 0
         self._loss_bits = self._loss_cuts = 0
         self._steppings = weakref.WeakKeyDictionary()  # optimizer -> [steps, those without any trained parameter]
+        self._set_at = {}     # attribute that looks as if it froze something -> the lines where it is set
         self._frozen_at = None  # the lines where requires_grad is set to False
 
     def _forget(self):
@@ -202,6 +205,8 @@ class Trained(Watcher):
         if not self.observation.observes:
             return
         self._looked += 1
+        if self._looked == 2:
+            self._find_attributes()
         if self._frozen_at is None and any(not one.requires_grad for one, _ in self._items()):
             self._frozen_at = all_lines(
                 r"requires_grad_\((?!True|\))|\.requires_grad *= *(?!True\b|=)|requires_grad *= *False")
@@ -239,7 +244,37 @@ class Trained(Watcher):
         roots = [root for root in self.agent.modules.roots().values()]
         found = self._not_held(owners, held, roots) + self._held_twice()
         found += self._cut_off(owners, held) + self._all_frozen()
+        found += self._still_trained(owners, held, roots)
         return found + self._frozen(owners, held, roots) + self._frozen_by_name(owners, held)
+
+    def _find_attributes(self):
+        """Where attributes are set that look as if they froze something: while the user's functions run."""
+        names = {name for one, _ in self._items() for name in vars(one) if _FREEZES.match(name)}
+        names.update(name for root in self.agent.modules.roots().values() for module in root.modules()
+                     for name, value in vars(module).items() if value is False and _FREEZES.match(name))
+        self._set_at = {name: all_lines(r"\.%s *=(?!=)|setattr\(.*\b%s\b" % (name, name)) for name in names}
+
+    def _still_trained(self, owners, held, roots):
+        """Trained parameters that an attribute was to freeze that does nothing: a misspelt one, or one of a module."""
+        lost, trained = [], {number for number, (_, known) in held.items() if number in owners and known.reached}
+        for one, known in held.values():
+            name = next((name for name in vars(one) if _FREEZES.match(name) and getattr(one, name) is False), None)
+            if name and one.requires_grad and id(one) in trained:
+                lost.append((name, False, [one]))
+        for module in (one for root in roots for one in root.modules()):
+            plain = type(module).__module__.startswith("torch.nn.")
+            name = next((name for name, value in vars(module).items() if value is False and (
+                name == "requires_grad" or plain and _FREEZES.match(name))), None)
+            own = [one for one in module.parameters() if id(one) in trained and one.requires_grad] if name else ()
+            if own:
+                lost.append((name, True, own))
+        if not lost:
+            return []
+        name, of_module, own = lost[0]
+        places = self._set_at.get(name, [])
+        return [piece("still-trained", places[0] if places else None, attribute=name, of_module=of_module or None,
+                      node=parameter_name(self.agent, own[0]), also=places[1:_MOST_NAMES],
+                      count=len({id(one) for _, _, some in lost for one in some}))]
 
     def _held_twice(self):
         """Parameters that two optimizers hold."""
