@@ -454,12 +454,15 @@ const struct diagnose_rule diagnose_rules_calls[] = {
      .cost = DIAGNOSE_OPERATORS,
      .judge = judge_cut,
      .cause =
-         "{by} cuts the graph between {parameter} and the loss, so no gradient reaches it[ and "
-         "{others} more], and nothing trains it",
+         "{by} cuts the graph between {parameter} and the loss[{?checkpoint} (it is reentrant, and "
+         "none of its inputs requires a gradient)], so no gradient reaches it[ and {others} more], "
+         "and nothing trains it",
      .numbers = "{count} parameters of the optimizer have no gradient in {steps} observed steps; "
                 "{reached} others have one",
      .advice =
-         "Remove {by} from the way to the loss, or leave these parameters out of the optimizer",
+         "[{?checkpoint}Pass use_reentrant=False (gradient_checkpointing_kwargs in transformers), "
+         "or let the input require a gradient (model.enable_input_require_grads())][{!checkpoint}"
+         "Remove {by} from the way to the loss, or leave these parameters out of the optimizer]",
      .source = "PyTorch documentation of Tensor.detach and no_grad; Humbatova et al. 2020"},
     {.name = "all-frozen",
      .evidence = "all-frozen",

@@ -127,6 +127,24 @@ static enum diagnose_verdict judge_loaded(cJSON *piece, const struct diagnose_ev
     return diagnose_number(piece, "given", 0) > 0 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
+/* Equal in each step: a copy of the network as it was would differ after the first update. */
+static enum diagnose_verdict judge_same_network(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    if (diagnose_number(piece, "steps", 0) <= FEW_LOOKS || !diagnose_holds_always(piece)) {
+        return DIAGNOSE_SILENT;
+    }
+    return diagnose_is(piece, "both") ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
+}
+
+static enum diagnose_verdict judge_average(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "steps", 0) >= FEW_LOOKS && !diagnose_is(piece, "moved")
+               ? DIAGNOSE_FAULT
+               : DIAGNOSE_SILENT;
+}
+
 static enum diagnose_verdict judge_dropout(cJSON *piece, const struct diagnose_evidence *all)
 {
     double rate = diagnose_number(piece, "rate", 0);
@@ -429,6 +447,33 @@ const struct diagnose_rule diagnose_rules_collapse[] = {
          "Rename the keys (remove or add the prefix), and load with strict=True, or check the "
          "missing_keys that load_state_dict() returns",
      .source = "PyTorch documentation of Module.load_state_dict; pytorch/examples#1029"},
+    {.name = "same-network",
+     .evidence = "same-network",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_same_network,
+     .cause = "[{?both}Both sides of the difference {node} are computed by the same parameters and "
+              "keep their graphs, so it is 0 and its gradients cancel: nothing is learned from it "
+              "(a ratio of new and old probabilities stays 1)][{!both}The reference network is the "
+              "trained network itself, not a copy of it: it follows each update, so the difference "
+              "{node} between them is 0 in each step]",
+     .numbers = "both sides equal in each element, in {held} of {steps} differences examined",
+     .advice = "[{?both}Compute the old value once, when the data is gathered, with "
+               "torch.no_grad() or detach(), and store it][{!both}Copy the network before it is "
+               "trained: copy.deepcopy(model).eval().requires_grad_(False)]",
+     .look = "print {node}",
+     .source = "Schulman et al. 2017 (PPO); Rafailov et al. 2023 (DPO)"},
+    {.name = "average-lost",
+     .evidence = "average-lost",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_average,
+     .cause = "The moving average of {node} and {trained} is computed and thrown away: it is "
+              "assigned to a local name only, so the target network keeps the weights it had at "
+              "the start",
+     .numbers = "{count|average} lost in each of {steps|step} examined; the target has not changed",
+     .advice = "Write it into the target: target.mul_(tau).add_(online, alpha=1 - tau), or "
+               "target.data.copy_(average)",
+     .look = "print {node}",
+     .source = "Grill et al. 2020 (BYOL); Lillicrap et al. 2016 (target networks)"},
     {.name = "dropout-rate",
      .evidence = "dropout",
      .cost = DIAGNOSE_OPERATORS,
@@ -444,11 +489,14 @@ const struct diagnose_rule diagnose_rules_collapse[] = {
      .judge = judge_evaluation_dropout,
      .cause =
          "Dropout stays active in evaluations: the model is in evaluation mode, but {operator} "
-         "does not follow it, so {percent:g3} % of the values are zeroed at random and "
-         "validation results are worse than the model is",
+         "does not follow it[{?loose}: its module is not a part of the model (it is made in "
+         "forward() or held by a plain list), so eval() does not reach it], so {percent:g3} % of "
+         "the values are zeroed at random and validation results are worse than the model is",
      .numbers = "p = {rate:g3} in {calls|call} during evaluations",
-     .advice = "Pass training=self.training to dropout (dropout_p=p if self.training else 0.0 to "
-               "attention), or use nn.Dropout, which model.eval() turns off",
+     .advice = "[{?loose}Make the nn.Dropout in __init__() and assign it to an attribute of the "
+               "model (several in an nn.ModuleList)][{!loose}Pass training=self.training to "
+               "dropout (dropout_p=p if self.training else 0.0 to attention), or use nn.Dropout, "
+               "which model.eval() turns off]",
      .source = "huggingface/transformers pull request 33844; TrainCheck (OSDI 2025)"},
     {.name = "batch-of-two",
      .evidence = "batch-norm",

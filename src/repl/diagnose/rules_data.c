@@ -234,6 +234,15 @@ static bool is_chance(const cJSON *piece, const char *key, double chance, double
     return diagnose_number(piece, key, 1) < chance + (classed ? 2.5 : 3) * sqrt(variance / count);
 }
 
+/* A weak relation, if the network finds a little, too: a function that is hard to learn. */
+static bool is_weak(const cJSON *piece, double late, double entropy)
+{
+    double count = diagnose_number(piece, "examples", 0);
+
+    return !diagnose_is(piece, "classed") && late < 0.95 * entropy &&
+           diagnose_number(piece, "nearest", 0) > 1.5 / sqrt(count);
+}
+
 /* Whether neither the nearest neighbours nor a linear model find anything in the inputs. */
 static bool is_unrelated(const cJSON *piece)
 {
@@ -287,7 +296,7 @@ static enum diagnose_verdict judge_relation(cJSON *piece, const struct diagnose_
         !is_unrelated(piece)) {
         return DIAGNOSE_SILENT;
     }
-    bool learned = late < least * entropy;
+    bool learned = late < least * entropy || is_weak(piece, late, entropy);
 
     if (learned && !is_memorised(piece, all)) {
         return DIAGNOSE_SILENT;

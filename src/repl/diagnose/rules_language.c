@@ -3,6 +3,7 @@
 #include "repl/diagnose/rule.h"
 
 #define FEW_LOOKS 3
+#define LATE_STEP 64   /* later than that, an autoencoder uses more than a few codes */
 #define HUGE      50   /* a score; the softmax of scores that differ by 10 is one-hot */
 #define GROWTH    4    /* times the first score */
 #define SHARP     0.5  /* of the rows have one weight above 0.999 */
@@ -80,6 +81,17 @@ static enum diagnose_verdict judge_router(cJSON *piece, const struct diagnose_ev
         return DIAGNOSE_SUSPECT;
     }
     return unused > 0 && experts > 2 ? DIAGNOSE_NOTE : DIAGNOSE_SILENT;
+}
+
+/* At the start a few codes may be the nearest to all vectors; the others come into use. */
+static enum diagnose_verdict judge_codebook(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    diagnose_set(piece, "percent", 100 * diagnose_number(piece, "share", 0));
+    return diagnose_number(piece, "few", 0) >= FEW_LOOKS &&
+                   diagnose_number(piece, "step", 0) >= LATE_STEP
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
 }
 
 /* Scores that have grown past where the softmax is one-hot: hardly any gradient comes back. */
@@ -211,6 +223,20 @@ const struct diagnose_rule diagnose_rules_language[] = {
          "bias at 0",
      .look = "print {node}",
      .source = "Shazeer et al. 2017; Fedus et al., Switch Transformer (2021)"},
+    {.name = "codebook-collapse",
+     .evidence = "codebook",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_codebook,
+     .cause =
+         "The codebook collapses: a batch uses {used} of its {codes} codes, and code "
+         "{code} stands for {percent:g3} % of the vectors, so what is quantized carries almost no "
+         "information, and codes that are not chosen never change",
+     .numbers = "{rows} vectors in step {step}; as few in the last {few|step} examined; "
+                "at most {most_used|code} in a batch",
+     .advice = "Start the codes at the scale of the encoder's outputs (at vectors of a first "
+               "batch, or by k-means), set codes that are not used to such vectors again, and "
+               "weigh the commitment loss",
+     .source = "van den Oord et al. 2017 (VQ-VAE); Kaiser et al. 2018: index collapse"},
     {.name = "adapter-without-effect",
      .evidence = "zero-layer",
      .cost = DIAGNOSE_OPERATORS,

@@ -347,7 +347,8 @@ class Data(Watcher):
         if apart is not None:
             self._add("shuffled-apart", apart.where())
         paired = torch.equal(labels.reshape(-1), torch.arange(labels.numel()))  # row i belongs to column i
-        if values.shape[0] == labels.shape[0] == labels.numel() and values.shape[0] >= 4 and not paired:
+        if values.shape[0] == labels.shape[0] == labels.numel() and values.shape[0] >= 4 and not paired \
+                and not _is_computed(wanted):
             self._relation.add(values, labels.reshape(-1), made.name, classed, _is_from(wanted, given))
 
     # ---- evidence ----
@@ -495,6 +496,19 @@ def _is_from(made, source):
             break
         made = made.first()
     return made is source
+
+
+def _is_computed(made):
+    """Whether it was computed by a network: a bootstrapped target, the output of a teacher."""
+    seen, waiting = set(), [made]
+    while waiting and len(seen) < 512:
+        one = waiting.pop()
+        if one.name == "parameter":
+            return True
+        if one not in seen:
+            seen.add(one)
+            waiting += one.parents()
+    return False
 
 
 def _orders(made):

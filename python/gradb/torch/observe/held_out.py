@@ -199,17 +199,27 @@ class HeldOut(Watcher):
         rate, active = call.given(1, "p", 0.5), call.given(2, "training", True)
         if call.name not in DROPOUTS:
             rate, active = call.given(4, "dropout_p", 0.0), True
-        module = next((one for known, one in self.agent.modules.all() if known == path), None) if path else None
-        if not active or not isinstance(rate, (int, float)) or not 0 < rate < 1 or module is None or module.training \
-                or isinstance(module, torch.nn.modules.dropout._DropoutNd) or not isinstance(given, torch.Tensor):
+        if not path or not active or not isinstance(rate, (int, float)) or not 0 < rate < 1 \
+                or not isinstance(given, torch.Tensor):
+            return
+        module, loose = self._module_at(path)
+        if module is None or module.training or isinstance(module, torch.nn.modules.dropout._DropoutNd):
             return
         at = call.where()
         known = self._dropped.setdefault((at.get("file"), at.get("line")), {
-            "where": at, "rate": float(rate), "operator": call.name, "calls": 0, "again": 0, "before": (0, None)})
+            "where": at, "rate": float(rate), "operator": call.name, "loose": loose, "calls": 0, "again": 0,
+            "before": (0, None)})
         part, step = given.detach().reshape(-1)[:_PART].clone(), self.agent.steps.step
         known["calls"] += 1  # the same examples again in one evaluation: the spread of the results is wanted
         known["again"] += known["before"][0] == step and torch.equal(known["before"][1], part)
         known["before"] = step, part
+
+    def _module_at(self, path):
+        """(the module with that path, False); if it is a part of no model, (the one that calls it, True)."""
+        known = dict(self.agent.modules.all())
+        if path in known:
+            return known[path], False
+        return known.get(path.rpartition("/")[0]), True
 
     def _compares(self, call):
         scores, target, loss = call.given(0, "input"), call.given(1, "target"), call.result
@@ -257,7 +267,8 @@ class HeldOut(Watcher):
     def evidence(self):
         """How inputs differ, the losses of evaluations, and dropout in them."""
         found = [piece("evaluation-dropout", one["where"], rate=one["rate"], operator=one["operator"],
-                       calls=one["calls"], again=one["again"], also=[self._at] if self._at else None)
+                       loose=one["loose"] or None, calls=one["calls"], again=one["again"],
+                       also=[self._at] if self._at else None)
                  for one in self._dropped.values()]
         means = [total / rows for total, rows in self._losses if rows]
         if means:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Tokens and labels, routers of experts, layers that are and stay 0, embeddings that should be tied."""
+"""Tokens and labels, routers of experts, codebooks, layers that are and stay 0, embeddings that should be tied."""
 import weakref
 
 import torch
 
 from .. import stack
 from ..loading import shares
-from . import Watcher, node_of, piece
+from . import Watcher, node_of, parameter_name, piece, trace
 from .lines import only_line
+from .source_lines import sources_of
 from .units import is_plain
 from .ways import Ways
 
@@ -23,6 +24,12 @@ _CHOICES = frozenset(("argmax", "topk", "max"))
 _JOIN = frozenset(("mul", "mul_", "matmul", "einsum", "bmm", "index_add", "index_add_", "scatter_add", "baddbmm"))
 _SELECTS = frozenset(("linear", "matmul", "bmm", "index_add", "index_add_", "index_select", "gather", "one_hot",
                       "scatter", "scatter_", "scatter_add", "mul"))
+_NEAREST = frozenset(("argmin", "argmax", "min", "max"))
+_LOOKED_UP = {"embedding": 0, "index_select": 2, "getitem": 1, "one_hot": 0, "scatter_": 2, "scatter": 2}
+_LOOKUPS = frozenset(_LOOKED_UP)
+_TABLES = frozenset(("embedding", "index_select", "getitem"))
+_LEAST_CODES = 8
+_LEAST_VECTORS = 32
 _READERS = frozenset(("linear", "embedding", "matmul", "mm"))
 _CLOSE = 0.3      # of the norm: independent tables differ by 1.4
 _MOST_ROWS = 1024  # of a table whose spectrum is computed
@@ -306,6 +313,60 @@ class Routers(Watcher):
                                    experts=known["experts"], rows=known["rows"], step=known["step"], full=known["full"],
                                    looks=known["looks"], first=known["first"], unused=unused))
         return found
+
+
+class Codebooks(Watcher):
+    """Counts which rows of a table the nearest neighbours are: the codes of a vector quantizer."""
+
+    operators = _LOOKUPS | _NEAREST
+
+    def __init__(self, observation):
+        super().__init__(observation)
+        self.trace = trace.of(observation)
+        self._found = {}  # node -> piece
+        self._step = 0
+
+    def begins(self, step):
+        """Remembers its number."""
+        self._step = step
+        self.trace.begins(step)
+
+    def operator(self, call):
+        """A lookup of what argmin() or argmax() has chosen among as many as the table has rows."""
+        self.trace.see(call)
+        place = _LOOKED_UP.get(call.name)
+        index = call.given(place, "index") if place is not None else None
+        if place is None or not _is_integer(index) or index.numel() < _LEAST_VECTORS:
+            return
+        chosen = self.trace.of(index).source()
+        scores = chosen.first() if chosen.name in _NEAREST else None
+        if scores is None or not scores.shape:
+            return
+        codes = scores.shape[-1]
+        table = call.given(1, "weight") if call.name == "embedding" else call.args[0]
+        if codes < _LEAST_CODES or call.name in _TABLES and table.shape[0] != codes \
+                or call.name not in _TABLES and chosen.name not in ("argmin", "min"):
+            return
+        counts = torch.bincount(index.detach().reshape(-1), minlength=codes)
+        node = chosen.node_name()
+        if not node or node.startswith("eval/") or node not in self._found and len(self._found) >= _MOST_NODES:
+            return
+        if node not in self._found:
+            name = parameter_name(self.agent, table) if call.name in _TABLES else ""
+            made = sources_of(self.observation).parameter_set(name) if name else {}
+            self._found[node] = piece("codebook", chosen.where(), looks=0, few=0,
+                                      also=[one for one in (call.where(), made) if one])
+        known = self._found[node]
+        used = int((counts > 0).sum())
+        known["looks"] += 1
+        known["few"] = known["few"] + 1 if used <= 2 or float(counts.max()) >= 0.95 * index.numel() else 0
+        known["most_used"] = max(used, known.get("most_used", 0))
+        known.update(codes=codes, used=used, code=int(counts.argmax()), share=float(counts.max()) / index.numel(),
+                     rows=index.numel(), step=self._step)
+
+    def evidence(self):
+        """One piece for each place of choice."""
+        return list(self._found.values())
 
 
 def _weighs(ways, name):

@@ -10,7 +10,7 @@ from .generated import Generators, Latents
 from .graphs import Graphs
 from .held_out import HeldOut
 from .hooks import Hooks
-from .language import Adapters, Routers, Tokens
+from .language import Adapters, Codebooks, Routers, Tokens
 from .layers import Layers
 from .loss_input import LossInput
 from .losses import Losses, Spikes
@@ -20,6 +20,7 @@ from .objectives import Objectives
 from .order import Order
 from .padding import Padding
 from .ranks import Draws, Ranks, Statistics
+from .references import LostAverages, References
 from .schedules import Schedules
 from .scores import Scores
 from .seeds import Seeds
@@ -32,4 +33,5 @@ from .updates import Updates
 WATCHERS = (Losses, Numbers, Weights, Copies, Units, Latents, Generators, Functions, Hooks, LossInput, Axes, Order,
             Graphs, Modes, Trained, Updates, Schedules, Averages, ByHand,
             Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure, Layers, Targets, Objectives,
-            Seeds, Scores, Spikes, HeldOut)
+            Seeds, Scores, Spikes, HeldOut,
+            Codebooks, References, LostAverages)

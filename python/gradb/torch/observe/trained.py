@@ -12,8 +12,9 @@ import torch
 from .. import values
 from ..optim import parameters_of
 from . import Watcher, here, parameter_name, piece
-from .lines import all_lines, frame_in
+from .lines import all_lines, frame_in, only_line
 
+_CHECKPOINTS = r"(gradient|activation)_checkpointing(_enable\(|\s*=\s*True)|use_reentrant\s*=\s*True"
 _MOST_NAMES = 4
 _FREEZES = re.compile(r"requires?d?_?grad(ient)?s?$|trainable$", re.I)
 _MOST_CUTS = 64    # places that cut, of a step
@@ -25,7 +26,7 @@ _CASTS = frozenset(("argmax", "argmin", "round", "floor", "ceil", "sign", "long"
 class _Of:
     """What is known of one parameter."""
     __slots__ = ("bit", "steps", "reached", "read_on", "read_off", "order", "where", "module", "written", "last",
-                 "cut", "version", "stepped", "ref", "first", "value", "learns")
+                 "cut", "version", "stepped", "ref", "first", "value", "learns", "checkpoint")
 
     def __init__(self, bit, parameter):
         self.bit = bit
@@ -34,6 +35,7 @@ class _Of:
         self.order = self.version = None
         self.where, self.module, self.cut = {}, "", None
         self.written = False  # by somebody else than an optimizer
+        self.checkpoint = None  # where a reentrant checkpoint has read it
         self.last = 0         # the last observed step that reached it
         self.stepped = False
         self.learns = False   # "where" is a call with gradients
@@ -87,7 +89,10 @@ class Trained(Watcher):
 
     def operator(self, call):
         """Passes the bits on."""
-        if self.agent.in_backward or (not call.grad and (self.agent.steps.is_updating() or _in_function())):
+        if self.agent.in_backward or (not call.grad and self.agent.steps.is_updating()):
+            return
+        if not call.grad and _in_function():
+            self._note_checkpoint(call)
             return
         bits, cuts, differentiable = self._given(call)
         if not bits:
@@ -100,6 +105,14 @@ class Trained(Watcher):
             self._carry(tensor, bits, cuts)
         if call.writes and call.args and isinstance(call.args[0], torch.Tensor):
             self._carry(call.args[0], bits, cuts)
+
+    def _note_checkpoint(self, call):
+        """Parameters that the first pass of a reentrant checkpoint reads."""
+        for one in call.args:
+            if isinstance(one, torch.nn.Parameter) and frame_in(os.path.join("torch", "utils", "checkpoint.py")):
+                known = self._of(one)
+                if known is not None and known.checkpoint is None:
+                    known.checkpoint = here()
 
     def left(self, call):
         """Values that leave the graph: as a number, as an array, or by .data."""
@@ -330,6 +343,8 @@ class Trained(Watcher):
         for one, known in cut:
             off = known.read_off > known.read_on
             what = known.cut or (("no_grad", known.where, "") if off else None)
+            if what is None and known.checkpoint is not None:
+                what = "checkpoint()", known.checkpoint, ""
             key = what[:1] + tuple(what[1].items()) if what else None
             if key in seen:
                 seen[key]["count"] += 1
@@ -337,8 +352,9 @@ class Trained(Watcher):
             seen[key] = piece("no-gradient", what[1] if what else known.where, count=1,
                               parameter=parameter_name(self.agent, one), by=what[0] if what else None,
                               node=(what[2] if what else "") or None, read=bool(known.read_on or known.read_off),
-                              steps=known.steps, reached=reached,
-                              written=known.written)
+                              steps=known.steps, reached=reached, written=known.written)
+            if what is not None and what[0] == "checkpoint()":
+                seen[key].update(checkpoint=True, also=list(filter(None, [only_line(_CHECKPOINTS)])))
             pieces.append(seen[key])
         return pieces
 
