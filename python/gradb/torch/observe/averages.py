@@ -10,6 +10,7 @@ from . import Watcher, here, node_of, piece
 
 _MOST_TENSORS = 4096  # trained parameters, and averages
 _MOST_LINES = 8
+_COPIES = frozenset(("detach", "to", "copy_", "clone", "cpu", "float", "sub", "norm", "allclose", "equal"))
 _MULTIPLIES = frozenset(("mul", "multiply", "rmul", "__rmul__"))
 
 
@@ -31,7 +32,7 @@ class Averages(Watcher):
         super().__init__(observation)
         self._lines = {}     # (file, line) -> _Of
         self._trained = {}   # address -> shape of the trained parameters
-        self._averages = {}  # address -> _Of
+        self._averages = {}  # address -> (_Of, whether it is updated in place)
         self._scaled = {}    # id -> (weak reference, address of what was multiplied, factor), of this step
         self._step = self._observed = 0
 
@@ -53,21 +54,27 @@ class Averages(Watcher):
             weight = call.args[2]
             if isinstance(weight, (int, float)) and self._is_trained(call.args[1]):
                 self._note(call.args[0], 1.0 - weight, float(weight), call)
+        elif call.name == "_foreach_lerp_" and len(call.args) == 3 and isinstance(call.args[2], (int, float)):
+            for average, source in zip(call.args[0], call.args[1]):
+                if self._is_trained(source):
+                    self._note(average, 1.0 - call.args[2], float(call.args[2]), call)
         elif call.name in ("add", "add_", "iadd", "radd") and len(call.args) > 1:
             self._sum(call)
         elif call.name in _MULTIPLIES or call.name in ("mul_", "imul"):
             self._product(call)
-        elif self._averages:
+        elif self._averages and call.name not in _COPIES:
             for one in call.args:
-                known = self._averages.get(_address(one)) if isinstance(one, torch.Tensor) else None
-                if known is not None and known.read != self._step:
+                known, lasts = self._averages.get(_address(one), (None, False)) if isinstance(one, torch.Tensor) else (
+                    None, False)
+                # the memory of a tensor that each update makes again may be another tensor's by now
+                if known is not None and known.read != self._step and (lasts or isinstance(one, torch.nn.Parameter)):
                     known.read = self._step
                     known.reads += 1
 
     def _product(self, call):
         numbers = [one for one in call.args if isinstance(one, (int, float)) and not isinstance(one, bool)]
         tensors = [one for one in call.args if isinstance(one, torch.Tensor)]
-        if len(numbers) == len(tensors) == 1 and _is_apart(call.result) \
+        if len(numbers) == len(tensors) == 1 and _is_apart(call.result, call) \
                 and len(self._scaled) < _MOST_TENSORS:
             self._scaled[id(call.result)] = weakref.ref(call.result), tensors[0].data_ptr(), float(numbers[0])
 
@@ -96,7 +103,7 @@ class Averages(Watcher):
 
     def _note(self, average, decay, share, call, address=None):
         address = address or _address(average)
-        if address in self._trained or not _is_apart(average) or not _is_apart(call.result):
+        if address in self._trained or not _is_apart(average, call):
             return
         where = here()
         key = where.get("file"), where.get("line")
@@ -111,7 +118,7 @@ class Averages(Watcher):
             known.logs += math.log(decay) if decay > 0 else -math.inf
         known.decay, known.share = decay, share
         if len(self._averages) < _MOST_TENSORS:
-            self._averages[address] = known
+            self._averages[address] = known, call.writes
 
     def ends(self, step):
         """Counts."""
@@ -132,9 +139,9 @@ class Averages(Watcher):
         return found
 
 
-def _is_apart(tensor):
-    """Whether it is a tensor without a gradient."""
-    return isinstance(tensor, torch.Tensor) and not tensor.requires_grad
+def _is_apart(tensor, call):
+    """Whether it is a tensor that no graph is recorded for."""
+    return isinstance(tensor, torch.Tensor) and not (tensor.requires_grad and call.grad)
 
 
 def _address(tensor):

@@ -20,6 +20,12 @@ class _Leaf:
         self.version, self.value = values.version_of(tensor), _some(tensor)
         self.passes = self.cleared = 0
 
+    def is_at(self, tensor):
+        """Whether it is that tensor, or a view of all of it (detach(), .data)."""
+        own = self.ref()
+        return own is tensor or own is not None and own.layout is tensor.layout is torch.strided \
+            and own.shape == tensor.shape and own.data_ptr() == tensor.data_ptr() != 0
+
 
 class ByHand(Watcher):
     """Follows the leaves of the loss while no optimizer steps."""
@@ -38,12 +44,12 @@ class ByHand(Watcher):
 
     def operator(self, call):
         """A sum or difference of a leaf and something, whose result may be forgotten."""
-        if self._over or call.grad or call.writes or self._lost or call.name not in _UPDATES or not call.args \
+        if self._over or call.writes or self._lost or call.name not in _UPDATES or not call.args \
                 or self.agent.in_backward:
             return
-        leaf = self._leaves.get(id(call.args[0]))
-        if leaf is not None and leaf.ref() is call.args[0] and isinstance(call.result, torch.Tensor) \
-                and call.result.shape == call.args[0].shape:
+        given, made = call.args[0], call.result
+        if isinstance(given, torch.Tensor) and isinstance(made, torch.Tensor) and given.shape == made.shape \
+                and not made.requires_grad and any(leaf.is_at(given) for leaf in self._leaves.values()):
             self._lost = here()
 
     def loss(self, tensor):

@@ -188,7 +188,8 @@ class Schedules(Watcher):
 
     def _facts(self, optimizer, scheduler):
         """What a schedule was made for."""
-        peaks = [group.get("max_lr", group.get("initial_lr")) for group in optimizer.param_groups]
+        peaks = getattr(scheduler, "max_lrs", None) or [group.get("max_lr", group.get("initial_lr"))
+                                                        for group in optimizer.param_groups]
         if isinstance(scheduler, lr_scheduler.ReduceLROnPlateau) or not all(
                 isinstance(one, (int, float)) for one in peaks):
             return {}
