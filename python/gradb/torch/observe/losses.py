@@ -155,8 +155,9 @@ def _norm(optimizer):
     """The norm of the gradients that are left of a step; None: there are none."""
     held = [one.grad for group in optimizer.param_groups for one in group["params"] if one.grad is not None
             and one.grad.layout is torch.strided] if optimizer is not None else []
-    norms = [torch.linalg.vector_norm(one.detach(), dtype=torch.float32) for one in held if not one.is_complex()]
-    norm = float(torch.stack([one.to(norms[0].device) for one in norms]).norm()) if norms else 0.0
+    norms = [torch.linalg.vector_norm(one.detach(), dtype=torch.promote_types(one.dtype, torch.float32)) for one in held
+             if not one.is_complex()]
+    norm = float(torch.stack([one.to(norms[0].device, torch.float64) for one in norms]).norm()) if norms else 0.0
     return norm if norm > 0 else None
 
 
