@@ -43,6 +43,24 @@ static enum diagnose_verdict judge_leaf(cJSON *piece, const struct diagnose_evid
     return DIAGNOSE_FAULT;
 }
 
+/* Whatever has computed gradients would have left them. */
+static enum diagnose_verdict judge_no_backward(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "passes", 0) == 0 && diagnose_number(piece, "steps", 0) > 4 &&
+                   diagnose_number(piece, "none", 0) == diagnose_number(piece, "looked", -1)
+               ? DIAGNOSE_FAULT
+               : DIAGNOSE_SILENT;
+}
+
+static enum diagnose_verdict judge_unused_loss(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "steps", 0) > FEW && diagnose_holds_always(piece)
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
 /* 20: micro-batches of one step may be many. */
 static enum diagnose_verdict judge_no_step(cJSON *piece, const struct diagnose_evidence *all)
 {
@@ -271,6 +289,26 @@ const struct diagnose_rule diagnose_rules_calls[] = {
                 "gone or 0 when {optimizer} stepped",
      .advice = "Call zero_grad() before backward() or after step(), not in between",
      .source = "PyTorch documentation of Optimizer.zero_grad; Humbatova et al. 2020"},
+    {.name = "never-backward",
+     .evidence = "order",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_no_backward,
+     .cause = "{optimizer} steps without any gradient: backward() is never called, so no parameter "
+              "changes",
+     .numbers = "{steps|step} of {optimizer}, no backward pass; the gradients of all its "
+                "parameters are None in all {looked} observed steps",
+     .advice = "Call loss.backward(), with parentheses, before the optimizer's step()",
+     .source = "PyTorch tutorial: optimizing model parameters"},
+    {.name = "batches-skipped",
+     .evidence = "loss-unused",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_unused_loss,
+     .cause = "Most batches are not trained on: the loss is computed for each of {batches|batch}, "
+              "but backward() and step() run once after them, for the last one only",
+     .numbers = "{unused} losses of {batches|batch} were never used in the last of {steps|observed "
+                "step}; the same in each of them",
+     .advice = "Move backward() and step() into the loop over the batches (check the indentation)",
+     .source = "PyTorch forum threads on a loss that does not fall: wrong indentation"},
     {.name = "stepped-twice",
      .evidence = "order",
      .cost = DIAGNOSE_OPERATORS,
@@ -394,14 +432,14 @@ const struct diagnose_rule diagnose_rules_calls[] = {
      .evidence = "not-held",
      .cost = DIAGNOSE_OPERATORS,
      .judge = judge_replaced,
-     .cause = "{optimizer} was created before the model was changed: it still holds {stale} old "
-              "parameters that are no longer used, and not the new ones, which are never updated: "
-              "{names}",
+     .cause = "{optimizer} holds other parameters than those of the model that is trained: it was "
+              "created from another model, or before layers were replaced or the model was copied. "
+              "It never updates {names}",
      .numbers = "{count} parameters have gradients but are in no optimizer; {stale} parameters of "
                 "{optimizer} are read by no operator[, as {stale_name}]",
      .advice =
-         "Create the optimizer after the layers are replaced or the model is copied, or add the "
-         "new parameters with add_param_group()",
+         "Create the optimizer from the parameters of the model that runs, after its layers are "
+         "replaced or it is copied, or add new ones with add_param_group()",
      .look = "info optimizer",
      .source = "TrainCheck (OSDI 2025): optimizers that hold other parameters than the model's"},
     {.name = "unregistered-layers",

@@ -6,7 +6,8 @@
 #include "repl/diagnose/rule.h"
 #include "repl/out/out.h"
 
-#define FEW_STEPS 5 /* observed, below which a share says little */
+#define FEW_STARTS 2 /* writes that may have another reason */
+#define FEW_STEPS  5 /* observed, below which a share says little */
 
 static double number_of(const cJSON *piece, const char *key)
 {
@@ -383,6 +384,26 @@ static enum diagnose_verdict judge_betas(cJSON *piece, const struct diagnose_evi
     return mean > square && square > 0 && mean >= 0.95 ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
+/* Few-shot trials start with an optimizer of their own; meta-learning moves what it returns to. */
+static enum diagnose_verdict judge_set_back(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_number(piece, "values", 9) <= 2 && diagnose_number(piece, "same", 0) > 3
+               ? DIAGNOSE_FAULT
+               : DIAGNOSE_SILENT;
+}
+
+/* Clipped, normalized or averaged weights stay close to what they were, except in the first steps.
+ */
+static enum diagnose_verdict judge_reinitialized(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    out_set(piece, OUT_REAL("percent", 100 * diagnose_number(piece, "moved", 0)));
+    return diagnose_number(piece, "far", 0) > FEW_STARTS && diagnose_number(piece, "same", 2) < 2
+               ? DIAGNOSE_SUSPECT
+               : DIAGNOSE_SILENT;
+}
+
 /* Plain SGD keeps nothing that could be lost; one optimizer for each part of the training (a fold,
  * a network) makes many steps. */
 static enum diagnose_verdict judge_series(cJSON *piece, const struct diagnose_evidence *all)
@@ -478,6 +499,27 @@ const struct diagnose_rule diagnose_rules_updates[] = {
      .advice = "Create {scheduler} with the optimizer that step() is called on",
      .look = "info optimizer",
      .source = "PyTorch documentation of torch.optim.lr_scheduler"},
+    {.name = "weights-set-back",
+     .evidence = "overwritten",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_set_back,
+     .cause = "The weights are reset to the same earlier values again and again, so what "
+              "{optimizer} has learnt since is lost each time",
+     .numbers =
+         "{node} was written {times} times between steps, {same} times with the same values; "
+         "{steps|step}",
+     .advice = "Load the kept state after the training, not during it",
+     .source = "PyTorch forum threads on keeping the best model"},
+    {.name = "weights-reinitialized",
+     .evidence = "overwritten",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_reinitialized,
+     .cause = "The weights are initialized again {far} times during the training, so what "
+              "{optimizer} has learnt is lost each time",
+     .numbers = "{node} was written between steps, and changed by {percent:g3} % of its size or "
+                "more each time; {steps|step}",
+     .advice = "Initialize the weights once, before the loop",
+     .source = "PyTorch documentation of torch.nn.init; forum threads on Module.apply"},
     {.name = "optimizer-made-again",
      .evidence = "optimizer-series",
      .cost = DIAGNOSE_EACH_STEP,

@@ -8,6 +8,7 @@ from . import Watcher, here, piece, trace
 _MOST_NODES = 8192
 _MOST_MADE = 4096
 _MOST_PARAMETERS = 256
+_MOST_LOSSES = 1024
 
 
 class Graphs(Watcher):
@@ -26,11 +27,15 @@ class Graphs(Watcher):
         self._newest = None    # the last node that earlier steps have made, by number
         self._top = None       # the same for this step
         self._kept_at = self._pass_at = {}
+        self._losses = []      # numbers with a gradient that this step has made since the last pass
+        self._batches = 0      # of DataLoaders, in this step
+        self._unused = None    # the piece on losses that no pass went through
 
     def begins(self, step):
         """Nothing has run yet."""
         self.trace.begins(step)
         self._roots, self._pending = [], None
+        self._losses = []
         self._looked += 1
 
     def starts_over(self):
@@ -39,7 +44,13 @@ class Graphs(Watcher):
 
     def operator(self, call):
         """Notes how tensors are made."""
-        self.trace.see(call)
+        made = self.trace.see(call)
+        if made is not None and made.grad and not made.shape and call.is_forward() and len(self._losses) < _MOST_LOSSES:
+            self._losses.append(made)
+
+    def batch(self, batch):
+        """Counts them."""
+        self._batches += 1
 
     def loss(self, tensor):
         """A pass begins."""
@@ -48,6 +59,7 @@ class Graphs(Watcher):
             return
         made, where = self.trace.of(tensor), here()
         self._now = _weighed(made), where
+        self._note_unused(made)
         if self._roots:
             above = _above(made)
             self._pending = next(((where, at, left) for root, at, left in self._roots
@@ -55,6 +67,19 @@ class Graphs(Watcher):
         if self._measured != self.agent.steps.step:
             self._measured = self.agent.steps.step
             self._measure(tensor.grad_fn, made, where)
+
+    def _note_unused(self, root):
+        """Losses of the root's line that the pass does not go through, although each had a batch of its own."""
+        where = root.where()
+        alike = [one for one in self._losses if one.name == root.name and one is not root and _line(one) == _line(root)]
+        unused = len(set(alike) - _above(root)) if alike else 0
+        self._losses = []
+        if not where or not self._batches:
+            return
+        found = self._unused = self._unused or piece("loss-unused", where, steps=0, held=0)
+        found["steps"] += 1
+        found["held"] += 0 < unused < self._batches
+        found.update(unused=unused, batches=self._batches)
 
     def passed(self):
         """It has ended: whether it has added to what the earlier one left."""
@@ -76,7 +101,7 @@ class Graphs(Watcher):
         """What comes now is of a later step."""
         if self._top is not None:
             self._newest, self._top = self._top, None
-        self._roots = []
+        self._roots, self._batches = [], 0
 
     def _gradients(self):
         found = []
@@ -113,6 +138,8 @@ class Graphs(Watcher):
                                also=[self._at] if self._at else None))
         if self._kept_at:
             found.append(piece("graph-kept", self._kept_at))
+        if self._unused:
+            found.append(self._unused)
         if len(self._sizes) > 4:
             counts = [count for _, count, _ in self._sizes]
             steps = [later - earlier for earlier, later in zip(counts, counts[1:])]
@@ -133,6 +160,11 @@ def _weighed(made):
             break
         made = trained[0]
     return made
+
+
+def _line(made):
+    where = made.where()
+    return where.get("file"), where.get("line")
 
 
 def _above(made):

@@ -10,6 +10,7 @@ from . import Watcher, here, piece
 from .lines import all_lines, only_line
 
 _SAMPLE = 4   # parameters of an optimizer whose gradients are examined
+_UNCALLED = r"\.backward\s*$"  # without parentheses
 _RESULTS = 16  # numbers whose making is remembered: one of them becomes the loss
 
 
@@ -37,6 +38,7 @@ class _Of:
         self.dropped = self.dropped_passes = 0  # runs that were zeroed, and their passes
         self.dropping_at = {}  # zero_grad() during a run
         self.dropped_at = {}
+        self.uncalled = []    # the line of a backward() without parentheses
 
 
 class Order(Watcher):
@@ -140,6 +142,7 @@ class Order(Watcher):
         held = [one for group in optimizer.param_groups for one in group["params"] if one.requires_grad]
         if all(one.grad is None for one in held):
             known.none += 1
+            known.uncalled = known.uncalled or all_lines(_UNCALLED)[:1]
         left = [(reference(), version) for reference, version in known.left]
         if left and known.since and all(one is not None and (one.grad is None or _is_zero(one.grad))
                                         for one, _ in left):
@@ -183,9 +186,9 @@ class Order(Watcher):
             found.append(piece("order", known.lost_at or erased or known.again_at or known.stepped_at,
                                optimizer=names.name_of(optimizer), steps=known.steps, looked=known.looked,
                                lost=known.lost, again=known.again, none=known.none, several=known.several,
-                               several_zeroed=known.several_zeroed, most=known.most, untouched=known.untouched,
-                               optimizers=len(self._known), mean=self._mean,
-                               adapts=_adapts(optimizer)))
+                               several_zeroed=known.several_zeroed, passes=known.passes, most=known.most,
+                               untouched=known.untouched, optimizers=len(self._known), mean=self._mean,
+                               adapts=_adapts(optimizer), also=None if known.passes else known.uncalled))
             if known.dropped:
                 found.append(piece("dropped-passes", known.dropped_at or known.stepped_at, times=known.dropped,
                                    optimizer=names.name_of(optimizer), passes=known.dropped_passes, steps=known.steps,

@@ -18,6 +18,7 @@ from .modes import Modes
 from .numbers import Numbers
 from .objectives import Objectives
 from .order import Order
+from .overwritten import Overwritten
 from .padding import Padding
 from .ranks import Draws, Ranks, Statistics
 from .references import LostAverages, References
@@ -33,5 +34,4 @@ from .updates import Updates
 WATCHERS = (Losses, Numbers, Weights, Copies, Units, Latents, Generators, Functions, Hooks, LossInput, Axes, Order,
             Graphs, Modes, Trained, Updates, Schedules, Averages, ByHand,
             Data, Tokens, Routers, Adapters, Ranks, Draws, Statistics, Padding, Structure, Layers, Targets, Objectives,
-            Seeds, Scores, Spikes, HeldOut,
-            Codebooks, References, LostAverages)
+            Seeds, Scores, Overwritten, Codebooks, References, LostAverages, Spikes, HeldOut)
