@@ -234,13 +234,15 @@ static bool is_chance(const cJSON *piece, const char *key, double chance, double
     return diagnose_number(piece, key, 1) < chance + (classed ? 2.5 : 3) * sqrt(variance / count);
 }
 
-/* A weak relation, if the network finds a little, too: a function that is hard to learn. */
+/* A weak relation, of which both the neighbours and the network find a little: a function that is
+ * hard to learn. In standard deviations, squares of normal targets having one of sqrt(2). */
 static bool is_weak(const cJSON *piece, double late, double entropy)
 {
-    double count = diagnose_number(piece, "examples", 0);
+    double root = sqrt(diagnose_number(piece, "examples", 0));
+    double near = root * diagnose_number(piece, "nearest", 0);
+    double fallen = root * (1 - late / entropy) / M_SQRT2;
 
-    return !diagnose_is(piece, "classed") && late < 0.95 * entropy &&
-           diagnose_number(piece, "nearest", 0) > 1.5 / sqrt(count);
+    return !diagnose_is(piece, "classed") && fallen > 0 && near + fmin(fallen, 1.5) > 2.5;
 }
 
 /* Whether neither the nearest neighbours nor a linear model find anything in the inputs. */
