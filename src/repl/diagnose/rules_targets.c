@@ -99,6 +99,15 @@ static enum diagnose_verdict judge_penalty(cJSON *piece, const struct diagnose_e
                : DIAGNOSE_SILENT;
 }
 
+/* A discount is below 1 and not small; a factor of 1 is a sum of other kinds. */
+static enum diagnose_verdict judge_bootstrap(cJSON *piece, const struct diagnose_evidence *all)
+{
+    double factor = diagnose_number(piece, "factor", 1);
+
+    (void)all; /* residual gradients are a method, too */
+    return factor >= 0.5 && factor < 1 ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+}
+
 const struct diagnose_rule diagnose_rules_targets[] = {
     {.name = "penalty-outweighs",
      .evidence = "penalty",
@@ -140,6 +149,18 @@ const struct diagnose_rule diagnose_rules_targets[] = {
      .numbers = "equal in {held} of {steps|observed step}; shape {shape}",
      .advice = "Pass the data as the target: a variable may have been overwritten by the output",
      .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong loss calculation"},
+    {.name = "target-in-graph",
+     .evidence = "bootstrap",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_bootstrap,
+     .cause =
+         "The target of the temporal difference is not detached: it is a reward plus {factor:g3} "
+         "times {estimate}, an estimate of the network that is trained, so gradients move the "
+         "target towards the prediction as well",
+     .numbers = "in {steps|observed step}",
+     .advice = "Compute the target under torch.no_grad(), or detach it, best from a target network",
+     .look = "node {node}, why loss",
+     .source = "Mnih et al. (Nature 2015); Baird 1995: residual gradients"},
     {.name = "overlap-minimised",
      .evidence = "overlap",
      .cost = DIAGNOSE_OPERATORS,

@@ -348,7 +348,7 @@ class Data(Watcher):
             self._add("shuffled-apart", apart.where())
         paired = torch.equal(labels.reshape(-1), torch.arange(labels.numel()))  # row i belongs to column i
         if values.shape[0] == labels.shape[0] == labels.numel() and values.shape[0] >= 4 and not paired \
-                and not _is_computed(wanted):
+                and not _is_computed(wanted) and not _is_picked(made.given(0, "input")):
             self._relation.add(values, labels.reshape(-1), made.name, classed, _is_from(wanted, given))
 
     # ---- evidence ----
@@ -524,3 +524,10 @@ def _orders(made):
                 found.append((made, index.source()))
         made = made.first()
     return found
+
+
+def _is_picked(output):
+    """Whether one output of each example was picked by an index, such as an action: the label depends on it, too."""
+    made = output.source() if isinstance(output, trace.Made) else None
+    return made is not None and made.name in ("gather", "take_along_dim", "getitem") and \
+        any(one.integer for one in made.parents()[1:])

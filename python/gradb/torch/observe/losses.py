@@ -161,6 +161,10 @@ def _norm(optimizer):
     return norm if norm > 0 else None
 
 
+def _least_float(tensor):
+    return torch.float64 if tensor.dtype == torch.float64 else torch.float32
+
+
 def _is_spike(loss, before):
     """Whether a loss is far above those before, also in terms of how they vary."""
     if len(before) < _LEAST or not math.isfinite(loss):

@@ -10,6 +10,7 @@ _DISTANCES = frozenset(("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"))
 _TURNS = frozenset(("T", "t", "mT", "transpose", "permute", "swapaxes", "adjoint"))
 _SUMS = frozenset(("sum", "mean", "add", "sub", "mul", "radd", "rmul")) | trace.SAME
 _MOST = 1 << 16  # values that are compared
+_OPERATORS = 512  # between an estimate and its parameters
 
 
 class Targets(Watcher):
@@ -116,12 +117,36 @@ class Targets(Watcher):
                 output.numel() < 2 or not all(isinstance(one, trace.Made) for one in (given, wanted)):
             return
         self._add("self-compared", made, torch.equal(output, target), loss=call.name, shape=str(tuple(output.shape)))
+        if given.grad and wanted.grad:
+            self._bootstraps(made, given, wanted)
         if given.grad and not wanted.grad:
             first, second = trace.read(output, _MOST), trace.read(target, _MOST)
             if first is not None and second is not None:
                 self._add("target-scale", made, True, loss=call.name, output=float(first.square().mean().sqrt()),
                           target=float(second.square().mean().sqrt()), mean=float(second.mean()),
                           deviation=float(second.std()) if len(second) > 1 else None)
+
+    def _bootstraps(self, made, given, wanted):
+        """One side is data + factor * an estimate of the same network that the other side is trained for: the target of
+        temporal differences."""
+        for target, other in ((wanted, given), (given, wanted)):
+            target, factor, estimate = target.source(), 1.0, None
+            parents = target.parents() if target.name in ("add", "radd") else ()
+            scaled = [one for one in parents if one.grad]
+            if len(parents) != 2 or len(scaled) != 1 or any(one.integer for one in parents):
+                continue
+            estimate = scaled[0].source()
+            while estimate.name == "mul":
+                numbers = [one for one in estimate.args if isinstance(one, float)]
+                trained = [one for one in estimate.parents() if one.grad]
+                if len(trained) != 1:
+                    break
+                factor *= numbers[0] if numbers else 1.0
+                estimate = trained[0].source()
+            same = _parameters(estimate) & _parameters(other)
+            if same and estimate.name != "mul":
+                self._add("bootstrap", target, True, factor=factor, estimate=estimate.node_name() or estimate.name,
+                          also=[made.where()])
 
     def _hinge(self, call, made):
         """max(0, 1 - y f(x)): y must be 1 or -1."""
@@ -226,4 +251,16 @@ def parts_of_sum(made):
         found.append(one)
         if one.name in _SUMS:
             todo += one.parents()
+    return found
+
+
+def _parameters(made):
+    """The parameters that a value was computed from."""
+    seen, todo, found = set(), [made], set()
+    while todo and len(seen) < _OPERATORS:
+        one = todo.pop()
+        if one not in seen:
+            seen.add(one)
+            found.update([one] if one.name == "parameter" else ())
+            todo += [parent for parent in one.parents() if parent.grad]
     return found
