@@ -14,7 +14,7 @@ _DRAWS = 64       # places of random draws
 _LEAST = 4        # steps that make a repetition
 _IMAGES = 32      # of a batch whose pixels are compared
 
-_DRAWN = frozenset(("randn", "rand", "randint", "normal", "bernoulli", "randn_like", "rand_like", "randint_like",
+DRAWN = frozenset(("randn", "rand", "randint", "normal", "bernoulli", "randn_like", "rand_like", "randint_like",
                     "normal_", "uniform_", "multinomial", "randperm"))
 FIRST = frozenset(("linear", "conv1d", "conv2d", "conv3d", "lstm", "gru", "rnn_tanh", "rnn_relu", "matmul", "mm",
                    "addmm"))
@@ -141,7 +141,7 @@ class Data(Watcher):
         if made is None or not call.is_forward():
             return
         name, result = call.name, call.result
-        if name in _DRAWN and isinstance(result, torch.Tensor):
+        if name in DRAWN and isinstance(result, torch.Tensor):
             self._drew(made, result)
         elif isinstance(result, torch.Tensor) and not result.requires_grad:
             self._integers(call, made)

@@ -3,7 +3,7 @@
 import torch
 
 from . import Watcher, piece, trace
-from .data import FIRST
+from .data import DRAWN, FIRST
 from .loss_input import terms_of
 from .targets import is_overlap, parts_of_sum
 
@@ -48,7 +48,7 @@ class Objectives(Watcher):
     def begins(self, step):
         """Forgets the previous step."""
         self.trace.begins(step)
-        self._step, self._input = step, None
+        self._step, self._input, self._start = step, None, self.trace.count
         self._focal = []      # (the exponential, the mean that it was made of)
         self._distances = []  # of outputs and targets: Made
         self._products = {}   # of outputs and masks -> (lowest output, highest, share outside of 0 to 1)
@@ -165,11 +165,23 @@ class Objectives(Watcher):
             if new.grad and not old.grad and old.source() is not new.source() and call.args[0].numel() > 1:
                 self._ratio(call, made)
 
+    def _draws(self, made):
+        """Whether it was made of random numbers of this step: actions that are chosen now."""
+        seen, todo = set(), [made]
+        while todo and len(seen) < _MOST:
+            one = todo.pop()
+            if one in seen:
+                continue
+            seen.add(one)
+            if one.name in DRAWN and one.number > self._start:
+                return True
+            todo += one.parents()
+        return False
+
     def _ratio(self, call, made):
         """Whether it is 1 in each element, while rows of the data come again."""
-        rows = self._input
-        again = 0
-        if rows is not None:
+        rows, again = self._input, 0
+        if rows is not None and not self._draws(made):
             flat = rows[:_ROWS].double().reshape(min(_ROWS, rows.shape[0]), -1)
             weights = torch.arange(1, flat.shape[1] + 1, dtype=torch.float64).mul_(0.6180339887).frac_()
             for mark in (flat @ weights).tolist():
