@@ -37,6 +37,11 @@ double diagnose_number(const cJSON *piece, const char *key, double missing)
     return missing;
 }
 
+double diagnose_count(const cJSON *piece, const char *key)
+{
+    return diagnose_number(piece, key, 0);
+}
+
 bool diagnose_has(const cJSON *piece, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(piece, key);

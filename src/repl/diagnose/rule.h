@@ -77,6 +77,8 @@ extern const struct diagnose_rule *const diagnose_tables[];
 
 /* A number of a piece; `missing` if there is none. "nan", "inf" and "-inf" are numbers. */
 double diagnose_number(const cJSON *piece, const char *key, double missing);
+/* The same; 0 if there is none. */
+double diagnose_count(const cJSON *piece, const char *key);
 bool diagnose_has(const cJSON *piece, const char *key);
 bool diagnose_is(const cJSON *piece, const char *key);          /* true */
 const char *diagnose_text(const cJSON *piece, const char *key); /* "" if there is none */

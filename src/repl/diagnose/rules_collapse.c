@@ -421,11 +421,9 @@ const struct diagnose_rule diagnose_rules_collapse[] = {
      .judge = judge_own_copy,
      .cause =
          "{how} copies the network onto itself: [{!fresh}source and target are the same tensors, "
-         "an "
-         "alias and not a copy, so the target network, average or saved state follows every step]"
-         "[{?fresh}the state holds nothing but the network's own, fresh tensors, so no weights of "
-         "a "
-         "checkpoint are loaded]",
+         "an alias and not a copy, so the target network, average or saved state follows every "
+         "step][{?fresh}the state holds nothing but the network's own, fresh tensors, so no "
+         "weights of a checkpoint are loaded]",
      .numbers = "{tensors|tensor} with the same memory, [{module}, ]{times|time}",
      .advice = "[{!fresh}Make a real copy once: copy.deepcopy(model), or clone each tensor of the "
                "state_dict()][{?fresh}Compare the keys of the checkpoint with those of "

@@ -353,7 +353,7 @@ static enum diagnose_verdict judge_renumbered(cJSON *piece, const struct diagnos
 }
 
 /* All but a rounding error; of half of the columns and more, the input is the target, as in an
- * autoencoder. Targets that are computed of the input itself may be an exercise. */
+ * autoencoder. Targets that are computed from the input itself may be an exercise. */
 static enum diagnose_verdict judge_leak(cJSON *piece, const struct diagnose_evidence *all)
 {
     double columns = diagnose_number(piece, "columns", 0);

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Rules about hand-written objectives: their form, and the values that they are computed of. */
+/* Rules about hand-written objectives: their form, and the values that they are computed from. */
 #include <math.h>
 
 #include "repl/diagnose/rule.h"
 
 #define FEW_STEPS 3
 
-static double number_of(const cJSON *piece, const char *key)
-{
-    return diagnose_number(piece, key, 0);
-}
-
 static bool holds_always(const cJSON *piece)
 {
-    return number_of(piece, "steps") >= FEW_STEPS && diagnose_holds_always(piece);
+    return diagnose_count(piece, "steps") >= FEW_STEPS && diagnose_holds_always(piece);
 }
 
 static enum diagnose_verdict judge_always(cJSON *piece, const struct diagnose_evidence *all)
@@ -26,15 +21,16 @@ static enum diagnose_verdict judge_always(cJSON *piece, const struct diagnose_ev
 static enum diagnose_verdict judge_soft(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) && fabs(number_of(piece, "sum") - 1) > 0.02 ? DIAGNOSE_SUSPECT
-                                                                           : DIAGNOSE_SILENT;
+    return holds_always(piece) && fabs(diagnose_count(piece, "sum") - 1) > 0.02 ? DIAGNOSE_SUSPECT
+                                                                                : DIAGNOSE_SILENT;
 }
 
 /* Of the first steps on each batch 1 is right; with one step on each it always is. */
 static enum diagnose_verdict judge_ratio(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) && number_of(piece, "steps") >= 4 && number_of(piece, "again") >= 16
+    return holds_always(piece) && diagnose_count(piece, "steps") >= 4 &&
+                   diagnose_count(piece, "again") >= 16
                ? DIAGNOSE_SUSPECT
                : DIAGNOSE_SILENT;
 }
@@ -42,12 +38,13 @@ static enum diagnose_verdict judge_ratio(cJSON *piece, const struct diagnose_evi
 /* Two steps more than half: scores of 0 at first do not count. */
 static enum diagnose_verdict judge_overlap(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double share = number_of(piece, "share");
+    double share = diagnose_count(piece, "share");
 
     (void)all;
     diagnose_set(piece, "percent", 100 * share);
-    return number_of(piece, "held") >= FEW_STEPS &&
-                   2 * number_of(piece, "held") > number_of(piece, "steps") && share > 0.01
+    return diagnose_count(piece, "held") >= FEW_STEPS &&
+                   2 * diagnose_count(piece, "held") > diagnose_count(piece, "steps") &&
+                   share > 0.01
                ? DIAGNOSE_FAULT
                : DIAGNOSE_SILENT;
 }
@@ -63,20 +60,20 @@ static enum diagnose_verdict judge_identity(cJSON *piece, const struct diagnose_
 static enum diagnose_verdict judge_generator(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return holds_always(piece) && number_of(piece, "others") >= 1 ? DIAGNOSE_FAULT
-                                                                  : DIAGNOSE_SILENT;
+    return holds_always(piece) && diagnose_count(piece, "others") >= 1 ? DIAGNOSE_FAULT
+                                                                       : DIAGNOSE_SILENT;
 }
 
 /* Before the training, like is nearer than unlike. At last, all is equal, or still so. */
 static enum diagnose_verdict judge_order(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double first = number_of(piece, "first_size"), last = number_of(piece, "size");
-    double larger = number_of(piece, "larger");
+    double first = diagnose_count(piece, "first_size"), last = diagnose_count(piece, "size");
+    double larger = diagnose_count(piece, "larger");
     bool equal = last < 0.25 * first && larger > 0.2, still = larger >= 0.9;
 
     (void)all;
-    diagnose_set(piece, "percent", 100 * number_of(piece, "first_larger"));
-    return number_of(piece, "steps") >= 8 && number_of(piece, "first_larger") >= 0.9 &&
+    diagnose_set(piece, "percent", 100 * diagnose_count(piece, "first_larger"));
+    return diagnose_count(piece, "steps") >= 8 && diagnose_count(piece, "first_larger") >= 0.9 &&
                    (equal || still)
                ? DIAGNOSE_SUSPECT
                : DIAGNOSE_SILENT;
@@ -97,7 +94,7 @@ const struct diagnose_rule diagnose_rules_objectives[] = {
      .evidence = "focal-mean",
      .cost = DIAGNOSE_OPERATORS,
      .judge = judge_always,
-     .cause = "The focal factor is computed of the mean loss of the batch: {loss} is reduced to "
+     .cause = "The focal factor is computed from the mean loss of the batch: {loss} is reduced to "
               "one number before exp(-loss), so all examples get the same weight, hard or easy",
      .numbers = "one factor for the batch in {steps|observed step}",
      .advice = "Pass reduction='none' to the loss, and take the mean after the multiplication",
@@ -127,7 +124,7 @@ const struct diagnose_rule diagnose_rules_objectives[] = {
      .evidence = "overlap-range",
      .cost = DIAGNOSE_OPERATORS,
      .judge = judge_overlap,
-     .cause = "The overlap of outputs and targets (Dice or Jaccard) is computed of raw scores "
+     .cause = "The overlap of outputs and targets (Dice or Jaccard) is computed from raw scores "
               "instead of probabilities: the outputs range from {low:g3} to {high:g3}, so the "
               "quotient has no bound",
      .numbers = "{percent:g3} % of the outputs are outside of 0 to 1; in {held} of {steps|observed "

@@ -6,27 +6,23 @@
 
 #include "repl/diagnose/rule.h"
 
-static double number_of(const cJSON *piece, const char *key)
-{
-    return diagnose_number(piece, key, 0);
-}
-
 /* The training has ended by itself, and the schedule has hardly begun. Where its length is the
  * number of steps, it was meant for each step. Without that, only a warm-up says that it was meant
  * to come further: rates that fall may be planned for a longer training. */
 static enum diagnose_verdict judge_schedule(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double steps = number_of(piece, "steps"), length = number_of(piece, "length");
-    double scheduled = number_of(piece, "scheduled"), peak = number_of(piece, "peak");
-    double last = number_of(piece, "last"), first = number_of(piece, "first");
+    double steps = diagnose_count(piece, "steps"), length = diagnose_count(piece, "length");
+    double scheduled = diagnose_count(piece, "scheduled"), peak = diagnose_count(piece, "peak");
+    double last = diagnose_count(piece, "last"), first = diagnose_count(piece, "first");
 
     (void)all;
     if (!diagnose_is(piece, "ended") || steps < 20 || scheduled < 1 || peak <= 0 || last <= 0) {
         return DIAGNOSE_SILENT;
     }
     bool by_epoch = fabs(length - steps) <= 0.02 * steps + 1 && scheduled <= 0.34 * length;
-    bool warming = number_of(piece, "falls") == 0 && last < 0.5 * peak && first <= last &&
-                   last >= 0.999 * number_of(piece, "top") && number_of(piece, "changed") > 0;
+    bool warming = diagnose_count(piece, "falls") == 0 && last < 0.5 * peak && first <= last &&
+                   last >= 0.999 * diagnose_count(piece, "top") &&
+                   diagnose_count(piece, "changed") > 0;
     if (!by_epoch && !warming) {
         return DIAGNOSE_SILENT;
     }
@@ -40,8 +36,9 @@ static enum diagnose_verdict judge_schedule(cJSON *piece, const struct diagnose_
 static enum diagnose_verdict judge_group_rates(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    if (number_of(piece, "steps") < 5 || number_of(piece, "high") < 1.5 * number_of(piece, "low") ||
-        number_of(piece, "low") <= 0) {
+    if (diagnose_count(piece, "steps") < 5 ||
+        diagnose_count(piece, "high") < 1.5 * diagnose_count(piece, "low") ||
+        diagnose_count(piece, "low") <= 0) {
         return DIAGNOSE_SILENT;
     }
     return DIAGNOSE_SUSPECT;
@@ -50,12 +47,12 @@ static enum diagnose_verdict judge_group_rates(cJSON *piece, const struct diagno
 /* The schedule had lowered the rate when the state was saved, and it is back at its start. */
 static enum diagnose_verdict judge_restored(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double loaded = number_of(piece, "loaded"), stepped = number_of(piece, "stepped");
-    double initial = number_of(piece, "initial");
+    double loaded = diagnose_count(piece, "loaded"), stepped = diagnose_count(piece, "stepped");
+    double initial = diagnose_count(piece, "initial");
 
     (void)all;
     if (initial <= 0 || loaded <= 0 || loaded > 0.8 * initial ||
-        fabs(stepped - initial) > 1e-3 * initial || number_of(piece, "steps") < 3) {
+        fabs(stepped - initial) > 1e-3 * initial || diagnose_count(piece, "steps") < 3) {
         return DIAGNOSE_SILENT;
     }
     diagnose_set(piece, "times", stepped / loaded);
@@ -67,13 +64,13 @@ static enum diagnose_verdict judge_restored(cJSON *piece, const struct diagnose_
  * its first metric on, so the metric never improved in its sense. */
 static enum diagnose_verdict judge_plateau(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double rounds = number_of(piece, "rounds"), lowered = number_of(piece, "lowered");
-    double early = number_of(piece, "early"), late = number_of(piece, "late");
-    double rises = number_of(piece, "rises"), sinks = number_of(piece, "sinks");
+    double rounds = diagnose_count(piece, "rounds"), lowered = diagnose_count(piece, "lowered");
+    double early = diagnose_count(piece, "early"), late = diagnose_count(piece, "late");
+    double rises = diagnose_count(piece, "rises"), sinks = diagnose_count(piece, "sinks");
     double left = diagnose_loss_left(all);
     bool max = strcmp(diagnose_text(piece, "mode"), "max") == 0;
 
-    if (left <= 0 || left > 0.98 || number_of(piece, "metrics") < 3) {
+    if (left <= 0 || left > 0.98 || diagnose_count(piece, "metrics") < 3) {
         return DIAGNOSE_SILENT;
     }
     bool away = max ? late < early && sinks >= 2 * rises : late > 1.05 * early && rises > sinks;
@@ -88,11 +85,11 @@ static enum diagnose_verdict judge_plateau(cJSON *piece, const struct diagnose_e
 
 static enum diagnose_verdict judge_clip_empty(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double clippings = number_of(piece, "clippings");
+    double clippings = diagnose_count(piece, "clippings");
 
     (void)all;
-    return clippings >= 3 && number_of(piece, "empty") >= clippings - 1 ? DIAGNOSE_FAULT
-                                                                        : DIAGNOSE_SILENT;
+    return clippings >= 3 && diagnose_count(piece, "empty") >= clippings - 1 ? DIAGNOSE_FAULT
+                                                                             : DIAGNOSE_SILENT;
 }
 
 /* ---- averages of weights --------------------------------------------------------------------- */
@@ -101,15 +98,15 @@ static enum diagnose_verdict judge_clip_empty(cJSON *piece, const struct diagnos
  * to follow slowly. */
 static enum diagnose_verdict judge_average_slow(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double sum = number_of(piece, "decay") + number_of(piece, "share");
+    double sum = diagnose_count(piece, "decay") + diagnose_count(piece, "share");
 
     (void)all;
-    if (!diagnose_is(piece, "ended") || number_of(piece, "updates") < 20 ||
-        number_of(piece, "kept") < 0.5 || fabs(sum - 1) > 1e-3 ||
-        number_of(piece, "reads") >= 0.5 * number_of(piece, "looks")) {
+    if (!diagnose_is(piece, "ended") || diagnose_count(piece, "updates") < 20 ||
+        diagnose_count(piece, "kept") < 0.5 || fabs(sum - 1) > 1e-3 ||
+        diagnose_count(piece, "reads") >= 0.5 * diagnose_count(piece, "looks")) {
         return DIAGNOSE_SILENT;
     }
-    diagnose_set(piece, "percent", 100 * number_of(piece, "kept"));
+    diagnose_set(piece, "percent", 100 * diagnose_count(piece, "kept"));
     return DIAGNOSE_SUSPECT;
 }
 
@@ -117,10 +114,10 @@ static enum diagnose_verdict judge_average_slow(cJSON *piece, const struct diagn
 static enum diagnose_verdict judge_average_swapped(cJSON *piece,
                                                    const struct diagnose_evidence *all)
 {
-    double decay = number_of(piece, "decay"), share = number_of(piece, "share");
+    double decay = diagnose_count(piece, "decay"), share = diagnose_count(piece, "share");
 
     (void)all;
-    return number_of(piece, "looks") >= 5 && decay > 0 && decay <= 0.1 &&
+    return diagnose_count(piece, "looks") >= 5 && decay > 0 && decay <= 0.1 &&
                    fabs(decay + share - 1) < 1e-3
                ? DIAGNOSE_SUSPECT
                : DIAGNOSE_SILENT;
@@ -128,14 +125,14 @@ static enum diagnose_verdict judge_average_swapped(cJSON *piece,
 
 static enum diagnose_verdict judge_average_sum(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double sum = number_of(piece, "decay") + number_of(piece, "share");
+    double sum = diagnose_count(piece, "decay") + diagnose_count(piece, "share");
 
     (void)all;
     diagnose_set(piece, "sum", sum);
     if (sum > 1) {
         diagnose_set(piece, "grows", 1);
     }
-    return number_of(piece, "looks") >= 5 && number_of(piece, "decay") >= 0.5 &&
+    return diagnose_count(piece, "looks") >= 5 && diagnose_count(piece, "decay") >= 0.5 &&
                    fabs(sum - 1) > 1e-3
                ? DIAGNOSE_SUSPECT
                : DIAGNOSE_SILENT;

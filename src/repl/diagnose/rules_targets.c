@@ -6,14 +6,9 @@
 
 #define FEW_STEPS 3
 
-static double number_of(const cJSON *piece, const char *key)
-{
-    return diagnose_number(piece, key, 0);
-}
-
 static bool holds_always(const cJSON *piece)
 {
-    return number_of(piece, "steps") >= FEW_STEPS && diagnose_holds_always(piece);
+    return diagnose_count(piece, "steps") >= FEW_STEPS && diagnose_holds_always(piece);
 }
 
 static enum diagnose_verdict judge_always(cJSON *piece, const struct diagnose_evidence *all)
@@ -31,30 +26,31 @@ static enum diagnose_verdict judge_turned(cJSON *piece, const struct diagnose_ev
 static enum diagnose_verdict judge_signed(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    diagnose_set(piece, "percent", 100 * number_of(piece, "share"));
-    return number_of(piece, "held") >= FEW_STEPS ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+    diagnose_set(piece, "percent", 100 * diagnose_count(piece, "share"));
+    return diagnose_count(piece, "held") >= FEW_STEPS ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
 }
 
 /* Inverse frequencies have a slope of -1, none 0. */
 static enum diagnose_verdict judge_weights(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double ratio = number_of(piece, "most_count") / fmax(1, number_of(piece, "least_count"));
+    double ratio =
+        diagnose_count(piece, "most_count") / fmax(1, diagnose_count(piece, "least_count"));
 
     (void)all;
     diagnose_set(piece, "ratio", ratio);
-    return number_of(piece, "slope") > 0.5 && ratio >= 2 ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+    return diagnose_count(piece, "slope") > 0.5 && ratio >= 2 ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
 /* The weight of positive examples is about their odds, instead of the odds' inverse. */
 static enum diagnose_verdict judge_positive(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double share = number_of(piece, "positive") / fmax(1, number_of(piece, "count"));
-    double odds = share < 1 ? share / (1 - share) : 0, weight = number_of(piece, "weight");
+    double share = diagnose_count(piece, "positive") / fmax(1, diagnose_count(piece, "count"));
+    double odds = share < 1 ? share / (1 - share) : 0, weight = diagnose_count(piece, "weight");
 
     (void)all;
     diagnose_set(piece, "percent", 100 * share);
     diagnose_set(piece, "wanted", odds > 0 ? 1 / odds : 0);
-    return odds > 0 && weight > 0 && number_of(piece, "count") >= 100 &&
+    return odds > 0 && weight > 0 && diagnose_count(piece, "count") >= 100 &&
                    fabs(log(odds)) > log(1.8) && fabs(log(weight / odds)) < 0.4
                ? DIAGNOSE_SUSPECT
                : DIAGNOSE_SILENT;
@@ -64,9 +60,9 @@ static enum diagnose_verdict judge_positive(cJSON *piece, const struct diagnose_
 static enum diagnose_verdict judge_scale_of_targets(cJSON *piece,
                                                     const struct diagnose_evidence *all)
 {
-    bool far = number_of(piece, "output") < 0.3 * number_of(piece, "target");
+    bool far = diagnose_count(piece, "output") < 0.3 * diagnose_count(piece, "target");
 
-    return number_of(piece, "steps") >= 8 && number_of(piece, "target") > 50 && far &&
+    return diagnose_count(piece, "steps") >= 8 && diagnose_count(piece, "target") > 50 && far &&
                    diagnose_loss_left(all) > 0.5
                ? DIAGNOSE_SUSPECT
                : DIAGNOSE_SILENT;
@@ -75,13 +71,13 @@ static enum diagnose_verdict judge_scale_of_targets(cJSON *piece,
 /* With N classes, scores that differ by r leave a loss of at least log(1 + (N - 1) exp(-r)). */
 static enum diagnose_verdict judge_narrow(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double classes = number_of(piece, "classes");
-    double least = log1p((classes - 1) * exp(-number_of(piece, "range")));
+    double classes = diagnose_count(piece, "classes");
+    double least = log1p((classes - 1) * exp(-diagnose_count(piece, "range")));
 
     diagnose_set(piece, "least", least);
     diagnose_set(piece, "chance", log(classes));
-    return holds_always(piece) && number_of(piece, "steps") >= 8 && least > 0.85 * log(classes) &&
-                   diagnose_loss_left(all) > 0.85
+    return holds_always(piece) && diagnose_count(piece, "steps") >= 8 &&
+                   least > 0.85 * log(classes) && diagnose_loss_left(all) > 0.85
                ? DIAGNOSE_SUSPECT
                : DIAGNOSE_SILENT;
 }
@@ -89,12 +85,13 @@ static enum diagnose_verdict judge_narrow(cJSON *piece, const struct diagnose_ev
 /* It was the larger part at first, and the loss of the data stays where it was. */
 static enum diagnose_verdict judge_penalty(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double penalty = number_of(piece, "penalty_first"), fit = number_of(piece, "fit_first");
+    double penalty = diagnose_count(piece, "penalty_first"),
+           fit = diagnose_count(piece, "fit_first");
 
     (void)all;
     diagnose_set(piece, "percent", 100 * penalty / fmax(1e-300, penalty + fit));
-    return number_of(piece, "held") >= FEW_STEPS && penalty > 4 * fit &&
-                   number_of(piece, "steps") >= 8 && number_of(piece, "fit") > 0.9 * fit
+    return diagnose_count(piece, "held") >= FEW_STEPS && penalty > 4 * fit &&
+                   diagnose_count(piece, "steps") >= 8 && diagnose_count(piece, "fit") > 0.9 * fit
                ? DIAGNOSE_SUSPECT
                : DIAGNOSE_SILENT;
 }

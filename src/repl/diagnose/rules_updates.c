@@ -9,20 +9,15 @@
 #define FEW_STARTS 2 /* writes that may have another reason */
 #define FEW_STEPS  5 /* observed, below which a share says little */
 
-static double number_of(const cJSON *piece, const char *key)
-{
-    return diagnose_number(piece, key, 0);
-}
-
 /* ---- the rate -------------------------------------------------------------------------------- */
 
 /* A warm-up may begin at 0, so a few steps say nothing. */
 static enum diagnose_verdict judge_rate_zero(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double steps = number_of(piece, "steps");
+    double steps = diagnose_count(piece, "steps");
 
     (void)all;
-    if (number_of(piece, "zero") < steps || steps < FEW_STEPS) {
+    if (diagnose_count(piece, "zero") < steps || steps < FEW_STEPS) {
         return DIAGNOSE_SILENT;
     }
     return steps >= 20 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
@@ -32,11 +27,12 @@ static enum diagnose_verdict judge_rate_zero(cJSON *piece, const struct diagnose
  * steps. Nobody plans more than half of them below it. */
 static enum diagnose_verdict judge_rate_fallen(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double steps = number_of(piece, "steps"), scheduled = number_of(piece, "scheduled");
-    double per = number_of(piece, "first_epoch");
+    double steps = diagnose_count(piece, "steps"), scheduled = diagnose_count(piece, "scheduled");
+    double per = diagnose_count(piece, "first_epoch");
 
     (void)all;
-    if (number_of(piece, "low") < 0.5 * steps || steps < 10 || number_of(piece, "top") <= 0) {
+    if (diagnose_count(piece, "low") < 0.5 * steps || steps < 10 ||
+        diagnose_count(piece, "top") <= 0) {
         return DIAGNOSE_SILENT;
     }
     if (strcmp(diagnose_text(piece, "scheduler"), "ReduceLROnPlateau") == 0) {
@@ -45,25 +41,25 @@ static enum diagnose_verdict judge_rate_fallen(cJSON *piece, const struct diagno
     bool per_step = steps > 0 && diagnose_has(piece, "scheduled") &&
                     fabs(scheduled - steps) <= 2 + 0.02 * steps;
     diagnose_set(piece, per_step ? "by_batch" : "by_other", 1);
-    if (per_step && per > 1 && number_of(piece, "epochs") > 1 &&
-        number_of(piece, "low_at") <= 2 * per) {
+    if (per_step && per > 1 && diagnose_count(piece, "epochs") > 1 &&
+        diagnose_count(piece, "low_at") <= 2 * per) {
         return DIAGNOSE_FAULT;
     }
     /* no schedule is below a thousandth for a third of its steps, unless the loss is at its end */
-    bool deep = number_of(piece, "deep") >= 0.35 * steps && diagnose_loss_left(all) > 0.2;
-    return deep || number_of(piece, "low") >= 0.8 * steps ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;
+    bool deep = diagnose_count(piece, "deep") >= 0.35 * steps && diagnose_loss_left(all) > 0.2;
+    return deep || diagnose_count(piece, "low") >= 0.8 * steps ? DIAGNOSE_SUSPECT : DIAGNOSE_NOTE;
 }
 
 static enum diagnose_verdict judge_still_group(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return number_of(piece, "steps") >= FEW_STEPS ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
+    return diagnose_count(piece, "steps") >= FEW_STEPS ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
 }
 
 static enum diagnose_verdict judge_elsewhere(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    return number_of(piece, "scheduled") >= 2 && number_of(piece, "steps") >= FEW_STEPS
+    return diagnose_count(piece, "scheduled") >= 2 && diagnose_count(piece, "steps") >= FEW_STEPS
                ? DIAGNOSE_SUSPECT
                : DIAGNOSE_SILENT;
 }
@@ -72,20 +68,20 @@ static enum diagnose_verdict judge_elsewhere(cJSON *piece, const struct diagnose
  * that was given it in updates does when it is stepped for each batch of several per update. */
 static enum diagnose_verdict judge_rate_cycles(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double steps = number_of(piece, "steps"), period = number_of(piece, "period");
-    double scheduled = number_of(piece, "scheduled"), per = steps > 0 ? scheduled / steps : 0;
+    double steps = diagnose_count(piece, "steps"), period = diagnose_count(piece, "period");
+    double scheduled = diagnose_count(piece, "scheduled"), per = steps > 0 ? scheduled / steps : 0;
 
     (void)all;
     if (period < 1 || steps < 10) {
         return DIAGNOSE_SILENT;
     }
     if (per >= 1.9 && fabs(per - round(per)) <= 0.05 * per && scheduled >= 1.5 * period &&
-        number_of(piece, "turns") >= 1) {
+        diagnose_count(piece, "turns") >= 1) {
         diagnose_set(piece, "per", round(per));
         return DIAGNOSE_SUSPECT;
     }
     if (fabs(scheduled - steps) > 2 + 0.02 * steps || steps < 2.5 * period ||
-        number_of(piece, "turns") < 2) {
+        diagnose_count(piece, "turns") < 2) {
         return DIAGNOSE_SILENT;
     }
     return DIAGNOSE_SUSPECT;
@@ -96,8 +92,8 @@ static enum diagnose_verdict judge_never_scheduled(cJSON *piece,
                                                    const struct diagnose_evidence *all)
 {
     (void)all;
-    if (!diagnose_has(piece, "scheduled") || number_of(piece, "scheduled") > 0 ||
-        number_of(piece, "epochs") < 3) {
+    if (!diagnose_has(piece, "scheduled") || diagnose_count(piece, "scheduled") > 0 ||
+        diagnose_count(piece, "epochs") < 3) {
         return DIAGNOSE_SILENT;
     }
     return DIAGNOSE_SUSPECT;
@@ -129,10 +125,11 @@ static bool take_update(cJSON *piece, const struct diagnose_evidence *all)
 static bool is_clipped_scaled(const struct diagnose_evidence *all)
 {
     const cJSON *update = diagnose_find(all, "update"), *loss = diagnose_find(all, "loss-factor");
-    double factor = loss ? number_of(loss, "factor") : 0;
+    double factor = loss ? diagnose_count(loss, "factor") : 0;
 
     return update && is_scale(factor) && diagnose_number(update, "shrink", 1) <= 0.5 / factor &&
-           diagnose_number(update, "alike", NAN) <= 1.01 && number_of(update, "steps") >= FEW_STEPS;
+           diagnose_number(update, "alike", NAN) <= 1.01 &&
+           diagnose_count(update, "steps") >= FEW_STEPS;
 }
 
 /* An optimizer that divides by the size of the gradients does not care. With large updates all the
@@ -142,33 +139,35 @@ static enum diagnose_verdict judge_clipped(cJSON *piece, const struct diagnose_e
     const cJSON *update = diagnose_find(all, "update");
 
     if (is_clipped_scaled(all) || !take_update(piece, all) ||
-        !(number_of(piece, "shrink") <= 0.02) || diagnose_is(update, "adapts") ||
-        number_of(piece, "steps") < FEW_STEPS || number_of(piece, "relative") > 2e-4) {
+        !(diagnose_count(piece, "shrink") <= 0.02) || diagnose_is(update, "adapts") ||
+        diagnose_count(piece, "steps") < FEW_STEPS || diagnose_count(piece, "relative") > 2e-4) {
         return DIAGNOSE_SILENT;
     }
-    diagnose_set(piece, "percent", 100 * number_of(piece, "shrink"));
-    diagnose_set(piece, "move", 100 * number_of(piece, "relative"));
+    diagnose_set(piece, "percent", 100 * diagnose_count(piece, "shrink"));
+    diagnose_set(piece, "move", 100 * diagnose_count(piece, "relative"));
     return DIAGNOSE_FAULT;
 }
 
 static enum diagnose_verdict judge_clip_scaled(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double steps = number_of(piece, "clippings");
+    double steps = diagnose_count(piece, "clippings");
 
     if (steps >= 2 && is_clipped_scaled(all)) {
-        diagnose_set(piece, "factor", number_of(diagnose_find(all, "loss-factor"), "factor"));
+        diagnose_set(piece, "factor", diagnose_count(diagnose_find(all, "loss-factor"), "factor"));
         diagnose_set(piece, "scaled", steps);
         return DIAGNOSE_FAULT;
     }
-    return steps >= 2 && number_of(piece, "scaled") >= steps - 1 ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+    return steps >= 2 && diagnose_count(piece, "scaled") >= steps - 1 ? DIAGNOSE_FAULT
+                                                                      : DIAGNOSE_SILENT;
 }
 
 static enum diagnose_verdict judge_clip_late(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double steps = number_of(piece, "clippings");
+    double steps = diagnose_count(piece, "clippings");
 
     (void)all;
-    return steps >= 3 && number_of(piece, "late") >= steps - 1 ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
+    return steps >= 3 && diagnose_count(piece, "late") >= steps - 1 ? DIAGNOSE_FAULT
+                                                                    : DIAGNOSE_SILENT;
 }
 
 /* ---- decay, scale, rounding ------------------------------------------------------------------ */
@@ -177,20 +176,20 @@ static enum diagnose_verdict judge_clip_late(cJSON *piece, const struct diagnose
  * 0.02, what 100 steps have learnt is lost in the next 50. */
 static double decay_of_step(const cJSON *piece)
 {
-    double momentum = number_of(piece, "momentum");
+    double momentum = diagnose_count(piece, "momentum");
 
     if (diagnose_is(piece, "adapts") && !diagnose_is(piece, "decoupled")) {
         return 0;
     }
-    return number_of(piece, "rate") * number_of(piece, "weight_decay") /
+    return diagnose_count(piece, "rate") * diagnose_count(piece, "weight_decay") /
            (diagnose_is(piece, "decoupled") || momentum >= 1 ? 1 : 1 - momentum);
 }
 
 /* It is many times what is usual, and the weights shrink or the loss stays where it was. */
 static bool is_decay_steep(const cJSON *piece, const struct diagnose_evidence *all)
 {
-    return decay_of_step(piece) >= 0.02 && number_of(piece, "rate") > 0 &&
-           (number_of(piece, "weight_last") < 0.6 * number_of(piece, "weight_first") ||
+    return decay_of_step(piece) >= 0.02 && diagnose_count(piece, "rate") > 0 &&
+           (diagnose_count(piece, "weight_last") < 0.6 * diagnose_count(piece, "weight_first") ||
             diagnose_loss_left(all) > 0.8);
 }
 
@@ -199,15 +198,15 @@ static bool is_decay_steep(const cJSON *piece, const struct diagnose_evidence *a
 static enum diagnose_verdict judge_decay(cJSON *piece, const struct diagnose_evidence *all)
 {
     bool decoupled = diagnose_is(piece, "decoupled");
-    double share = number_of(piece, "decay"), early = number_of(piece, "decay_early");
+    double share = diagnose_count(piece, "decay"), early = diagnose_count(piece, "decay_early");
 
     /* without any gradient there is another cause */
-    if (!(number_of(piece, "gradient") > 0) || number_of(piece, "weight_decay") < 0.01 ||
-        number_of(piece, "steps") < FEW_STEPS) {
+    if (!(diagnose_count(piece, "gradient") > 0) || diagnose_count(piece, "weight_decay") < 0.01 ||
+        diagnose_count(piece, "steps") < FEW_STEPS) {
         return DIAGNOSE_SILENT;
     }
     if (decoupled) {
-        share = early = number_of(piece, "decay_step") > 0.7 ? 2 : 0;
+        share = early = diagnose_count(piece, "decay_step") > 0.7 ? 2 : 0;
     }
     if ((early < 1 || share < 1) && is_decay_steep(piece, all)) {
         diagnose_set(piece, "takes", 100 * fmin(1, decay_of_step(piece)));
@@ -217,7 +216,7 @@ static enum diagnose_verdict judge_decay(cJSON *piece, const struct diagnose_evi
         return DIAGNOSE_SILENT;
     }
     if (decoupled) {
-        diagnose_set(piece, "part", 100 * fmin(1, number_of(piece, "decay_step")));
+        diagnose_set(piece, "part", 100 * fmin(1, diagnose_count(piece, "decay_step")));
     } else {
         diagnose_set(piece, "ratio", early);
     }
@@ -230,7 +229,7 @@ static bool is_unscaled(const cJSON *update, const struct diagnose_evidence *all
 {
     const cJSON *factor = diagnose_find(all, "loss-factor");
 
-    return factor && is_scale(number_of(factor, "factor")) &&
+    return factor && is_scale(diagnose_count(factor, "factor")) &&
            diagnose_number(update, "shrink", 1) > 0.5;
 }
 
@@ -238,7 +237,7 @@ static enum diagnose_verdict judge_scale(cJSON *piece, const struct diagnose_evi
 {
     const cJSON *update = diagnose_find(all, "update");
 
-    if (!update || !is_unscaled(update, all) || number_of(update, "steps") < 2) {
+    if (!update || !is_unscaled(update, all) || diagnose_count(update, "steps") < 2) {
         return DIAGNOSE_SILENT;
     }
     take_update(piece, all);
@@ -246,20 +245,20 @@ static enum diagnose_verdict judge_scale(cJSON *piece, const struct diagnose_evi
         return DIAGNOSE_NOTE;
     }
     /* Below, it may be the size of a batch. */
-    return number_of(piece, "factor") >= 256 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
+    return diagnose_count(piece, "factor") >= 256 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
 /* Of the elements with a gradient. */
 static enum diagnose_verdict judge_rounding(cJSON *piece, const struct diagnose_evidence *all)
 {
     (void)all;
-    if (number_of(piece, "half") < 0.5 || number_of(piece, "stuck") < 0.5 ||
-        number_of(piece, "rate") <= 0 || number_of(piece, "steps") < FEW_STEPS ||
-        number_of(piece, "rate") < 0.01 * number_of(piece, "top")) {
+    if (diagnose_count(piece, "half") < 0.5 || diagnose_count(piece, "stuck") < 0.5 ||
+        diagnose_count(piece, "rate") <= 0 || diagnose_count(piece, "steps") < FEW_STEPS ||
+        diagnose_count(piece, "rate") < 0.01 * diagnose_count(piece, "top")) {
         return DIAGNOSE_SILENT;
     }
-    diagnose_set(piece, "percent", 100 * number_of(piece, "stuck"));
-    return number_of(piece, "stuck") >= 0.75 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
+    diagnose_set(piece, "percent", 100 * diagnose_count(piece, "stuck"));
+    return diagnose_count(piece, "stuck") >= 0.75 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
 /* ---- the size of the rate -------------------------------------------------------------------- */
@@ -270,13 +269,13 @@ static void add_warm_up(cJSON *piece, const struct diagnose_evidence *all)
     const cJSON *rate = diagnose_find(all, "rate");
 
     if (rate && diagnose_has(rate, "scheduler") &&
-        number_of(rate, "first") < 0.3 * number_of(rate, "last") &&
-        number_of(rate, "last") >= 0.999 * number_of(rate, "top")) {
+        diagnose_count(rate, "first") < 0.3 * diagnose_count(rate, "last") &&
+        diagnose_count(rate, "last") >= 0.999 * diagnose_count(rate, "top")) {
         out_set(piece, OUT_TEXT("scheduler", diagnose_text(rate, "scheduler")));
-        diagnose_set(piece, "first", number_of(rate, "first"));
+        diagnose_set(piece, "first", diagnose_count(rate, "first"));
         cJSON *also = cJSON_GetObjectItem(piece, "also"), *place = out_push(also);
         out_set(place, OUT_TEXT("file", diagnose_text(rate, "file")),
-                OUT_INT("line", number_of(rate, "line")));
+                OUT_INT("line", diagnose_count(rate, "line")));
     }
 }
 
@@ -287,21 +286,21 @@ static enum diagnose_verdict judge_rate_low(cJSON *piece, const struct diagnose_
     const cJSON *course = diagnose_find(all, "loss-course");
     double left = diagnose_loss_left(all);
 
-    if (!course || number_of(course, "steps") < 30 || left < 0.95 || left > 1.05 ||
-        number_of(piece, "steps") < FEW_STEPS || number_of(piece, "rate") <= 0 ||
-        number_of(piece, "half") > 0 || number_of(piece, "gradient") <= 0 ||
-        number_of(piece, "relative") > 3e-5 ||
-        number_of(piece, "rate") < 0.1 * number_of(piece, "top")) {
+    if (!course || diagnose_count(course, "steps") < 30 || left < 0.95 || left > 1.05 ||
+        diagnose_count(piece, "steps") < FEW_STEPS || diagnose_count(piece, "rate") <= 0 ||
+        diagnose_count(piece, "half") > 0 || diagnose_count(piece, "gradient") <= 0 ||
+        diagnose_count(piece, "relative") > 3e-5 ||
+        diagnose_count(piece, "rate") < 0.1 * diagnose_count(piece, "top")) {
         return DIAGNOSE_SILENT;
     }
     if (diagnose_number(piece, "shrink", 1) < 0.1) { /* clipping is the cause */
         return DIAGNOSE_SILENT;
     }
     /* Without adaptation a small update may also be that of a small gradient. */
-    if (!diagnose_is(piece, "adapts") && number_of(piece, "rate") > 1e-3) {
+    if (!diagnose_is(piece, "adapts") && diagnose_count(piece, "rate") > 1e-3) {
         return DIAGNOSE_SILENT;
     }
-    diagnose_set(piece, "move", 100 * number_of(piece, "relative"));
+    diagnose_set(piece, "move", 100 * diagnose_count(piece, "relative"));
     diagnose_set(piece, "fall", 100 * (1 - left));
     add_warm_up(piece, all);
     return DIAGNOSE_SUSPECT;
@@ -313,15 +312,15 @@ static bool stands_still(const cJSON *update, const struct diagnose_evidence *al
     const cJSON *course = diagnose_find(all, "loss-course");
     double left = diagnose_loss_left(all);
 
-    return course && number_of(course, "steps") >= 30 && left >= 0.95 && left <= 1.05 &&
-           number_of(update, "steps") >= FEW_STEPS && number_of(update, "relative") <= 1e-4 &&
-           number_of(update, "gradient") > 0;
+    return course && diagnose_count(course, "steps") >= 30 && left >= 0.95 && left <= 1.05 &&
+           diagnose_count(update, "steps") >= FEW_STEPS &&
+           diagnose_count(update, "relative") <= 1e-4 && diagnose_count(update, "gradient") > 0;
 }
 
 /* Adam divides by the root of the mean square of a gradient plus eps. */
 static enum diagnose_verdict judge_epsilon(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double eps = number_of(piece, "eps"), element = number_of(piece, "element");
+    double eps = diagnose_count(piece, "eps"), element = diagnose_count(piece, "element");
 
     if (!diagnose_is(piece, "adapts") || eps < 1e-5 || eps < 10 * element || element <= 0 ||
         (diagnose_loss_left(all) < 0.8 && eps < 0.1)) {
@@ -337,12 +336,12 @@ static enum diagnose_verdict judge_shrunk_loss(cJSON *piece, const struct diagno
 {
     const cJSON *update = diagnose_find(all, "update");
 
-    if (!update || fabs(number_of(piece, "factor")) > 0.02 || diagnose_is(update, "adapts") ||
+    if (!update || fabs(diagnose_count(piece, "factor")) > 0.02 || diagnose_is(update, "adapts") ||
         !stands_still(update, all)) {
         return DIAGNOSE_SILENT;
     }
     take_update(piece, all);
-    diagnose_set(piece, "move", 100 * number_of(piece, "relative"));
+    diagnose_set(piece, "move", 100 * diagnose_count(piece, "relative"));
     return DIAGNOSE_SUSPECT;
 }
 
@@ -351,15 +350,16 @@ static enum diagnose_verdict judge_shrunk_loss(cJSON *piece, const struct diagno
 static enum diagnose_verdict judge_momentum(cJSON *piece, const struct diagnose_evidence *all)
 {
     const cJSON *course = diagnose_find(all, "loss-course");
-    double momentum = number_of(piece, "momentum");
-    bool wild = course && (diagnose_loss_left(all) > 0.9 || number_of(course, "growth_times") >= 3);
+    double momentum = diagnose_count(piece, "momentum");
+    bool wild =
+        course && (diagnose_loss_left(all) > 0.9 || diagnose_count(course, "growth_times") >= 3);
 
-    if (momentum < 0.99 || momentum >= 1 || !wild || number_of(piece, "steps") < FEW_STEPS) {
+    if (momentum < 0.99 || momentum >= 1 || !wild || diagnose_count(piece, "steps") < FEW_STEPS) {
         return DIAGNOSE_SILENT;
     }
     diagnose_set(piece, "adds", round(1 / (1 - momentum)));
-    diagnose_set(piece, "late_loss", number_of(course, "late"));
-    diagnose_set(piece, "early_loss", number_of(course, "early"));
+    diagnose_set(piece, "late_loss", diagnose_count(course, "late"));
+    diagnose_set(piece, "early_loss", diagnose_count(course, "early"));
     return DIAGNOSE_SUSPECT;
 }
 
@@ -367,10 +367,10 @@ static enum diagnose_verdict judge_momentum(cJSON *piece, const struct diagnose_
  * momentum, the third argument of SGD. */
 static enum diagnose_verdict judge_momentum_tiny(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double momentum = number_of(piece, "momentum");
+    double momentum = diagnose_count(piece, "momentum");
 
     (void)all;
-    return momentum > 0 && momentum <= 0.02 && !(number_of(piece, "weight_decay") > 0)
+    return momentum > 0 && momentum <= 0.02 && !(diagnose_count(piece, "weight_decay") > 0)
                ? DIAGNOSE_SUSPECT
                : DIAGNOSE_SILENT;
 }
@@ -378,7 +378,7 @@ static enum diagnose_verdict judge_momentum_tiny(cJSON *piece, const struct diag
 /* Adam's averages of gradients need fewer steps than that of their squares. */
 static enum diagnose_verdict judge_betas(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double mean = number_of(piece, "beta1"), square = number_of(piece, "beta2");
+    double mean = diagnose_count(piece, "beta1"), square = diagnose_count(piece, "beta2");
 
     (void)all;
     return mean > square && square > 0 && mean >= 0.95 ? DIAGNOSE_SUSPECT : DIAGNOSE_SILENT;
@@ -408,12 +408,13 @@ static enum diagnose_verdict judge_reinitialized(cJSON *piece, const struct diag
  * a network) makes many steps. */
 static enum diagnose_verdict judge_series(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double made = number_of(piece, "optimizers");
+    double made = diagnose_count(piece, "optimizers");
     const cJSON *update = diagnose_find(all, "update");
-    bool keeps = update && (diagnose_is(update, "adapts") || number_of(update, "momentum") > 0);
+    bool keeps =
+        update && (diagnose_is(update, "adapts") || diagnose_count(update, "momentum") > 0);
 
-    return made >= 10 && keeps && number_of(piece, "steps") <= 2 * made ? DIAGNOSE_SUSPECT
-                                                                        : DIAGNOSE_SILENT;
+    return made >= 10 && keeps && diagnose_count(piece, "steps") <= 2 * made ? DIAGNOSE_SUSPECT
+                                                                             : DIAGNOSE_SILENT;
 }
 
 /* Each step changes the weights by a tenth of their size and more, and the loss does not fall. */
@@ -423,26 +424,27 @@ static enum diagnose_verdict judge_rate_high(cJSON *piece, const struct diagnose
     double left = diagnose_loss_left(all);
     /* the first updates threw the loss far above its start */
     bool jumped = course && diagnose_is(piece, "adapts") &&
-                  number_of(course, "growth_times") >= 5 &&
-                  number_of(course, "late") > 0.5 * number_of(course, "first");
+                  diagnose_count(course, "growth_times") >= 5 &&
+                  diagnose_count(course, "late") > 0.5 * diagnose_count(course, "first");
 
-    if (!course || number_of(course, "steps") < 20 || (left < 0.9 && !jumped) ||
-        number_of(course, "growth_times") > 100 || number_of(piece, "steps") < FEW_STEPS ||
-        number_of(piece, "relative_late") < 0.1 || number_of(piece, "relative") < 0.1 ||
-        is_unscaled(piece, all) || number_of(piece, "decay_early") > 1 ||
+    if (!course || diagnose_count(course, "steps") < 20 || (left < 0.9 && !jumped) ||
+        diagnose_count(course, "growth_times") > 100 ||
+        diagnose_count(piece, "steps") < FEW_STEPS ||
+        diagnose_count(piece, "relative_late") < 0.1 || diagnose_count(piece, "relative") < 0.1 ||
+        is_unscaled(piece, all) || diagnose_count(piece, "decay_early") > 1 ||
         diagnose_find(all, "pile-up")) {
         return DIAGNOSE_SILENT;
     }
     const cJSON *order = diagnose_find(all, "order");
-    if (order && number_of(order, "optimizers") > 1) { /* their losses fight each other */
+    if (order && diagnose_count(order, "optimizers") > 1) { /* their losses fight each other */
         return DIAGNOSE_SILENT;
     }
     if (jumped) {
-        diagnose_set(piece, "jump", number_of(course, "growth_times"));
+        diagnose_set(piece, "jump", diagnose_count(course, "growth_times"));
     }
-    diagnose_set(piece, "move", 100 * number_of(piece, "relative"));
-    diagnose_set(piece, "early_loss", number_of(course, "early"));
-    diagnose_set(piece, "late_loss", number_of(course, "late"));
+    diagnose_set(piece, "move", 100 * diagnose_count(piece, "relative"));
+    diagnose_set(piece, "early_loss", diagnose_count(course, "early"));
+    diagnose_set(piece, "late_loss", diagnose_count(course, "late"));
     return DIAGNOSE_SUSPECT;
 }
 

@@ -464,7 +464,7 @@ def _twice(made):
         if made.name in ("sub", "div"):
             other = made.args[1] if len(made.args) > 1 else None
             if isinstance(other, trace.Made) and not (other.name == "" or other.name in ("tensor", "view", "reshape")):
-                return None  # computed of the batch: dividing again changes nothing
+                return None  # computed from the batch: dividing again changes nothing
             entry = (made.name, other if isinstance(other, (int, float, trace.Made)) else None)
             if entry[1] is not None and entry[1] not in (0, 1):
                 before = next((one for name, value, one in seen if (name, value) == entry), None)
@@ -490,7 +490,7 @@ def _apart(given, wanted):
 
 
 def _is_from(made, source):
-    """Whether data was computed of the input itself."""
+    """Whether data was computed from the input itself."""
     for _ in range(32):
         if made is None or made is source:
             break

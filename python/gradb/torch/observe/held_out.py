@@ -14,6 +14,7 @@ _CALLS = 4        # batches of an evaluation
 _ROWS = 8         # that make a batch
 _MOST = 1 << 20   # values of a batch that are examined
 _COLUMNS = 4096
+_CLASSES = 1024  # of which it is counted what is taken for what
 _LEAST = 4        # batches of the training
 _PART = 64        # values by which a batch is recognised
 
@@ -233,7 +234,8 @@ class HeldOut(Watcher):
             counts = torch.bincount(target.detach().clamp(min=0).cpu(), minlength=scores.shape[1])
             self._labels = counts if self._labels is None or len(counts) != len(self._labels) \
                 else self._labels + counts
-            self._confuses(scores, target)
+            if scores.shape[1] <= _CLASSES:
+                self._confuses(scores, target)
 
     def _confuses(self, scores, target):
         """Which classes are guessed, by label, in the last evaluation."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a loss is computed of: scores or probabilities, targets in the range of the outputs, the sign of each term."""
+"""What a loss is computed from: scores or probabilities, targets in the range of the outputs, the sign of each term."""
 import torch
 
 from . import Watcher, likelihood, loss_form, piece, trace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Hand-written objectives: what a loss is computed of, by the form of its operators and by their values."""
+"""Hand-written objectives: what a loss is computed from, by the form of its operators and by their values."""
 import torch
 
 from . import Watcher, piece, trace
@@ -17,7 +17,8 @@ _CHOICES = frozenset(("max", "min", "amax", "amin", "topk", "sort", "kthvalue", 
 _SCALED = trace.SAME | {"mul"}
 _MOST = 512         # operators that are walked
 _PIECES = 16        # of one kind
-_VALUES = 1 << 20   # that are compared
+_VALUES = 1 << 20   # of a batch, or of an output that a mask multiplies
+_SAMPLE = 1 << 16   # of them that are read
 _ROWS = 256         # of a batch that are recognised again
 _KNOWN_ROWS = 8192
 
@@ -204,7 +205,7 @@ class Objectives(Watcher):
             if axis in (-1, len(made.shape) - 1) and source.shape == made.shape:
                 self._soft(made, data, -1, "the product")
         elif len(self._products) < 16 and scores.dim() > 1 and 1 < scores.numel() <= _VALUES:
-            mask, values = trace.read(data), trace.read(scores)
+            mask, values = trace.read(data, _SAMPLE), trace.read(scores, _SAMPLE)
             if mask is not None and values is not None and bool(((mask == 0) | (mask == 1)).all()):
                 outside = (values < -1e-3) | (values > 1.001)
                 self._products[made] = float(values.min()), float(values.max()), float(outside.double().mean())

@@ -26,8 +26,8 @@ class Relation:
         self._loss = ""
 
     def add(self, values, labels, loss, classed, own):
-        """A batch. loss: the operator that compares; classed: labels are classes; own: they were computed of the inputs
-        themselves."""
+        """A batch. loss: the operator that compares; classed: labels are classes; own: they were computed from the
+        inputs themselves."""
         self._loss, self._classed, self._own = loss, classed, own
         if sum(len(one) for one in self._labels) < _EXAMPLES:
             table = values.reshape(values.shape[0], -1)

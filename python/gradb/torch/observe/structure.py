@@ -188,7 +188,7 @@ class Structure(Watcher):
 
 
 def _above(loss):
-    """All that a loss was computed of, with gradients."""
+    """All that a loss was computed from, with gradients."""
     seen, todo = {loss: True}, [loss]
     while todo and len(seen) < _MOST:
         for one in todo.pop().parents():
