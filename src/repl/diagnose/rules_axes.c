@@ -24,6 +24,16 @@ static enum diagnose_verdict judge_recurrence(cJSON *piece, const struct diagnos
     return diagnose_is(piece, "sure") ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
+/* Attention to one token, such as a class, may be meant. */
+static enum diagnose_verdict judge_one(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    if (diagnose_count(piece, "steps") < FEW_STEPS || !diagnose_holds_always(piece)) {
+        return DIAGNOSE_SILENT;
+    }
+    return diagnose_is(piece, "pairs") ? DIAGNOSE_NOTE : DIAGNOSE_FAULT;
+}
+
 static bool is_softmax(const cJSON *piece)
 {
     return strstr(diagnose_text(piece, "operator"), "softmax") != NULL;
@@ -191,6 +201,17 @@ const struct diagnose_rule diagnose_rules_axes[] = {
      .advice = "Pass the axis that is meant, such as dim=1 or dim=-1",
      .look = "node {node}, where",
      .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong axis"},
+    {.name = "softmax-of-one",
+     .evidence = "softmax-one",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_one,
+     .cause = "{operator} runs over an axis of one element (dim={dim} of {shape}), so each result "
+              "is {result} whatever the input, and no gradient passes it",
+     .numbers = "one element along dim={dim} in {held} of {steps|observed call}",
+     .advice = "Pass the axis that is meant (of attention weights, that of the positions), or use "
+               "sigmoid for a single output",
+     .look = "node {node}, where",
+     .source = "PyTorch documentation of softmax; forum threads on softmax of a single output"},
     {.name = "normalised-axis",
      .evidence = "over-batch",
      .cost = DIAGNOSE_OPERATORS,

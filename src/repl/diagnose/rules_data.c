@@ -295,6 +295,7 @@ static enum diagnose_verdict judge_relation(cJSON *piece, const struct diagnose_
 
     if (!course || diagnose_number(course, "steps", 0) < 30 || entropy <= 0 ||
         diagnose_number(piece, "majority", 0) > 0.8 || /* one class hides any relation */
+        diagnose_find(all, "no-gradient") ||           /* then the network has not tried */
         !is_unrelated(piece)) {
         return DIAGNOSE_SILENT;
     }

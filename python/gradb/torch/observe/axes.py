@@ -16,6 +16,7 @@ _ALIKE = frozenset(("linear", "matmul", "layer_norm", "rms_norm", "dropout", "re
 _MASKS = frozenset(("masked_fill", "masked_fill_", "fill_diagonal_", "where", "masked_select", "setitem", "fill_",
                     "index_fill", "index_fill_", "diagonal_scatter"))
 _ADDS = frozenset(("add", "iadd", "add_"))
+_SCALED = trace.SAME | _ADDS | {"mul", "div", "truediv", "masked_fill", "masked_fill_", "where"}
 
 
 class Axes(Watcher):
@@ -197,6 +198,8 @@ class Axes(Watcher):
         if not isinstance(scores, torch.Tensor) or not isinstance(dim, int) or scores.dim() < 2:
             return
         axis = dim % scores.dim()
+        self._add("softmax-one", made.where(), scores.shape[axis] == 1, operator=made.name, dim=dim,
+                  result=0 if made.name == "log_softmax" else 1, shape=_text(scores.shape), pairs=_of_pairs(made))
         if axis == 0 and scores.shape[0] > 1:
             self._waiting.append(("over-batch", made, dict(operator=made.name, rows=scores.shape[0],
                                                            shape=_text(scores.shape), normalises=True)))
@@ -446,6 +449,12 @@ class Axes(Watcher):
     def evidence(self):
         """The pieces."""
         return list(self._found.values())
+
+
+def _of_pairs(made):
+    """Whether scores compare queries with keys."""
+    scores = made.first()
+    return scores is not None and scores.source(_SCALED).name in ("matmul", "bmm", "baddbmm", "einsum")
 
 
 def _is_of_places(made):
