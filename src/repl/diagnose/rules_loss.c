@@ -27,6 +27,16 @@ static enum diagnose_verdict judge_single_class(cJSON *piece, const struct diagn
     return diagnose_holds_always(piece) ? DIAGNOSE_FAULT : DIAGNOSE_SILENT;
 }
 
+/* Rows without several labels may be in some batches. */
+static enum diagnose_verdict judge_labels_compete(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_count(piece, "held") >= 3 &&
+                   2 * diagnose_count(piece, "held") > diagnose_count(piece, "steps")
+               ? DIAGNOSE_FAULT
+               : DIAGNOSE_SILENT;
+}
+
 /* Probabilities sum up to 1; the numbers that a negative log likelihood takes are their
  * logarithms, which are never above 0. */
 static enum diagnose_verdict judge_logarithm(cJSON *piece, const struct diagnose_evidence *all)
@@ -339,6 +349,16 @@ const struct diagnose_rule diagnose_rules_loss[] = {
                "(binary_cross_entropy_with_logits); else give the last layer one output per class",
      .look = "node {node}, why loss",
      .source = "Humbatova et al., Taxonomy of real faults (ICSE 2020): wrong activation"},
+    {.name = "softmax-of-labels",
+     .evidence = "softmax-labels",
+     .cost = DIAGNOSE_OPERATORS,
+     .judge = judge_labels_compete,
+     .cause = "softmax makes the {labels} outputs compete: they sum up to 1, while an example has "
+              "up to {most:g3} labels, so no output can become 1 for all of them",
+     .numbers = "{usual:g3} of {labels} labels per example; in {held} of {steps|observed step}",
+     .advice = "Use a sigmoid for each label: binary_cross_entropy_with_logits of the scores",
+     .look = "node {node}, why loss",
+     .source = "PyTorch documentation of BCEWithLogitsLoss; forum threads on multi-label outputs"},
     {.name = "no-logarithm",
      .evidence = "log-likelihood",
      .cost = DIAGNOSE_OPERATORS,

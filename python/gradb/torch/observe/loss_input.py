@@ -245,6 +245,10 @@ class LossInput(Watcher):
             dim = source.given(1, "dim")
             one = isinstance(dim, int) and -len(source.shape) <= dim < len(source.shape) and source.shape[dim] == 1
             self._add("one-class", source.where(), one, loss=call.name, softmax=True)
+            if dim in (-1, len(source.shape) - 1) and source.shape == tuple(target.shape) and not one:
+                sums = wanted[:len(wanted) // target.shape[-1] * target.shape[-1]].reshape(-1, target.shape[-1]).sum(1)
+                self._add("softmax-labels", source.where(), bool((sums > 1.01).any()), loss=call.name,
+                          labels=target.shape[-1], most=float(sums.max()), usual=float(sums.mean()))
         self._shapes(call, made, scores, target)
 
     def _divergence(self, call, made):
