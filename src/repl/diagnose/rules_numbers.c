@@ -61,7 +61,8 @@ static enum diagnose_verdict judge_divergence(cJSON *piece, const struct diagnos
     if (!diagnose_find(all, "rate")) {
         diagnose_set(piece, "by_hand", 1);
     }
-    if (factor && diagnose_number(factor, "factor", 1) >= 64) {
+    if ((factor && diagnose_number(factor, "factor", 1) >= 64) ||
+        diagnose_find(all, "past-scaler")) {
         return DIAGNOSE_SILENT;
     }
     cJSON_AddTrueToObject(piece, "told"); /* `why loss` need not say it again */

@@ -248,6 +248,15 @@ static enum diagnose_verdict judge_scale(cJSON *piece, const struct diagnose_evi
     return diagnose_count(piece, "factor") >= 256 ? DIAGNOSE_FAULT : DIAGNOSE_SUSPECT;
 }
 
+static enum diagnose_verdict judge_past_scaler(cJSON *piece, const struct diagnose_evidence *all)
+{
+    (void)all;
+    return diagnose_count(piece, "times") >= FEW_STEPS &&
+                   2 * diagnose_count(piece, "times") > diagnose_count(piece, "steps")
+               ? DIAGNOSE_FAULT
+               : DIAGNOSE_SILENT;
+}
+
 /* Of the elements with a gradient. */
 static enum diagnose_verdict judge_rounding(cJSON *piece, const struct diagnose_evidence *all)
 {
@@ -664,6 +673,19 @@ const struct diagnose_rule diagnose_rules_updates[] = {
          "norm of the gradients {passed:g3} after backward() and {gradient:g3} before the step",
      .advice = "Divide the gradients by {factor} before step(), or use torch.amp.GradScaler",
      .source = "NVIDIA, Training with Mixed Precision: loss scaling"},
+    {.name = "scale-never-removed",
+     .evidence = "past-scaler",
+     .cost = DIAGNOSE_EACH_STEP,
+     .judge = judge_past_scaler,
+     .cause = "The optimizer's step() is called itself instead of scaler.step(optimizer), so the "
+              "gradients are still multiplied by the loss scale, and each update is {factor} times "
+              "too large",
+     .numbers = "{times} of {steps|step} with gradients that GradScaler.scale() has multiplied by "
+                "{factor}",
+     .advice =
+         "Call scaler.step(optimizer) and then scaler.update(), or scaler.unscale_(optimizer) "
+         "before the optimizer's step()",
+     .source = "PyTorch documentation of torch.amp.GradScaler"},
     {.name = "rounded-away",
      .evidence = "update",
      .cost = DIAGNOSE_OPERATORS,

@@ -4,10 +4,9 @@ import weakref
 
 import torch
 
-from .. import stack
 from ..loading import shares
 from . import Watcher, node_of, parameter_name, piece, trace
-from .lines import only_line
+from .lines import line_of_program, only_line
 from .source_lines import sources_of
 from .units import is_plain
 from .ways import Ways
@@ -35,15 +34,6 @@ _CLOSE = 0.3      # of the norm: independent tables differ by 1.4
 _MOST_ROWS = 1024  # of a table whose spectrum is computed
 _EDGE = 1.25      # over the largest variance that a random sample has (Marchenko and Pastur)
 _MAKERS = frozenset(("linear", "matmul", "bmm", "einsum", "conv1d", "conv2d"))
-
-
-def line_of_program():
-    """{"file", "line"} of the innermost line that belongs to no installed package; {} where there is none."""
-    for code, line, _ in stack.frames(2):
-        if "site-packages" not in code.co_filename and "dist-packages" not in code.co_filename \
-                and not stack.is_torch(code):
-            return {"file": code.co_filename, "line": line}
-    return {}
 
 
 def _is_integer(tensor):

@@ -34,6 +34,15 @@ def call_of(value, method):
     return only_line(r"\b(%s)\.%s\(" % ("|".join(map(re.escape, dict.fromkeys(names))), method)) if names else {}
 
 
+def line_of_program():
+    """{"file", "line"} of the innermost line that belongs to no installed package; {} where there is none."""
+    for code, line, _ in stack.frames(2):
+        if "site-packages" not in code.co_filename and "dist-packages" not in code.co_filename \
+                and not stack.is_torch(code):
+            return {"file": code.co_filename, "line": line}
+    return {}
+
+
 def frame_in(file):
     """Whether a function of a library's file (the end of its path) is on the stack."""
     frame = sys._getframe(1)

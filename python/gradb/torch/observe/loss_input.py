@@ -3,6 +3,7 @@
 import torch
 
 from . import Watcher, likelihood, loss_form, piece, trace
+from .lines import line_of_program
 
 _ROWS = 4096     # of scores that are examined
 _TERMS = 256     # operators from a loss back to its terms
@@ -195,6 +196,8 @@ class LossInput(Watcher):
         if ids is None or labels.numel() != ids.numel() or not _is_sequence(target):
             return
         wanted = labels.reshape(ids.shape)
+        if isinstance(ignored, int) and wanted.shape[1] > 2 and bool((wanted[:, -1] == ignored).all()):
+            wanted = wanted[:, :-1]  # nothing follows the last token
         ends, pad = _tails(wanted)
         own, token = _tails(ids)
         if pad == ignored or ids.shape[0] < 4:
@@ -203,7 +206,10 @@ class LossInput(Watcher):
         share = float(ends.sum()) / wanted.numel()
         holds = bool(match.numel() and match.double().mean() > 0.95 and len(set(own.tolist())) > 1
                      and (own > 0).double().mean() >= 0.5)
-        self._add("padded-loss", made.where(), holds, share=share, pad=pad, token=token, loss=made.name,
+        where = made.where()
+        if "site-packages" in where.get("file", ""):  # the loss of a library's model
+            where.update(line_of_program())
+        self._add("padded-loss", where, holds, share=share, pad=pad, token=token, loss=made.name,
                   ignored=ignored if isinstance(ignored, int) else None)
 
     def _log_likelihood(self, call, made):

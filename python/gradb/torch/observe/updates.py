@@ -50,6 +50,9 @@ class Updates(Watcher):
         self._clips = []      # of this step: (where, scale of the gradients)
         self._clip = {}       # the last one
         self._clipped_scaled = self._clipped_late = self._clip_steps = 0
+        self._past = 0        # steps of optimizers past the scaler, with gradients that it has scaled
+        self._past_at = {}
+        self._past_scale = 1.0
         self._passes = 0      # since an optimizer stepped
         self._factor = None   # by which the loss was multiplied
         self._made = []       # numbers that the program has multiplied: (weak reference, factor, where)
@@ -113,6 +116,7 @@ class Updates(Watcher):
         known = self._of(optimizer)
         self._note_series(known, optimizer)
         self._note_rate(known, optimizer)
+        self._note_scale(optimizer)
         if not self.observation.observes:
             return
         known.at = here()
@@ -144,6 +148,16 @@ class Updates(Watcher):
             self._series.setdefault(line, [0, 0, at, type(optimizer).__name__])[0] += 1
         if line in self._series:
             self._series[line][1] += 1
+
+    def _note_scale(self, optimizer):
+        """A step that is not the scaler's, of gradients that it has scaled."""
+        scaler = self.agent.scaler
+        if not scaler.scaling or scaler.stepping is not None:
+            return
+        scale = next((scaler.scale_of(one) for one in parameters_of(optimizer) if one.grad is not None), 1.0)
+        if scale != 1.0:
+            self._past += 1
+            self._past_at, self._past_scale = self._past_at or here(), scale
 
     def _note_rate(self, known, optimizer):
         found = [group.get("lr") for group in optimizer.param_groups]
@@ -229,6 +243,9 @@ class Updates(Watcher):
         if self._clip_steps:
             found.append(piece("clip", self._clip, clippings=self._clip_steps, scaled=self._clipped_scaled,
                                late=self._clipped_late))
+        if self._past:
+            found.append(piece("past-scaler", self._past_at, times=self._past, factor=self._past_scale, steps=sum(
+                one.steps for one in self._known.values())))
         if self._factor:
             found.append(piece("loss-factor", self._factor[1], factor=self._factor[0]))
         return found
