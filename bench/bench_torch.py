@@ -25,8 +25,8 @@ GRADB_BLOCKS = (
     turns.Block("metrics_on", "plain", ("metric accuracy", "metric precision average=macro"), "step %d", "metric delete"),
     turns.Block("timing_on", "plain", ("set timing on",), "step %d", "set timing off", 10),
     turns.Block("line_breakpoint", "plain", ("break torch_train.py:Hooks._look",), "step %d", "delete"),
-    # Of its first 64 steps, gradb observes 8 and two more, and three of those do not count here: 7 of 60, about as many as
-    # of a whole run of 100 steps (11).
+    # Of its first 64 steps, gradb observes 8 and three more, or 4 and four more where they take 0.1 s; the first three do
+    # not count here: 7 or 4 of 60, about as many as of a whole run of 100 steps (11 or 8).
     turns.Block("diagnose", "plain", ("agent observe on",), "step %d", "agent observe off", steps=60),
     turns.Block("watched", "plain", ("watch -step TO on weights, /[.]grad$/",), "step %d"),
     turns.Block("exact", "plain", ("set history-bytes 64M", EXACT), "step %d"),
