@@ -8,7 +8,7 @@ N_S, N_A, H = 6, 3, 8
 
 
 class Chain:
-    """The right action in state s is s % 3; the state goes on at random."""
+    """The right action in state s is s % 3; the next state is random."""
 
     def reset(self, n):
         self.s = torch.randint(0, N_S, (n,))

@@ -162,8 +162,8 @@ static void say_end(struct repl_out *out, const struct gd_event *event)
             OUT_BOOL("changed", session->by_hand.count > 0));
 }
 
-/* In text mode only a warning is printed: `info log` has the lines of the log. Except where gradb
- * stands in for the program that it starts. */
+/* In text mode only a warning is printed: `info log` has the lines of the log. `gradb diagnose --
+ * PROGRAM` also prints the lines of the program. */
 static void say_text(struct repl_out *out, const struct gd_event *event, const char *type)
 {
     cJSON *record = out_record(out, type);

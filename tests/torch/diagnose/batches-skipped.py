@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""backward() and step() behind the loop over the batches."""
+"""backward() and step() after the loop over the batches."""
 import sys
 
 import torch

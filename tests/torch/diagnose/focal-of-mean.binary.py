@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The same of two classes, with the factors in the other order and a module."""
+"""The focal factor of two classes, with the factors in the other order and a module."""
 import sys
 
 import torch

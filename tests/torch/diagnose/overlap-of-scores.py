@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Jaccard loss of scores that are no probabilities."""
+"""The Jaccard loss of scores that are not probabilities."""
 import sys
 
 import torch

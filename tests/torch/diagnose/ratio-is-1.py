@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Proximal policy optimisation of a bandit, with the old probabilities computed anew in each update."""
+"""Proximal policy optimisation of a bandit, with the old probabilities computed again in each update."""
 import sys
 
 import torch

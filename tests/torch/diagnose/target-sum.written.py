@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The same of a hand-written cross-entropy, with targets filled in place."""
+"""Soft targets of a hand-written cross-entropy, with targets filled in place."""
 import sys
 
 import torch

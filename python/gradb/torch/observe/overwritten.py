@@ -83,4 +83,4 @@ def _sample(parameter):
         found = values.readable(parameter).reshape(-1)[:_SAMPLE] if parameter is not None else None
     except (values.NoValue, RuntimeError):
         return None
-    return found.to("cpu", torch.float64) if found is not None else None
+    return found.to("cpu", torch.float64, copy=True) if found is not None else None
