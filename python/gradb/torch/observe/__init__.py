@@ -6,9 +6,9 @@ evidence is a dict of "kind", numbers and texts, with the "file", "line" and "no
 the rules of the debugger do (src/repl/diagnose/), from thresholds that they state.
 
 Watchers see each operator in observed steps only: the first 8, and then steps 16, 32, 64 and so on, so that their cost
-fades. Of long steps, to which that adds more time, the first 4, and then steps 8, 16, 32 and so on. Losses, updates and
-the order of calls are noted in each step. A fault in a watcher ends that watcher, and is reported: the training and the
-other watchers continue."""
+fades. Of long steps, to which that adds more time, the first 4, and then those of steps 8, 16, 32, 64 and so on whose
+cost is small beside the time that the training has taken by then. Losses, updates and the order of calls are noted in
+each step. A fault in a watcher ends that watcher, and is reported: the training and the other watchers continue."""
 import os
 import time
 
@@ -19,7 +19,8 @@ from ..values import outside_training
 
 _ALL = 8            # so many first steps are observed,
 _FEW = 4            # and so many where each of them takes at least
-_LONG = 0.1         # seconds
+_LONG = 0.1         # seconds.
+_SHARE = 0.03       # of the time of all steps that observing the later ones of them may add
 _MOST_EVIDENCE = 64  # pieces of one kind
 
 
@@ -166,8 +167,9 @@ class Observation:
         self.on = self.observes = False
         self._first = 0         # the step in which they were armed
         self._all = _ALL        # first steps that are observed
-        self._begun = None      # when the observed step that runs began
+        self._begun = None      # when the step that runs began
         self._shortest = 0.0    # seconds of an observed step, since the first
+        self._seconds = {}      # observed or not -> [steps, their seconds]: without the first one, which prepares things
         self.steps = 0          # that have ended while armed
         self.observed = 0       # of them, those whose operators were seen
         self.operators = 0      # that were seen
@@ -193,6 +195,7 @@ class Observation:
         self.steps = self.observed = self.operators = 0
         self._failed = []
         self._all, self._begun, self._shortest = _ALL, None, float("inf")
+        self._seconds = {True: [0, 0.0], False: [0, 0.0]}
         self._list()
         self.agent.happenings.on("step-end", self._step_ended)
         self.agent.end_idle()
@@ -225,7 +228,15 @@ class Observation:
     def wants(self, step):
         """Whether the operators of that step are to be seen."""
         number = step - self._first + 1
-        return self.on and (number <= self._all or number & (number - 1) == 0)
+        return self.on and (number <= self._all or number & (number - 1) == 0 and self._affords())
+
+    def _affords(self):
+        """Whether one more observed step costs little beside the time of all steps so far."""
+        (observed, slow), (others, fast) = self._seconds[True], self._seconds[False]
+        if self._all == _ALL or not observed or not others:
+            return True
+        adds = max(0.0, slow / observed - fast / others)
+        return (observed - self._all + 2) * adds <= _SHARE * (slow + fast)  # the first one is not in `observed`
 
     # ---- what happens ----
 
@@ -233,20 +244,30 @@ class Observation:
         """A step begins: decides whether its operators are seen."""
         self.observes = self.wants(step)
         self.agent.observer = self if self.observes else None
+        self._begun = time.monotonic()
         if self.observes:
-            self._begun = time.monotonic()
             self._tell("begins", step)
 
     def _step_ended(self, _kind, info):
         self.steps += 1
         self.observed += self.observes
+        self._note_time()
         if self.observes:
-            if self._begun is not None:
-                self._shortest = min(self._shortest, time.monotonic() - self._begun)
-                self._all = _FEW if self._shortest >= _LONG else _ALL
             self._layers.update((path, type(module).__name__) for path, module in self.agent.modules.all()
                                 if type(module).__module__.startswith("torch.nn."))
         self._tell("ends", info["step"])
+
+    def _note_time(self):
+        if self._begun is None:
+            return
+        took = time.monotonic() - self._begun
+        if self.observes:
+            self._shortest = min(self._shortest, took)
+            self._all = _FEW if self._shortest >= _LONG else _ALL
+        if self.steps > 1:
+            seconds = self._seconds[self.observes]
+            seconds[0] += 1
+            seconds[1] += took
 
     def operator_ran(self, operator, function, args, kwargs, result):
         """An operator of the program has run, in an observed step."""

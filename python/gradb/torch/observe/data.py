@@ -500,15 +500,7 @@ def _is_from(made, source):
 
 def _is_computed(made):
     """Whether it was computed by a network: a bootstrapped target, the output of a teacher."""
-    seen, waiting = set(), [made]
-    while waiting and len(seen) < 512:
-        one = waiting.pop()
-        if one.name == "parameter":
-            return True
-        if one not in seen:
-            seen.add(one)
-            waiting += one.parents()
-    return False
+    return any(one.name == "parameter" for one in trace.ancestors(made, 512, grads=False))
 
 
 def _orders(made):

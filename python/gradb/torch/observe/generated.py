@@ -166,20 +166,12 @@ def _fallen(looks):
 
 def _origin(made):
     """"made": computed by parameters from noise; "real": by no parameter; None: otherwise."""
-    seen, waiting, drawn, trained = set(), [made], False, False
-    while waiting:
-        one = waiting.pop()
-        if one in seen:
-            continue
-        if len(seen) >= _MOST_MADE:
-            return None
-        seen.add(one)
-        drawn = drawn or one.name in _DRAWN
-        trained = trained or one.name == "parameter"
-        waiting.extend(one.parents())
-    if not trained:
+    above = trace.ancestors(made, _MOST_MADE, grads=False)
+    if len(above) >= _MOST_MADE:
+        return None
+    if not any(one.name == "parameter" for one in above):
         return "real"
-    return "made" if drawn else None
+    return "made" if any(one.name in _DRAWN for one in above) else None
 
 
 def _spread(tensor):

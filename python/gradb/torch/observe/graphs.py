@@ -6,7 +6,6 @@ import weakref
 from . import Watcher, here, piece, trace
 
 _MOST_NODES = 8192
-_MOST_MADE = 4096
 _MOST_PARAMETERS = 256
 _MOST_LOSSES = 1024
 
@@ -61,7 +60,7 @@ class Graphs(Watcher):
         self._now = _weighed(made), where
         self._note_unused(made)
         if self._roots:
-            above = _above(made)
+            above = trace.ancestors(made)
             self._pending = next(((where, at, left) for root, at, left in self._roots
                                   if root in above and any(_is_untouched(one) for one in left)), None)
         if self._measured != self.agent.steps.step:
@@ -72,7 +71,7 @@ class Graphs(Watcher):
         """Losses of the root's line that the pass does not go through, although each had a batch of its own."""
         where = root.where()
         alike = [one for one in self._losses if one.name == root.name and one is not root and _line(one) == _line(root)]
-        unused = len(set(alike) - _above(root)) if alike else 0
+        unused = len(set(alike) - trace.ancestors(root)) if alike else 0
         self._losses = []
         if not where or not self._batches:
             return
@@ -167,20 +166,9 @@ def _line(made):
     return where.get("file"), where.get("line")
 
 
-def _above(made):
-    """All that it was made of with a gradient, and itself."""
-    seen, waiting = {made}, [made]
-    while waiting and len(seen) < _MOST_MADE:
-        for one in waiting.pop().parents():
-            if one.grad and one not in seen:
-                seen.add(one)
-                waiting.append(one)
-    return seen
-
-
 def _kept(made):
     """Where a tensor is read that an earlier step has made, and that has a gradient; {}: nowhere."""
-    for one in _above(made):
+    for one in trace.ancestors(made):
         if any(given.grad and given.name == "" for given in one.parents()):
             return one.where()
     return {}

@@ -113,12 +113,7 @@ class Layers(Watcher):
         """A pass begins: which flat operators are on its way."""
         if not self.observation.observes or not self._flats:
             return
-        above, todo = set(), [self.trace.of(tensor)]
-        while todo and len(above) < _MOST:
-            one = todo.pop()
-            if one not in above:
-                above.add(one)
-                todo += [parent for parent in one.parents() if parent.grad]
+        above = trace.ancestors(self.trace.of(tensor), _MOST)
         self._reaching = [one for one in self._flats if one in above]
 
     def passed(self):

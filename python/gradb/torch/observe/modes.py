@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Training and evaluation mode of dropout and batch normalisation, in the forward passes of steps."""
+import weakref
+
 import torch
 
 from . import Watcher, here, piece
@@ -28,6 +30,11 @@ def _kind(module):
     return "batch normalization" if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) else None
 
 
+def _kinds(module):
+    """What of it and its parts is in training mode and works differently there."""
+    return {_kind(one) for one in module.modules() if one.training} - {None} if module is not None else set()
+
+
 class Modes(Watcher):
     """Counts calls in either mode in each observed step."""
 
@@ -49,7 +56,8 @@ class Modes(Watcher):
         self._untold = set()    # what works differently in evaluations that ran in training mode
         self._calls = self._called_in = 0  # steps before which that happened; the last one
         self._called_at = {}
-        self._open = []    # calls of trained models in training mode, with gradients, since the last pass
+        self._open = []    # (where, model) of calls in training mode, with gradients, since the last pass
+        self._differs = weakref.WeakKeyDictionary()  # module -> whether training mode makes a difference in it
         self._used = set()  # lines of those that a pass followed directly
         self._unused = {}  # line -> [passes before which others were called there, what works differently, place]
         self._passes = 0
@@ -84,7 +92,7 @@ class Modes(Watcher):
         if not module.training:
             self._modes.add("eval")
             return
-        kinds = {_kind(one) for one in module.modules() if one.training} - {None}
+        kinds = _kinds(module)
         owners = self.agent.optimizers.owners()
         if kinds and any(id(one) in owners for one in module.parameters()):
             self._untold |= kinds
@@ -96,9 +104,11 @@ class Modes(Watcher):
         """A call with gradients: an evaluation, if no pass follows it and its line is another one than in training."""
         if len(self._open) >= _MOST_OPEN or not module.training or len(self.agent.optimizers.names()) != 1:
             return
-        kinds = {_kind(one) for one in module.modules() if one.training} - {None}
-        if kinds:
-            self._open.append((here(), kinds))
+        differs = self._differs.get(module)
+        if differs is None:
+            differs = self._differs[module] = any(_kind(one) is not None for one in module.modules())
+        if differs:
+            self._open.append((here(), weakref.ref(module)))
 
     def passed(self):
         """What has run was a part of training."""
@@ -106,8 +116,10 @@ class Modes(Watcher):
         self._passes += 1
         if self._open:
             self._used.add(_line(self._open[-1][0]))
-            for where, kinds in {_line(one): (one, kinds) for one, kinds in self._open[:-1]}.values():
-                self._unused.setdefault(_line(where), [0, kinds, where])[0] += 1
+            for where, module in {_line(one): (one, module()) for one, module in self._open[:-1]}.values():
+                kinds = _kinds(module)
+                if kinds:
+                    self._unused.setdefault(_line(where), [0, kinds, where])[0] += 1
             self._open = []
 
     def ends(self, step):

@@ -23,17 +23,6 @@ _ROWS = 256         # of a batch that are recognised again
 _KNOWN_ROWS = 8192
 
 
-def ancestors(made, most=_MOST):
-    """All that a value was made of with gradients, itself included."""
-    seen, todo = set(), [made]
-    while todo and len(seen) < most:
-        one = todo.pop()
-        if one not in seen and one.grad:
-            seen.add(one)
-            todo += one.parents()
-    return seen
-
-
 class Objectives(Watcher):
     """Looks at the parts of a loss."""
 
@@ -168,16 +157,8 @@ class Objectives(Watcher):
 
     def _draws(self, made):
         """Whether it was made of random numbers of this step: actions that are chosen now."""
-        seen, todo = set(), [made]
-        while todo and len(seen) < _MOST:
-            one = todo.pop()
-            if one in seen:
-                continue
-            seen.add(one)
-            if one.name in DRAWN and one.number > self._start:
-                return True
-            todo += one.parents()
-        return False
+        return any(one.name in DRAWN and one.number > self._start
+                   for one in trace.ancestors(made, _MOST, grads=False))
 
     def _ratio(self, call, made):
         """Whether it is 1 in each element, while rows of the data come again."""
@@ -222,7 +203,7 @@ class Objectives(Watcher):
         pair = difference.parents()
         if len(pair) != 2 or not all(one.grad for one in pair) or pair[0].shape != pair[1].shape or not pair[0].shape:
             return
-        if any(one.name in _CHOICES for one in ancestors(difference, 64)):
+        if any(one.name in _CHOICES for one in trace.ancestors(difference, 64)):
             return  # the hardest examples were chosen
         values = trace.read(call.args[0])
         if values is not None and len(values) >= 4:
@@ -233,7 +214,7 @@ class Objectives(Watcher):
         margin = call.given(3, "margin", 1.0)
         if not all(isinstance(one, torch.Tensor) and one.dim() == 2 for one in (anchor, near, far)):
             return
-        if any(one.name in _CHOICES for one in ancestors(made, 64)):
+        if any(one.name in _CHOICES for one in trace.ancestors(made, 64)):
             return
         distance = torch.nn.functional.pairwise_distance
         if anchor.shape == near.shape == far.shape and len(anchor) >= 4:
@@ -252,7 +233,7 @@ class Objectives(Watcher):
         if not self.observation.observes or not isinstance(tensor, torch.Tensor):
             return
         loss = self.trace.of(tensor)
-        inside = ancestors(loss)
+        inside = trace.ancestors(loss, _MOST)
         for exponential, mean in self._focal:
             self._add("focal-mean", mean, exponential in inside and _weighs(inside, exponential, mean),
                       loss=mean.name, node_made=exponential.node_name())
@@ -288,7 +269,7 @@ def _weighs(inside, exponential, mean):
         if len(pair) == 2 and all(one.grad for one in pair):
             for one, other in (pair, pair[::-1]):
                 if one.source(_SCALED) is mean and other.source(_SCALED) is not mean and \
-                        exponential in ancestors(other, 32):
+                        exponential in trace.ancestors(other, 32):
                     return True
     return False
 

@@ -10,6 +10,7 @@ from . import Watcher, here, piece
 from .lines import all_lines, only_line
 
 _SAMPLE = 4   # parameters of an optimizer whose gradients are examined
+_FIRST = 1024  # elements of a gradient that are examined before all others
 _UNCALLED = r"\.backward\s*$"  # without parentheses
 _RESULTS = 16  # numbers whose making is remembered: one of them becomes the loss
 
@@ -110,13 +111,11 @@ class Order(Watcher):
             known.passes += 1
             known.zeroed_at = {}
             known.run += 1
-            known.pending = [(weakref.ref(one), values.state_of(one.grad)) for one in itertools.islice(
-                (one for group in optimizer.param_groups for one in group["params"] if one.grad is not None), _SAMPLE)]
+            held = _with_gradients(optimizer)
+            known.pending = [(weakref.ref(one), values.state_of(one.grad)) for one in held]
             if self.observation.observes:
                 known.lines.add(line)
-                held = [one for group in optimizer.param_groups for one in group["params"] if one.grad is not None]
-                known.left = [(weakref.ref(one), values.state_of(one.grad)) for one in held[:_SAMPLE]
-                              if not _is_zero(one.grad)]
+                known.left = [(weakref.ref(one), values.state_of(one.grad)) for one in held if not _is_zero(one.grad)]
 
     def zeroed(self, optimizer):
         """zero_grad() was called."""
@@ -167,8 +166,8 @@ class Order(Watcher):
         known.closure = known.closure or known.passes > known.before
         known.since = known.zeroed_in = known.run = 0
         known.lines = set()
-        held = [one for group in optimizer.param_groups for one in group["params"] if one.grad is not None][:_SAMPLE]
-        known.used = [(weakref.ref(one), weakref.ref(one.grad), values.state_of(one.grad)) for one in held]
+        known.used = [(weakref.ref(one), weakref.ref(one.grad), values.state_of(one.grad))
+                      for one in _with_gradients(optimizer)]
 
     def evidence(self):
         """A piece for each optimizer, one for the loss, and one for each optimizer whose gradients pile up."""
@@ -218,8 +217,15 @@ def _adapts(optimizer):
     return any("betas" in group for group in optimizer.param_groups)
 
 
+def _with_gradients(optimizer):
+    """The first parameters that have a gradient."""
+    return list(itertools.islice((one for group in optimizer.param_groups for one in group["params"]
+                                  if one.grad is not None), _SAMPLE))
+
+
 def _is_zero(gradient):
     try:
-        return not bool(values.readable(gradient).count_nonzero())
+        flat = values.readable(gradient).reshape(-1)
+        return not bool(flat[:_FIRST].any()) and not bool(flat.any())
     except (values.NoValue, RuntimeError):
         return False

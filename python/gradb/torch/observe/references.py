@@ -100,18 +100,9 @@ def _lines(made):
 
 def _parameters(made):
     """The Made of all parameters that it was computed from; None: too many operators."""
-    found, seen, waiting = set(), set(), [made]
-    while waiting:
-        one = waiting.pop()
-        if one in seen:
-            continue
-        if len(seen) >= _MOST_MADE:
-            return None
-        seen.add(one)
-        if one.name == "parameter" or one.node is not None and one.node.operator == "Parameter":
-            found.add(one)
-        waiting += one.parents()
-    return found
+    above = trace.ancestors(made, _MOST_MADE, grads=False)
+    return None if len(above) >= _MOST_MADE else {
+        one for one in above if one.name == "parameter" or one.node is not None and one.node.operator == "Parameter"}
 
 
 def _users(root):

@@ -64,7 +64,7 @@ class Seeds(Watcher):
 
     def ends(self, step):
         """Looks at the states."""
-        if not self._lines:
+        if not self._lines and self.observation.observes:
             self._lines = [one for one in all_lines(_SEEDS) if _is_inside(one)]
         for name, state in _states():
             known = self._known.setdefault(name, {})

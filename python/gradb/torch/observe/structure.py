@@ -150,7 +150,7 @@ class Structure(Watcher):
 
     def _unbent(self, loss):
         """Two linear layers in a row, of which the second one reads nothing but the first: they are one layer."""
-        readers, operators = collections.Counter(), _above(loss)
+        readers, operators = collections.Counter(), trace.ancestors(loss, _MOST)
         for made in operators:
             readers.update(made.parents())
         for made in operators:
@@ -187,17 +187,6 @@ class Structure(Watcher):
         return list(self._found.values()) + self._unread
 
 
-def _above(loss):
-    """All that a loss was computed from, with gradients."""
-    seen, todo = {loss: True}, [loss]
-    while todo and len(seen) < _MOST:
-        for one in todo.pop().parents():
-            if one not in seen and one.grad:
-                seen[one] = True
-                todo.append(one)
-    return list(seen)
-
-
 def _is_scaled(made):
     """Whether a factor of a product was scaled or normalised after its layer."""
     for _ in range(_SHORT):
@@ -211,18 +200,13 @@ def _is_scaled(made):
 
 def _members(loss, blocks):
     """Path of a block -> the Made that were computed in it, in their order, of the forward pass before that loss."""
-    found, seen, todo = collections.defaultdict(list), {loss}, [loss]
-    while todo and len(seen) < _MOST:
-        made = todo.pop()
+    found = collections.defaultdict(list)
+    for made in trace.ancestors(loss, _MOST, grads=False):
         path = made.module
         while path:
             if path in blocks:
                 found[path].append(made)
             path = path.rpartition("/")[0]
-        for one in made.parents():
-            if one not in seen:
-                seen.add(one)
-                todo.append(one)
     return {path: sorted(inside, key=lambda made: made.number) for path, inside in found.items()}
 
 

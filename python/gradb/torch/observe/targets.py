@@ -256,11 +256,4 @@ def parts_of_sum(made):
 
 def _parameters(made):
     """The parameters that a value was computed from."""
-    seen, todo, found = set(), [made], set()
-    while todo and len(seen) < _OPERATORS:
-        one = todo.pop()
-        if one not in seen:
-            seen.add(one)
-            found.update([one] if one.name == "parameter" else ())
-            todo += [parent for parent in one.parents() if parent.grad]
-    return found
+    return {one for one in trace.ancestors(made, _OPERATORS) if one.name == "parameter"}

@@ -149,6 +149,18 @@ class Trace:
         return made
 
 
+def ancestors(made, most=4096, grads=True):
+    """All that a value was made of, itself included, as a set; of many, `most` (and a few more). grads: only what has
+    a gradient."""
+    seen, waiting = {made: None}, [made]
+    while waiting and len(seen) < most:
+        for one in waiting.pop().parents():
+            if one not in seen and (one.grad or not grads):
+                seen[one] = None
+                waiting.append(one)
+    return seen.keys()
+
+
 def of(observation):
     """The Trace that the watchers of an observation share."""
     trace = getattr(observation, "trace", None)
