@@ -20,7 +20,7 @@ check()
 
 sources()
 {
-    git ls-files -co --exclude-standard '*.c' '*.h'
+    git ls-files -co --exclude-standard '*.c' '*.cpp' '*.h'
 }
 
 format()

@@ -9,6 +9,7 @@ import unittest
 
 import harness
 import venvs
+import warmed
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "scripts"
 PYTHON = venvs.python("mindspore")
@@ -17,6 +18,7 @@ needed = unittest.skipUnless(PYTHON, "no build/mindspore-venv: ./dev test makes 
 
 class Case(unittest.TestCase):
     """A case with a folder: MindSpore litters the one in which it runs."""
+    cold = False  # whether each program imports MindSpore itself, for cases that test how a training is started
 
     def setUp(self):
         self.folder = harness.folder_of(self)
@@ -27,7 +29,9 @@ class Case(unittest.TestCase):
 
     def words(self, program):
         """The command line that runs a script."""
-        return [PYTHON, *program]
+        if self.cold or not str(program[0]).endswith(".py"):
+            return [PYTHON, *program]
+        return [*warmed.command(PYTHON, "mindspore", self.environment(OPENBLAS_NUM_THREADS="1")), *program]
 
     def environment(self, **more):
         """One thread, and nothing in MindSpore's log but errors."""

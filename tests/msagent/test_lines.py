@@ -27,7 +27,7 @@ class Net(nn.Cell):
 
 def note(step, loss):
     text = 'step %d: loss %.9g' % (step, loss)
-    print(text, file=out)
+    print(text, file=out, flush=True)
 
 
 def train(steps):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One network in PyTorch and in MindSpore, both running: lockstep, compare and first-divergence agree when they are the
 same, and name what is different when they are not."""
+import os
 import pathlib
 import re
 import shlex
@@ -10,6 +11,7 @@ import unittest
 import harness
 import numpy as np
 import venvs
+import warmed
 
 HERE = pathlib.Path(__file__).resolve().parent / "lockstep"
 MINDSPORE = venvs.python("mindspore")
@@ -29,6 +31,11 @@ def values():
         made[name + ".weight"] = np.linspace(0.5, 1.5, 16, dtype=np.float32)
         made[name + ".bias"] = (random.rand(16) * 0.2 - 0.1).astype(np.float32)
     return made
+
+
+def started(python, framework):
+    """What starts that interpreter's programs, with the framework imported."""
+    return warmed.command(python, framework, dict(os.environ, OMP_NUM_THREADS="1", GLOG_v="3", GRADB_DISABLE="1"))
 
 
 class Pair(unittest.TestCase):
@@ -58,8 +65,9 @@ class Frameworks(Pair):
     def records(self, fault, *commands, mode="pynative"):
         """What the commands say of both, one of which has a fault."""
         file = str(self.folder / "values.npz")
-        return self.records_of(([PYTORCH, str(HERE / "torch_net.py"), file, fault],
-                                [MINDSPORE, str(HERE / "ms_net.py"), file, mode]), *commands)
+        return self.records_of((
+            [*started(PYTORCH, "torch"), str(HERE / "torch_net.py"), file, fault],
+            [*started(MINDSPORE, "mindspore"), str(HERE / "ms_net.py"), file, mode]), *commands)
 
     def test_they_agree(self):
         """Step by step and node by node; each parameter, gradient, momentum and layer is compared."""
@@ -125,7 +133,8 @@ class Networks(Pair):
         file = str(self.folder / "values.npz")
 
         def words(python, framework, fault):
-            return [python, str(HERE / "nets.py"), framework, net, file, fault]
+            return [*started(python, {"pytorch": "torch"}.get(framework, framework)), str(HERE / "nets.py"), framework, net,
+                    file, fault]
         subprocess.run(words(PYTORCH, "pytorch", "make"), check=True, timeout=harness.DEADLINE)
         for fault, node, step in (("none", None, None), ("weight", f"net/{weight}/weight", 0), ("epsilon", epsilon, 1),
                                   ("rate", r"optimizer/\w+/net/\w+/weight", 1), *more):

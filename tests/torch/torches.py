@@ -16,22 +16,20 @@ process that has imported torch. Folder.gradb() does so by itself.
 import functools
 import os
 import pathlib
-import shutil
-import socket
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import harness
+import warmed
 
 DEBIAN = "/usr/bin/python3"
 SCRIPTS = harness.SOURCE / "tests" / "torch" / "scripts"
 PACKAGE = harness.SOURCE / "python"
 NATIVE = harness.BUILD.resolve() / "python" / "native" / "_native.abi3.so"
 VENV = pathlib.Path("torch-venv") / "bin" / "python"
+EMULATED = pathlib.Path("emulated-venv") / "bin" / "python"
 HERE = pathlib.Path(__file__).resolve().parent
-CACHE = harness.BUILD.resolve() / "tests" / "pycache"  # so that gradb's package is not compiled for each case
 
 # What a user writes, small.
 TRAINER = """
@@ -86,6 +84,12 @@ def pip():
     return next((python for python in _candidates() if version_of(python)), None)
 
 
+def emulated():
+    """The interpreter whose PyTorch has the emulated device (tests/device), or None."""
+    roots = (harness.BUILD, harness.BUILD.parent, harness.SOURCE / "build")
+    return next((str(root / EMULATED) for root in roots if (root / EMULATED).exists()), None)
+
+
 def interpreters():
     """The interpreters that are installed."""
     return [python for python in (debian(), pip()) if python]
@@ -116,34 +120,10 @@ def environment(**more):
     return env
 
 
-class _Warm:
-    """The process of one interpreter that has imported torch (warm.py). It ends when this process does."""
-
-    def __init__(self, python):
-        self.folder = tempfile.mkdtemp(prefix="gradb-warm-")
-        # Code in a folder of this name counts as a library's; the program's own frames are the same as without us.
-        packages = os.path.join(self.folder, "site-packages")
-        os.mkdir(packages)
-        path = os.path.join(self.folder, "socket")
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-            listener.bind(path)
-            listener.listen()
-            self.process = subprocess.Popen(
-                [python, shutil.copy(HERE / "warm.py", packages), str(listener.fileno()), str(CACHE)], stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL, pass_fds=[listener.fileno()],
-                env=environment(OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1"))
-        self.command = [DEBIAN, "-I", "-S", str(HERE / "stand_in.py"), path]
-
-
-@functools.lru_cache(maxsize=None)
-def _warm_process(python):
-    return _Warm(python)
-
-
 def warm(python):
     """Replaces [python] at the start of a command line, for `SCRIPT ARGUMENT...` or `-c CODE ARGUMENT...`: runs the
     program in a process that has imported torch already."""
-    return _warm_process(python).command
+    return warmed.command(python, "torch", environment(OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1"))
 
 
 def ranks(python, count, limit=harness.DEADLINE):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`PYTHON -I -S stand_in.py SOCKET SCRIPT ARGUMENT...` replaces `PYTHON SCRIPT ARGUMENT...` or `PYTHON -c CODE`: lets a
-process that has imported torch already (warm.py) run the program, and ends as that one ends.
+process that has imported a framework already (warm.py) run the program, and ends as that one ends.
 
 It sends one packet: (arguments, folder, environment, process group) by marshal, with the first three files. It receives
 one: the exit status, negative for a signal. It imports next to nothing, because it starts before every program."""
@@ -22,7 +22,7 @@ def ask(path, arguments):
     connection.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", range(FILES)))])
     answer = connection.recv(ANSWER_BYTES)
     if not answer:
-        sys.exit("stand_in.py: the process that has imported torch is gone")
+        sys.exit("stand_in.py: the process that has imported the framework is gone")
     return marshal.loads(answer)
 
 

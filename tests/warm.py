@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs Python programs with torch imported once for all of them: most cases are shorter than that import.
+"""Runs Python programs with torch or mindspore imported once for all of them: most cases are shorter than that import.
 
-torches.warm() starts `PYTHON warm.py SOCKET CACHE` with a listening socket and gives the command that stands in for
-the interpreter (stand_in.py). The server forks a child for each program, which is what `PYTHON SCRIPT` would be:
+warmed.command() starts `PYTHON warm.py SOCKET CACHE MODULE` with a listening socket and gives the command that stands in
+for the interpreter (stand_in.py). The server forks a child for each program, which is what `PYTHON SCRIPT` would be:
 arguments, folder, environment, process group and the first three files are the stand-in's, the environment's
-sitecustomize has run, the script is __main__. Only its torch was imported before all that. The server ends with
+sitecustomize has run, the script is __main__. Only the module was imported before all that. The server ends with
 the tests, when its input does.
 """
 import array
@@ -21,7 +21,7 @@ import types
 
 MAX_REQUEST = 1 << 20
 RIGHTS_BYTES = 256
-CACHE = sys.argv[2]
+CACHE, MODULE = sys.argv[2:]
 
 
 class Request:
@@ -156,11 +156,13 @@ class Server:
 
 
 def warm_up():
-    """Imports torch, and whatever making an optimizer imports."""
-    import torch
-    torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+    """Imports the module, and whatever making an optimizer of torch imports."""
+    __import__(MODULE)
+    if MODULE == "torch":
+        torch = sys.modules["torch"]
+        torch.optim.SGD([torch.nn.Parameter(torch.zeros(1, device="cpu"))], lr=0.1)
     if len(os.listdir("/proc/self/task")) > 1:
-        sys.exit("warm.py: importing torch has started threads, which a fork loses")
+        sys.exit("warm.py: importing %s has started threads, which a fork loses" % MODULE)
     gc.collect()
     gc.freeze()  # so that a child's collections do not write to shared memory
 

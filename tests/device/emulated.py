@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The emulated device in a Python process: load() registers it with PyTorch, as "cuda" or under its own name, "emu".
+
+build.py makes an interpreter that does so when it imports torch; the device is the default one there. runtime.h says what it emulates. Environment: GRADB_EMULATED, "cuda" or "emu"; GRADB_EMULATED_LIBRARY, the extension
+that build.py makes; GRADB_EMULATED_SCHEDULE, "eager", "random:SEED" or "lazy"."""
+import atexit
+import contextlib
+import ctypes
+import importlib.util
+import os
+import pathlib
+import sys
+import types
+
+NAME = "_emulated"
+native = None  # the extension, once loaded
+
+
+def _load_before_torch(path):
+    """PyTorch looks for the hooks of CUDA when it is imported: the library must be there by then."""
+    libraries = pathlib.Path(importlib.util.find_spec("torch").origin).parent / "lib"
+    for name in ("libtorch_global_deps.so", "libtorch_python.so"):
+        ctypes.CDLL(str(libraries / name), ctypes.RTLD_GLOBAL)
+    ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
+
+
+def prepare(name=None):
+    """What must come before `import torch`; returns the device's name."""
+    name = name or os.environ.get("GRADB_EMULATED", "emu")
+    os.environ["GRADB_EMULATED"] = name
+    if name == "cuda":
+        _load_before_torch(os.environ["GRADB_EMULATED_LIBRARY"])
+    return name
+
+
+def load(name=None, schedule=None):
+    """Makes the device known; returns its name. Must come before `import torch` where that is "cuda"."""
+    name = prepare(name)
+    import torch
+    finish(torch, name, schedule)
+    return name
+
+
+def finish(torch, name, schedule=None):
+    """What comes after `import torch`."""
+    global native
+    path = os.environ["GRADB_EMULATED_LIBRARY"]
+    spec = importlib.util.spec_from_file_location(NAME, path)
+    native = importlib.util.module_from_spec(spec)
+    sys.modules[NAME] = native
+    spec.loader.exec_module(native)
+    if name == "cuda":
+        _patch_cuda(torch)
+    else:
+        torch.utils.rename_privateuse1_backend(name)
+        torch._register_device_module(name, _module(torch, name))
+        torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    native.report_faults()
+    atexit.register(native.wait_for_all)  # else streams' threads would run kernels while the process ends
+    kind, _, seed = (schedule or os.environ.get("GRADB_EMULATED_SCHEDULE", "eager")).partition(":")
+    native.set_schedule(kind, int(seed or 0))
+
+
+def _functions(torch, name):
+    """What torch.cuda and the modules of other devices have in common."""
+    accelerator = torch.accelerator
+
+    def _lazy_init():
+        if native.was_forked():
+            raise RuntimeError("Cannot re-initialize %s in forked subprocess. To use it with multiprocessing, you must "
+                               "use the 'spawn' start method" % name.upper())
+
+    def index_of(device=None):
+        if device is None:
+            return accelerator.current_device_index()
+        device = torch.device(name, device) if isinstance(device, int) else torch.device(device)
+        return accelerator.current_device_index() if device.index is None else device.index
+
+    def device_of(device):
+        return torch.device(name, index_of(device))
+
+    class Stream(torch.Stream):
+        def __new__(cls, device=None, priority=0, **kwargs):
+            return super().__new__(cls, device=device_of(device), priority=priority) if not kwargs else \
+                super().__new__(cls, **kwargs)
+
+    class Event(torch.Event):
+        def __new__(cls, enable_timing=False, blocking=False, interprocess=False):
+            return super().__new__(cls, device=torch.device(name), enable_timing=enable_timing)
+
+    @contextlib.contextmanager
+    def stream(given):
+        if given is None:
+            yield
+            return
+        with given:
+            yield
+
+    generators = [native.default_generator(device) for device in range(native.DEVICES)]
+
+    def manual_seed_all(seed):
+        for one in generators:
+            one.manual_seed(int(seed))
+
+    def memory_stats(device=None):
+        allocated, peak = native.usage(index_of(device))
+        found = {}
+        for kind in ("allocated_bytes", "reserved_bytes", "active_bytes"):
+            found.update({kind + ".all.current": allocated, kind + ".all.peak": peak})
+        return found
+
+    return {
+        "_lazy_init": _lazy_init, "init": _lazy_init, "_is_in_bad_fork": native.was_forked,
+        "is_available": lambda: True, "is_initialized": lambda: not native.was_forked(),
+        "device_count": lambda: native.DEVICES, "current_device": accelerator.current_device_index,
+        "set_device": accelerator.set_device_index, "synchronize": lambda device=None: accelerator.synchronize(
+            index_of(device)),
+        "current_stream": lambda device=None: accelerator.current_stream(index_of(device)),
+        "set_stream": accelerator.set_stream, "Stream": Stream, "Event": Event, "stream": stream,
+        "default_generators": tuple(generators), "manual_seed_all": manual_seed_all,
+        "manual_seed": lambda seed: generators[index_of()].manual_seed(int(seed)),
+        "get_rng_state": lambda device=None: generators[index_of(device)].get_state(),
+        "set_rng_state": lambda state, device=None: generators[index_of(device)].set_state(state),
+        "get_rng_state_all": lambda: [one.get_state() for one in generators],
+        "set_rng_state_all": lambda states: [one.set_state(state) for one, state in zip(generators, states)],
+        "initial_seed": lambda: generators[index_of()].initial_seed(),
+        "is_bf16_supported": lambda including_emulation=True: True,
+        "is_current_stream_capturing": lambda: False,
+        "memory_stats": memory_stats, "memory_allocated": lambda device=None: native.usage(index_of(device))[0],
+        "memory_reserved": lambda device=None: native.usage(index_of(device))[0],
+        "max_memory_allocated": lambda device=None: native.usage(index_of(device))[1],
+        "max_memory_reserved": lambda device=None: native.usage(index_of(device))[1],
+        "reset_peak_memory_stats": lambda device=None: native.reset_peak(index_of(device)),
+        "mem_get_info": lambda device=None: ((8 << 30) - native.usage(index_of(device))[0], 8 << 30),
+        "memory_snapshot": lambda mempool_id=None: [], "empty_cache": lambda: None,
+        "get_device_name": lambda device=None: "emulated device",
+        "get_device_capability": lambda device=None: (0, 0),
+        "get_amp_supported_dtype": lambda: [torch.float16, torch.bfloat16],
+    }
+
+
+class _Device:
+    """A context manager: another current device."""
+
+    def __init__(self, device):
+        import torch
+        self._torch, self._index = torch, device if isinstance(device, int) else torch.device(device).index
+
+    def __enter__(self):
+        self._before = self._torch.accelerator.current_device_index()
+        if self._index is not None and self._index >= 0:
+            self._torch.accelerator.set_device_index(self._index)
+
+    def __exit__(self, *_):
+        self._torch.accelerator.set_device_index(self._before)
+
+
+def _module(torch, name):
+    module = types.ModuleType("torch." + name)
+    module.__dict__.update(_functions(torch, name), device=_Device)
+    return module
+
+
+def _patch_cuda(torch):
+    for name, function in _functions(torch, "cuda").items():
+        setattr(torch.cuda, name, function)
+    torch.cuda.device = _Device
+    for name in ("memory_stats", "memory_allocated", "memory_reserved", "max_memory_allocated", "max_memory_reserved",
+                 "memory_snapshot", "mem_get_info", "reset_peak_memory_stats", "empty_cache"):
+        setattr(torch.cuda.memory, name, getattr(torch.cuda, name))
+    torch.cuda.random.get_rng_state, torch.cuda.random.set_rng_state = torch.cuda.get_rng_state, torch.cuda.set_rng_state
+
+
+class _Finder:
+    """At the front of sys.meta_path: prepares for the import of torch, and goes on after it."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        """Only torch is of interest."""
+        if name != "torch":
+            return None
+        sys.meta_path.remove(_Finder)
+        spec = importlib.util.find_spec("torch")
+        if "torch" in sys.modules or spec is None:
+            return spec
+        sys.meta_path.insert(0, _Finder)
+        own = spec.loader.exec_module
+
+        def exec_module(module):
+            device = prepare()
+            own(module)
+            finish(module, device)
+            module.set_default_device(device)
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def wait_for_import():
+    """Makes the device PyTorch's default one as soon as the program imports that."""
+    if _Finder not in sys.meta_path:
+        sys.meta_path.insert(0, _Finder)
