@@ -169,7 +169,7 @@ class Observation:
         self._all = _ALL        # first steps that are observed
         self._begun = None      # when the step that runs began
         self._shortest = 0.0    # seconds of an observed step, since the first
-        self._seconds = {}      # observed or not -> [steps, their seconds], without the first one, which prepares things
+        self._seconds = {}      # observed or not -> [steps, their seconds], without the first, which prepares things
         self.steps = 0          # that have ended while armed
         self.observed = 0       # of them, those whose operators were seen
         self.operators = 0      # that were seen
