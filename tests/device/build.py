@@ -21,14 +21,16 @@ def _compile(source, made, flags):
 
 
 # Run by each start of the interpreter.
-_BOOT = "import os, sys; os.environ.setdefault('GRADB_EMULATED_LIBRARY', %r); import emulated; emulated.wait_for_import()"
+_BOOT = ("import os, sys; os.environ.setdefault('GRADB_EMULATED_LIBRARY', %r); import emulated, faults; "
+         "emulated.wait_for_import(); faults.wait_for_agent()")
 
 
 def _make_interpreter(python, folder, torch, library):
     """A virtual environment with the packages of the other one, and the device."""
     subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True)
     site = next(folder.glob("lib/python3*/site-packages"))
-    shutil.copy(HERE / "emulated.py", site)
+    for name in ("emulated.py", "faults.py"):
+        shutil.copy(HERE / name, site)
     (site / "torch.pth").write_text(str(pathlib.Path(torch).parent) + "\n", encoding="utf-8")
     (site / "zz_emulated.pth").write_text(_BOOT % str(library) + "\n", encoding="utf-8")
     return folder / "bin" / "python"

@@ -17,9 +17,9 @@ import torch
 
 from .. import _lib, changes, ending, evaluate, happenings, native
 from . import (  # some only to register their commands
-    allocations, aten, backward, clearing, digest, exceptions, live, memory, metrics, modules, norms, observe, oom, ops,
-    optim, overflow_store, program as programs, rates, regions, saving, source_text, storages, summary, training,
-    values, warning_lines)
+    allocations, aten, backward, clearing, devices, digest, exceptions, live, memory, metrics, modules, norms, observe,
+    oom, ops, optim, overflow_store, program as programs, rates, regions, saving, source_text, storages, summary,
+    training, values, warning_lines)
 from ..memory import Growth
 from ..lines import Lines
 from ..memory_metrics import Metrics
@@ -105,7 +105,7 @@ class Agent(native.base("Agent")):
         options = _lib.Options()
         options.framework = b"pytorch"
         options.framework_version = _lib.text(torch.__version__)
-        options.device = _lib.text(_device_name())
+        options.device = _lib.text(devices.of_process())
         options.program = _lib.text(program or " ".join(sys.argv))
         options.rank, options.world_size = self.rank_and_size()
         options.source = self.source.pointer()
@@ -257,7 +257,8 @@ class Agent(native.base("Agent")):
         """Nobody watches: lets the native module run the next steps alone, until something is asked for."""
         quiet = (self.source.kept.is_empty() and self.reporter.graph.is_quiet() and not self.regions.closed
                  and not self.happenings.each_step and not self.happenings.is_to_end)
-        recording = torch.cuda.is_current_stream_capturing if torch.cuda.is_initialized() else None
+        device = devices.used()
+        recording = device.is_capturing if device is not None else None
         most = self.timing.collectives.most_idle(self.timing.sampling.most_idle(_IDLE)) if connected else _IDLE
         self.native.idle(most if quiet else 0, connected, recording)
         if quiet and self._may_hand_over():
@@ -510,7 +511,3 @@ def _number(name, default):
     return int(value) if value.isdigit() else default
 
 
-def _device_name():
-    if torch.cuda.is_available() and "LOCAL_RANK" in os.environ:
-        return "cuda:" + os.environ["LOCAL_RANK"]
-    return "cuda" if torch.cuda.is_available() else "cpu"

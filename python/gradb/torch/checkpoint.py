@@ -6,7 +6,7 @@ import sys
 import torch
 
 from .. import checkpoint
-from . import commands
+from . import commands, devices
 from .guard import of_program
 
 
@@ -58,8 +58,9 @@ def _checkpoint(agent, args, _node):
 
 def _random_states():
     states = {"python": random.getstate(), "torch": torch.get_rng_state()}
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        states["cuda"] = torch.cuda.get_rng_state_all()
+    device = devices.used()
+    if device is not None:
+        states[device.name] = [state for _, state in device.random_states()]
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         kind, keys, *rest = numpy.random.get_state()

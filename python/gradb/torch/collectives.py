@@ -11,7 +11,7 @@ import weakref
 import torch
 
 from .. import wrappers
-from . import stack
+from . import devices, stack
 from .guard import guarded
 
 MOST = 64   # kinds and places
@@ -175,7 +175,7 @@ def _is_own(frame):
 def _bytes_of(sent):
     """(bytes, whether they are on a device) of a tensor, or of lists of them."""
     if isinstance(sent, torch.Tensor):
-        return sent.numel() * sent.element_size(), sent.is_cuda
+        return sent.numel() * sent.element_size(), devices.of(sent) is not None
     size, on_device = 0, False
     if isinstance(sent, (list, tuple)):
         for item in sent:

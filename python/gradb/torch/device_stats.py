@@ -3,10 +3,12 @@
 
 Only a record of some dozen numbers crosses the bus, through pinned memory and on a stream of its own, which waits for
 the training's stream up to the value and for nothing else. The statistics have the meaning that they have in libgradb;
-all sums are accumulated in float64. Nothing here is specific to CUDA: on the CPU the code does the same."""
+all sums are accumulated in float64. On the CPU the code does the same."""
 import math
 
 import torch
+
+from . import devices
 
 CHUNK = 1 << 23      # elements that are processed together: a temporary of float64 takes 64 MiB
 _SMALLEST_CHUNK = 1 << 16
@@ -334,40 +336,23 @@ def _complex_pair(part, before, scales):
 
 # ---- to the host ----
 
-_streams = {}  # device -> stream for copies
-
-
-def _stream(device):
-    stream = _streams.get(device)
-    if stream is None:
-        stream = _streams[device] = torch.cuda.Stream(device)
-    return stream
-
-
 def _to_host(rows):
     """Rows (tensors of float64 of one length) as lists of floats, with one copy and one wait."""
     if not rows:
         return []
     table = torch.stack(rows)
-    if table.device.type != "cuda":
+    device = devices.of(table)
+    if device is None or not device.copies_aside():
         return table.tolist()
     pinned = torch.empty(table.shape, dtype=table.dtype, device="cpu", pin_memory=True)
-    _copy(table, pinned)
+    device.copy(table, pinned)
     return pinned.tolist()
 
 
-def _copy(tensor, pinned):
-    """Copies a CUDA tensor into pinned memory after the current stream has computed it; returns when it is there."""
-    current, stream = torch.cuda.current_stream(tensor.device), _stream(tensor.device)
-    stream.wait_stream(current)
-    with torch.cuda.stream(stream):
-        pinned.copy_(tensor, non_blocking=True)
-    stream.synchronize()
-
-
 def to_host(tensor):
-    """A contiguous copy of a strided tensor in host memory; from CUDA through pinned memory, in pieces."""
-    if tensor.device.type != "cuda":
+    """A contiguous copy of a strided tensor in host memory; from a device through pinned memory, in pieces."""
+    device = devices.of(tensor)
+    if device is None or not device.copies_aside():
         return tensor.to("cpu").contiguous()
     result = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")  # even where the default device is another
     pieces = list(_parts(tensor, result, max(1, _STAGING // tensor.element_size())))
@@ -375,7 +360,7 @@ def to_host(tensor):
                           device="cpu", pin_memory=True)
     for piece, place in pieces:
         pinned = staging[:piece.numel()].view(piece.shape)
-        _copy(piece.contiguous(), pinned)
+        device.copy(piece.contiguous(), pinned)
         place.copy_(pinned)
     return result
 

@@ -12,7 +12,7 @@ itself (gradb.torch.log) is not looked for."""
 import torch
 
 from .. import native
-from . import values
+from . import devices, values
 from .guard import guarded
 from .loader import Loader
 
@@ -141,7 +141,7 @@ class Events(native.base("Events")):
 
 def _is_number(value):
     """Whether it is a plain tensor of one element, whose value can be read without involving anybody else."""
-    return (type(value) in values.PLAIN and value.numel() == 1 and (value.is_cpu or value.is_cuda)
+    return (type(value) in values.PLAIN and value.numel() == 1 and (value.is_cpu or devices.of(value) is not None)
             and value.layout is torch.strided and not value.is_complex())
 
 

@@ -3,13 +3,12 @@
 
     agent memory-report [end]     end: the training is stopped at the end of a step, as for a comparison of steps"""
 import re
-import sys
 
 import torch
 
 from .. import holders, memory, process
 from ..memory import Item
-from . import backward, commands, stack, storages, values, variables
+from . import backward, commands, devices, stack, storages, values, variables
 
 _MAX_GRAPH = 4000000  # grad_fns that are walked
 _DEVICE_LINE = re.compile(r"process\s+(\d+)\s+uses\s+([\d.]+)\s*MB")
@@ -206,46 +205,24 @@ def _walk(roots, seen):
 
 def _devices():
     """What the allocators of the devices say."""
-    if not torch.cuda.is_available() or not torch.cuda.is_initialized():
-        return []
-    largest = {}
-    for segment in torch.cuda.memory_snapshot():
-        device = segment.get("device", 0)
-        for block in segment.get("blocks", ()):
-            if block.get("state") == "inactive":
-                largest[device] = max(largest.get(device, 0), block.get("size", 0))
-    return [_device(index, largest.get(index, 0)) for index in range(torch.cuda.device_count())]
-
-
-def _device(index, largest):
-    said = torch.cuda.memory_stats(index)
-    free, total = torch.cuda.mem_get_info(index)
-    allocated, reserved = torch.cuda.memory_allocated(index), torch.cuda.memory_reserved(index)
-    return {"name": "cuda:%d" % index, "allocated": allocated, "reserved": reserved,
-            "peak": torch.cuda.max_memory_allocated(index), "peak_reserved": torch.cuda.max_memory_reserved(index),
-            "unused": reserved - allocated, "largest_free": largest, "free": free, "total": total,
-            "segments": said.get("segment.all.current"), "blocks": said.get("allocation.all.current")}
+    device = devices.used()
+    return device.memory() if device is not None else []
 
 
 def _device_processes():
     """Other processes on the devices, where a library for it is installed."""
     found = []
-    for index in range(torch.cuda.device_count()) if "pynvml" in sys.modules or _devices() else ():
-        try:
-            text = torch.cuda.list_gpu_processes(index)
-        except (RuntimeError, ImportError, AssertionError):
-            break
-        found += [{"pid": int(pid), "name": "", "device": "cuda:%d" % index, "bytes": int(float(size) * (1 << 20))}
-                  for pid, size in _DEVICE_LINE.findall(text)]
+    device = devices.used() or devices.named("cuda")
+    for index in device.indices():
+        found += [{"pid": int(pid), "name": "", "device": device.name_of(index), "bytes": int(float(size) * (1 << 20))}
+                  for pid, size in _DEVICE_LINE.findall(device.processes(index))]
     return found
 
 
 def device_numbers():
     """(bytes, the most) that the allocators of the devices have handed out; None on the CPU."""
-    if not torch.cuda.is_available() or not torch.cuda.is_initialized():
-        return None
-    count = range(torch.cuda.device_count())
-    return sum(map(torch.cuda.memory_allocated, count)), sum(map(torch.cuda.max_memory_allocated, count))
+    device = devices.used()
+    return device.allocated() if device is not None else None
 
 
 # ---- the report ----

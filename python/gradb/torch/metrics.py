@@ -14,7 +14,7 @@ import torch
 
 from .. import _lib, metrics, native
 from ..wrappers import Wrappers
-from . import commands, device_stats, regions, scripted, stack, values
+from . import commands, device_stats, devices, regions, scripted, stack, values
 from .counter import Counter
 from .guard import guarded, of_program
 
@@ -270,8 +270,8 @@ class Metrics(metrics.Metrics, Wrappers):
         state, python = torch.get_rng_state(), random.getstate()
         numpy = sys.modules.get("numpy")
         numpys = numpy.random.get_state() if numpy is not None else None
-        devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-        states = [(device, torch.cuda.get_rng_state(device)) for device in devices]
+        device = devices.used()
+        states = device.random_states() if device is not None else []
         try:
             with torch.no_grad(), of_program():
                 yield
@@ -280,8 +280,8 @@ class Metrics(metrics.Metrics, Wrappers):
             random.setstate(python)
             if numpys is not None:
                 numpy.random.set_state(numpys)
-            for device, own in states:
-                torch.cuda.set_rng_state(own, device)
+            for restore, own in states:
+                restore(own)
 
     def command(self, agent, args, node):
         """See ../metrics.py."""

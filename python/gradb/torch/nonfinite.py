@@ -5,7 +5,7 @@ import cmath
 
 import torch
 
-from . import calls, values
+from . import calls, devices, values
 
 _MAX_BEFORE = 256 << 20       # bytes of one value that is copied before it is overwritten
 _TOO_BIG = "the operator overwrote it, and it is too big to be copied before (%d MiB)"
@@ -41,7 +41,7 @@ def may_be_bad(tensor):
     """Whether an element may be infinite or NaN. False is certain: a sum is finite only when all elements are. Also
     False for what cannot be read, or must not be while a CUDA graph is captured."""
     sum_type = _SUM_TYPES.get(tensor.dtype)
-    if sum_type is None or (tensor.is_cuda and torch.cuda.is_current_stream_capturing()):
+    if sum_type is None or (not tensor.is_cpu and devices.is_capturing()):
         return False
     try:
         if type(tensor) not in values.PLAIN:  # reading a sharded one would involve the other ranks

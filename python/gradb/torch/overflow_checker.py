@@ -8,7 +8,7 @@ import torch
 
 from .. import _lib
 from ..overflows import Origin, Rules
-from . import backward, calls, nonfinite, ops, stack, values
+from . import backward, calls, devices, nonfinite, ops, stack, values
 from .guard import guarded
 
 CALL = "gradb.call"           # in grad_fn.metadata: the forward call
@@ -390,7 +390,7 @@ def _phase_name(node):
 
 def _autocast():
     """{"device", "dtype"} of the autocast that is active; None."""
-    for device in ("cuda", "cpu"):
+    for device in devices.autocasts():
         if _autocast_is_on(device):
             return {"device": device, "dtype": str(_autocast_dtype(device))}
     return None

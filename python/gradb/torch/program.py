@@ -11,7 +11,7 @@ import zlib
 import torch
 
 from .. import evaluate
-from . import commands, device_stats, stack, values
+from . import commands, device_stats, devices, stack, values
 from .guard import of_program
 
 _CHECKED = 64 << 20     # bytes of tensors whose elements are compared, before and after the user's code
@@ -330,10 +330,8 @@ def _random_states():
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         states.append((numpy.random.set_state, numpy.random.get_state()))
-    if torch.cuda.is_available() and torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
-        states += [(lambda state, device=device: torch.cuda.set_rng_state(state, device),
-                    torch.cuda.get_rng_state(device)) for device in range(torch.cuda.device_count())]
-    return states
+    device = devices.used()
+    return states + (device.random_states() if device is not None else [])
 
 
 def _is_array(value):

@@ -10,6 +10,7 @@ import sys
 import torch
 
 from .. import _lib, native
+from . import devices
 from .guard import contained
 
 # Folded to True inside compiled functions, so that code after it is not compiled. From 2.0 to 2.2 it is the second one.
@@ -38,9 +39,9 @@ class Regions(native.base("Regions")):
 
     def install(self):
         """Wraps the recording of CUDA graphs and torch.compile."""
-        graph = torch.cuda.CUDAGraph
-        self._wrap(graph, "capture_begin", self._recorder(graph.capture_begin, True))
-        self._wrap(graph, "capture_end", self._recorder(graph.capture_end, False))
+        for graph in devices.graph_types():
+            self._wrap(graph, "capture_begin", self._recorder(graph.capture_begin, True))
+            self._wrap(graph, "capture_end", self._recorder(graph.capture_end, False))
         if hasattr(torch, "compile"):
             original = torch.compile
 
@@ -95,7 +96,7 @@ class Regions(native.base("Regions")):
 
     def recording(self):
         """Whether a CUDA graph is being recorded, which ends when anything waits for the device."""
-        return self._recording or (torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
+        return self._recording or devices.is_capturing()
 
     def are_closed(self):
         """Whether this is code in which nothing may be watched."""

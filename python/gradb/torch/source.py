@@ -10,7 +10,7 @@ import ctypes
 import torch
 
 from .. import _lib, native
-from . import commands, device_stats, previous_step, values
+from . import commands, device_stats, devices, previous_step, values
 from .guard import apart
 from .places import Places
 
@@ -297,10 +297,10 @@ def _memory(agent, _args, _node):
     now, before, lasting = agent.live.counts()
     reply = {"kept for the next step": kept,
              "referred to": {"outputs": now, "outputs of the step before": before, "lasting": lasting}}
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        reply["cuda"] = [{"device": "cuda:%d" % i, "allocated": torch.cuda.memory_allocated(i),
-                          "reserved": torch.cuda.memory_reserved(i), "peak": torch.cuda.max_memory_allocated(i)}
-                         for i in range(torch.cuda.device_count())]
+    device = devices.used()
+    if device is not None:
+        reply[device.name] = [{"device": said["name"], "allocated": said["allocated"], "reserved": said["reserved"],
+                               "peak": said["peak"]} for said in device.memory()]
     return reply
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Where the time of a step goes: ../clock.py and, in some steps when asked for, the time of each operator.
 
-On CUDA each operator of a measured step is waited for. The sections of other steps are the times of the thread that
+On an accelerator each operator of a measured step is waited for. The sections of other steps are the times of the thread that
 launches the work."""
 import contextlib
 
@@ -10,20 +10,21 @@ from torch.utils.data import IterableDataset
 
 from .. import clock, native
 from ..clock import BACKWARD, DATA, FORWARD, GAP, OPTIMIZER  # noqa: F401: for others
-from . import collectives, commands, reducer, stack
+from . import collectives, commands, devices, reducer, stack
 from .guard import guarded
 
-_NOTE = ("On CUDA the operators of a measured step are waited for, one by one; the parts of other steps are the times "
+_NOTE = ("On %s the operators of a measured step are waited for, one by one; the parts of other steps are the times "
          "of launching.")
 
 
 class Timing(clock.Reports, native.base("Clock", clock.Clock)):
-    """on: the operators of this step are measured; waits: each one is waited for, as it runs on a device; away: seconds
+    """on: the operators of this step are measured; waits: each one is waited for, as it runs on _device; away: seconds
     inside libgradb so far; has_data: a DataLoader was used; _left: when the last hook of a backward pass ended; _took:
     seconds of the operator that has just run, negative: none has."""
 
     def __init__(self, agent):
         super().__init__(agent)
+        self._device = None
         self._began = 0.0       # when the first backward pass of the step began
         self._tail = None       # seconds of it, after the last leaf
         self._ready = []        # (tensor, seconds) of leaves, in the order in which they were ready
@@ -43,7 +44,8 @@ class Timing(clock.Reports, native.base("Clock", clock.Clock)):
         if self.collectives.step_begins(self.sampling.wanted):
             self._tell_facts()
         self.on = connected and self.sampling.begins(self.agent.steps.step, self.now())
-        self.waits = self.on and torch.cuda.is_initialized()
+        self._device = devices.used() if self.on else None
+        self.waits = self._device is not None
 
     def step_ended(self, told):
         """The step is over: reports its times where `told`, and begins the next step's."""
@@ -67,13 +69,13 @@ class Timing(clock.Reports, native.base("Clock", clock.Clock)):
 
     def facts(self):
         """See Reports."""
-        cuda = torch.cuda.is_initialized()
-        facts = {"framework": "PyTorch " + torch.__version__, "device": "cuda" if cuda else "cpu",
+        device = devices.used()
+        facts = {"framework": "PyTorch " + torch.__version__, "device": device.name if device is not None else "cpu",
                  "waits": self._waits.facts(self.sampling.measured + 1)}
         if self._tail is not None:
             facts["tail"] = self._tail
-        if cuda:
-            facts["note"] = _NOTE
+        if device is not None:
+            facts["note"] = _NOTE % ("CUDA" if device.name == "cuda" else device.name)
         if self._loader is not None:
             facts["loader"] = {**self._loader, "requests": self._batches[0], "empty": self._batches[1]}
         counted = self.collectives.facts()
@@ -113,7 +115,7 @@ class Timing(clock.Reports, native.base("Clock", clock.Clock)):
     def took(self, began, result=None):
         """An operator has run since then."""
         if self.waits and _is_on_device(result):
-            torch.cuda.current_stream().synchronize()
+            self._device.wait()
         self._took = self.now() - began
 
     @guarded
@@ -149,7 +151,7 @@ class Timing(clock.Reports, native.base("Clock", clock.Clock)):
     def hook_begins(self, own):
         """A node of a backward pass has run: it took the time since the previous hook."""
         if self.waits:
-            torch.cuda.current_stream().synchronize()
+            self._device.wait()
         self._took = self.now() - self._left
         if self.agent.native is None and own.variable is not None:
             self.leaf_ran(own.variable)
@@ -164,8 +166,10 @@ def _place():
 
 
 def _is_on_device(result):
-    return isinstance(result, torch.Tensor) and result.is_cuda or isinstance(result, (tuple, list)) \
-        and any(isinstance(item, torch.Tensor) and item.is_cuda for item in result)
+    if isinstance(result, torch.Tensor):
+        return devices.of(result) is not None
+    return isinstance(result, (tuple, list)) and any(isinstance(item, torch.Tensor) and devices.of(item) is not None
+                                                     for item in result)
 
 
 def _has_batch(iterator):

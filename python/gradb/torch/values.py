@@ -6,6 +6,7 @@ import ctypes
 import torch
 
 from .. import _lib
+from . import devices
 
 DTYPES = {torch.bool: (_lib.BOOL, 1), torch.int8: (_lib.INT8, 1), torch.int16: (_lib.INT16, 2),
           torch.int32: (_lib.INT32, 4), torch.int64: (_lib.INT64, 8), torch.uint8: (_lib.UINT8, 1),
@@ -68,9 +69,10 @@ def readable(tensor):
             tensor = tensor.resolve_conj().resolve_neg()
         if tensor.dtype in _AS_FLOAT32:
             tensor = tensor.to(torch.float32)
-        if tensor.device.type in ("cpu", "cuda"):
+        device = devices.of(tensor)
+        if device is not None or tensor.is_cpu:
             _address(tensor)
-        if tensor.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        if device is not None and device.is_capturing():
             raise _unsupported("a CUDA graph is being captured: nothing can be read until it is done")
     except (RuntimeError, AttributeError) as error:  # wrappers of all kinds
         if "TensorWrapper" in str(error) or "BatchedTensor" in str(error):

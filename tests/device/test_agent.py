@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The PyTorch agent on the emulated device: it says of a training there what it says of the same one on the CPU, disturbs
+none of its numbers, waits as seldom as it must; and each of our faults in its code for devices is noticed."""
+import pathlib
+import re
+import subprocess
+import sys
+
+import harness
+import torches
+
+HERE = pathlib.Path(__file__).resolve().parent
+NAMES = ("emu", "cuda")
+WATCHES = {"idle": (), "watch -step on 6 weights": ("watch -step TO on weights",), "watch on all": ("watch TO on all",),
+           "diagnose": ("agent observe on",)}
+LATE = ("lazy", "random:3")
+TRAINING = """
+import hashlib, sys
+import torch
+from torch import nn
+device = torch.get_default_device()
+torch.set_default_device("cpu")  # what is random comes from the CPU's generator
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3)).to(device)
+data, label = torch.randn(32, 6).to(device), torch.randint(0, 3, (32,)).to(device)
+large = torch.arange(3000.0).reshape(30, 100).to(device)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+if device.type != "cpu":  # not on the default stream
+    stream = torch.Stream(device=device)
+    stream.wait_stream(torch.accelerator.current_stream())
+    torch.accelerator.set_stream(stream)
+for step in range(8):
+    wide = (large * (step + 1)).t()
+    loss = nn.functional.cross_entropy(net(data) * (float("inf") if step == 6 else 1.0), label)
+    optimizer.zero_grad()
+    if step != 6:
+        loss.backward()
+        optimizer.step()
+    else:
+        nn.functional.cross_entropy(net(data), label).backward()
+        optimizer.step()
+digest = hashlib.sha256(b"".join(one.detach().cpu().numpy().tobytes() for one in net.parameters())).hexdigest()
+open(sys.argv[1], "w").write(digest)
+"""
+COMMANDS = ("watch TO on all", "watch -step 'max > 100' on weights, /[.]grad$/", "step 2", "print net/0/weight[0:2]",
+            "stats net/0/weight", "stats net/0/weight.grad", "stats net/2/weight 'abs_mean(cur-prev)'", "break net/2/linear",
+            "continue", "print net/relu[0:2, 0:4]", "stats mul", "print mul[0, 0:3]", "stats t", "print t[5:9:2, -3:]",
+            "next", "finish phase", "print optimizer/SGD/net/2/weight.momentum_buffer[0, 0:4]", "delete", "catch overflow",
+            "continue", "continue", "info hits", "info scalars", "delete", "continue")
+AMP = """
+import hashlib, sys
+import torch
+from torch import nn
+device = torch.get_default_device()
+torch.set_default_device("cpu")
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.1), nn.Linear(16, 3)).to(device)
+data, label = torch.randn(32, 6).to(device), torch.randint(0, 3, (32,)).to(device)
+optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler(device.type, init_scale=2.0 ** 18)
+for step in range(8):
+    with torch.autocast(device.type, dtype=torch.float16):
+        loss = nn.functional.cross_entropy(net(data), label)
+    optimizer.zero_grad()
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    scaler.step(optimizer)
+    scaler.update()
+digest = hashlib.sha256(b"".join(one.detach().cpu().numpy().tobytes() for one in net.parameters())).hexdigest()
+open(sys.argv[1], "w").write("%s %g" % (digest, scaler.get_scale()))
+"""
+# What an idle step, and one that is looked at, ask of the device: the counts of one step, late in the training.
+COUNTED = """
+import sys
+import torch
+from torch import nn
+from emulated import native
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 3))
+data, label = torch.randn(32, 6), torch.randint(0, 3, (32,))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(24):
+    native.reset_counts()
+    loss = nn.functional.cross_entropy(net(data), label)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    counts = native.counts()
+open(sys.argv[1], "w").write(" ".join("%s=%d" % pair for pair in counts.items()))
+"""
+
+
+class Agent(torches.Folder):
+    which = staticmethod(torches.emulated)
+
+    def setUp(self):
+        super().setUp()
+        self.digest = self.folder / "digest"
+
+    def environment(self, name="emu", schedule="eager", **more):
+        return torches.environment(GRADB_EMULATED=name, GRADB_EMULATED_SCHEDULE=schedule, **more)
+
+    def words(self, text, python=None):
+        """The command line of a program."""
+        return [python or self.python, self.write("train.py", text), str(self.digest)]
+
+    def taken(self):
+        text = self.digest.read_text() if self.digest.exists() else ""
+        self.digest.unlink(missing_ok=True)
+        return text
+
+    def bare(self, text, python=None, **env):
+        """What a training computes without gradb."""
+        done = subprocess.run(self.words(text, python), env=self.environment(GRADB_DISABLE="1", **env), text=True,
+                              capture_output=True, check=False, timeout=2 * harness.DEADLINE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.taken()
+
+    def said(self, text, commands, python=None, **env):
+        """What gradb says, and what the training computes."""
+        words = " ".join('"%s"' % word for word in self.words(text, python))
+        done = harness.run_gradb("-nx", "--batch", "--listen", "127.0.0.1:0",
+                                 *harness.typed("set start-timeout 0", "set on-error continue", "run -- " + words, *commands),
+                                 env=self.environment(**env), cwd=self.folder, timeout=4 * harness.DEADLINE)
+        text = (done.stdout + done.stderr).partition("Stopped before the first step.\n")[2]
+        text = re.sub(r"\b(emu|cuda)(:0)?\b", "cpu", text)
+        return text, self.taken()
+
+
+    def counts(self, *commands, bare=False, **env):
+        """name -> number in a step at the end, with these commands before the first one."""
+        text = self.bare(COUNTED, **env) if bare else self.said(COUNTED, (*commands, "continue", "continue"), **env)[1]
+        return {name: int(number) for name, number in (pair.split("=") for pair in text.split())}
+
+
+class Values(Agent):
+    def test_it_says_what_it_says_on_the_cpu(self):
+        expected, digest = self.said(TRAINING, COMMANDS, python=torches.pip())
+        self.assertIn("float32 (2, 6)", expected)
+        self.assertNotIn("error:", expected)
+        for name in NAMES:
+            for schedule in ("eager", *LATE):
+                with self.subTest(name=name, schedule=schedule):
+                    self.assertEqual(self.said(TRAINING, COMMANDS, name=name, schedule=schedule), (expected, digest))
+
+    def test_mixed_precision_computes_the_same(self):
+        commands = ("watch TO on all", "step 3", "stats net/0/weight.grad", "catch overflow", "continue", "delete",
+                    "continue")
+        for name in NAMES:
+            alone = self.bare(AMP, name=name, schedule="lazy")
+            self.assertEqual(self.said(AMP, commands, name=name, schedule="lazy")[1], alone)
+
+    def test_each_fault_is_noticed(self):
+        sys.path.insert(0, str(HERE))
+        from faults import FAULTS
+        expected = self.said(TRAINING, COMMANDS, schedule="lazy")
+        amp, idle = self.bare(AMP, schedule="lazy"), self.counts()
+        for fault in ("", *FAULTS):
+            with self.subTest(fault=fault):
+                seen = {"what gradb says": self.said(TRAINING, COMMANDS, schedule="lazy", GRADB_FAULT=fault) != expected,
+                        "what the training computes": self.said(AMP, ("watch TO on all", "continue"), schedule="lazy",
+                                                                GRADB_FAULT=fault)[1] != amp,
+                        "the counts of idle steps": self.counts(GRADB_FAULT=fault) != idle}
+                print("# %s: noticed by %s" % (fault or "no fault", ", ".join(
+                    what for what, differs in seen.items() if differs) or "nothing"))
+                self.assertEqual(any(seen.values()), bool(fault))
+
+
+class Counts(Agent):
+    def test_idle_steps_ask_nothing_of_the_device(self):
+        self.assertEqual(self.counts(), self.counts(bare=True))
+
+    def test_what_each_way_of_watching_asks(self):
+        """The numbers that docs/performance.md has."""
+        for what, commands in WATCHES.items():
+            found = self.counts(*commands)
+            print("# %-24s %s" % (what, " ".join("%s=%d" % pair for pair in found.items() if pair[1])))
+
+
+if __name__ == "__main__":
+    harness.main()
