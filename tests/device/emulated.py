@@ -6,6 +6,7 @@ that build.py makes; GRADB_EMULATED_SCHEDULE, "eager", "random:SEED" or "lazy"."
 import atexit
 import contextlib
 import ctypes
+import importlib.machinery
 import importlib.util
 import os
 import pathlib
@@ -171,28 +172,38 @@ def _patch_cuda(torch):
     torch.cuda.random.get_rng_state, torch.cuda.random.set_rng_state = torch.cuda.get_rng_state, torch.cuda.set_rng_state
 
 
+class Loader:
+    """Runs a module by its own loader, between two functions."""
+
+    def __init__(self, own, before, after):
+        self._own, self._before, self._after = own, before, after
+
+    def create_module(self, spec):
+        """As that one."""
+        return self._own.create_module(spec)
+
+    def exec_module(self, module):
+        """As that one, between both."""
+        known = self._before()
+        self._own.exec_module(module)
+        self._after(module, known)
+
+
 class _Finder:
     """At the front of sys.meta_path: prepares for the import of torch, and goes on after it."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
         """Only torch is of interest."""
-        if name != "torch":
-            return None
-        sys.meta_path.remove(_Finder)
-        spec = importlib.util.find_spec("torch")
-        if "torch" in sys.modules or spec is None:
-            return spec
-        sys.meta_path.insert(0, _Finder)
-        own = spec.loader.exec_module
-
-        def exec_module(module):
-            device = prepare()
-            own(module)
-            finish(module, device)
-            module.set_default_device(device)
-        spec.loader.exec_module = exec_module
+        spec = importlib.machinery.PathFinder.find_spec(name, path) if name == "torch" else None
+        if spec is not None:
+            spec.loader = Loader(spec.loader, prepare, _is_imported)
         return spec
+
+
+def _is_imported(torch, device):
+    finish(torch, device)
+    torch.set_default_device(device)
 
 
 def wait_for_import():

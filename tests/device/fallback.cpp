@@ -15,6 +15,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/Functions.h>
+#include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/from_blob.h>
@@ -119,6 +120,31 @@ void add(std::string &to, at::IntArrayRef numbers)
     add(to, static_cast<int64_t>(numbers.size()));
     add(to, numbers.data(), numbers.size() * sizeof(int64_t));
 }
+
+// Many Meta kernels are Python functions, which call others: modes of the program, and debuggers,
+// must not see them. A real device has none.
+class Unseen
+{
+  public:
+    Unseen() : state(at::impl::PythonTorchFunctionTLS::get_disabled_state())
+    {
+        at::impl::PythonTorchFunctionTLS::set_disabled_state(
+            at::impl::TorchFunctionDisabledState::ALL_DISABLED);
+    }
+
+    ~Unseen()
+    {
+        at::impl::PythonTorchFunctionTLS::set_disabled_state(state);
+    }
+
+    Unseen(const Unseen &) = delete;
+    Unseen &operator=(const Unseen &) = delete;
+
+  private:
+    const at::impl::TorchFunctionDisabledState state;
+    const c10::impl::ExcludeDispatchKeyGuard modes{
+        c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot})};
+};
 
 // One call of an operator with tensors of the device.
 class Call
@@ -307,6 +333,7 @@ class Call
         const Stack before = stack;
         try {
             const at::AutoDispatchBelowADInplaceOrView guard;
+            const Unseen unseen;
             kernel.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), &stack);
         } catch (const c10::NotImplementedError &) {
             return std::nullopt;

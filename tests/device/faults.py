@@ -2,9 +2,11 @@
 """Faults in the agent's code for devices, one at a time: GRADB_FAULT names it. Each must be noticed by test_agent.py.
 
 Without one, copies to the host are only made in smaller parts, so that small tensors need several."""
-import importlib.util
+import importlib.machinery
 import os
 import sys
+
+from emulated import Loader
 
 _STAGING = 2048  # bytes
 
@@ -127,17 +129,9 @@ class _Finder:
         """Only those two are of interest."""
         if not name.endswith((".torch.devices", ".torch.device_stats")) or "gradb" not in name:
             return None
-        sys.meta_path.remove(_Finder)
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            sys.meta_path.insert(0, _Finder)
-        own = spec.loader.exec_module
-
-        def exec_module(module):
-            own(module)
-            _apply(module)
-        spec.loader.exec_module = exec_module
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        if spec is not None:
+            spec.loader = Loader(spec.loader, lambda: None, lambda module, _: _apply(module))
         return spec
 
 

@@ -41,7 +41,7 @@ class Accelerator:
         return bool(self._ask("is_available"))
 
     def is_available(self):
-        """Whether there is such a device."""
+        """Whether there is a device of the type."""
         return bool(self._ask("is_available"))
 
     def indices(self):
@@ -102,7 +102,7 @@ class Accelerator:
         return sum(map(self.module.memory_allocated, indices)), sum(map(self.module.max_memory_allocated, indices))
 
     def memory(self):
-        """What its allocator says of each device: a list of dicts, with None for what is unknown."""
+        """What its allocator says about each device: a list of dicts, with None for what is unknown."""
         if not self._has("memory_allocated", "memory_reserved", "max_memory_allocated"):
             return []
         largest = {}
@@ -124,8 +124,9 @@ class Accelerator:
                 "segments": said.get("segment.all.current"), "blocks": said.get("allocation.all.current")}
 
     def processes(self, index):
-        """The text of torch.cuda.list_gpu_processes(); "": it cannot be had. It needs the package pynvml."""
-        return "" if "pynvml" not in sys.modules and not self.is_used() else self._ask("list_gpu_processes", index) or ""
+        """What torch.cuda.list_gpu_processes() says, which needs the package pynvml; "" without it."""
+        asked = "pynvml" in sys.modules or self.is_used()
+        return asked and self._ask("list_gpu_processes", index) or ""
 
 
 def _names():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Where the time of a step goes: ../clock.py and, in some steps when asked for, the time of each operator.
 
-On an accelerator each operator of a measured step is waited for. The sections of other steps are the times of the thread that
-launches the work."""
+On an accelerator each operator of a measured step is waited for. The sections of other steps are the times of the
+thread that launches the work."""
 import contextlib
 
 import torch
