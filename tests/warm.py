@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs Python programs with torch or mindspore imported once for all of them: most cases are shorter than that import.
 
-warmed.command() starts `PYTHON warm.py SOCKET CACHE MODULE` with a listening socket and gives the command that stands in
-for the interpreter (stand_in.py). The server forks a child for each program, which is what `PYTHON SCRIPT` would be:
+warmed.command() starts `PYTHON warm.py SOCKET CACHE MODULE` with a listening socket and gives the command that replaces
+the interpreter (stand_in.py). The server forks a child for each program, which is what `PYTHON SCRIPT` would be:
 arguments, folder, environment, process group and the first three files are the stand-in's, the environment's
 sitecustomize has run, the script is __main__. Only the module was imported before all that. The server ends with
 the tests, when its input does.

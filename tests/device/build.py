@@ -27,7 +27,8 @@ _BOOT = ("import os, sys; os.environ.setdefault('GRADB_EMULATED_LIBRARY', %r); i
 
 def _make_interpreter(python, folder, torch, library):
     """A virtual environment with the packages of the other one, and the device."""
-    subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True)
+    if not (folder / "bin" / "python").exists():
+        subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True)
     site = next(folder.glob("lib/python3*/site-packages"))
     for name in ("emulated.py", "faults.py"):
         shutil.copy(HERE / name, site)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The emulated device in a Python process: load() registers it with PyTorch, as "cuda" or under its own name, "emu".
+"""Registers the emulated device with PyTorch when a program imports that, as "cuda" or under its own name, "emu", and
+makes it the default one. build.py makes the interpreter in which this happens; runtime.h says what is emulated.
 
-build.py makes an interpreter that does so when it imports torch; the device is the default one there. runtime.h says what it emulates. Environment: GRADB_EMULATED, "cuda" or "emu"; GRADB_EMULATED_LIBRARY, the extension
-that build.py makes; GRADB_EMULATED_SCHEDULE, "eager", "random:SEED" or "lazy"."""
+Environment: GRADB_EMULATED, "cuda" or "emu"; GRADB_EMULATED_LIBRARY, the extension that build.py makes;
+GRADB_EMULATED_SCHEDULE, "eager", "random:SEED" or "lazy"."""
 import atexit
 import contextlib
 import ctypes
@@ -25,24 +26,15 @@ def _load_before_torch(path):
     ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
 
 
-def prepare(name=None):
+def _prepare():
     """What must come before `import torch`; returns the device's name."""
-    name = name or os.environ.get("GRADB_EMULATED", "emu")
-    os.environ["GRADB_EMULATED"] = name
+    name = os.environ.setdefault("GRADB_EMULATED", "emu")
     if name == "cuda":
         _load_before_torch(os.environ["GRADB_EMULATED_LIBRARY"])
     return name
 
 
-def load(name=None, schedule=None):
-    """Makes the device known; returns its name. Must come before `import torch` where that is "cuda"."""
-    name = prepare(name)
-    import torch
-    finish(torch, name, schedule)
-    return name
-
-
-def finish(torch, name, schedule=None):
+def _finish(torch, name):
     """What comes after `import torch`."""
     global native
     path = os.environ["GRADB_EMULATED_LIBRARY"]
@@ -58,8 +50,9 @@ def finish(torch, name, schedule=None):
         torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     native.report_faults()
     atexit.register(native.wait_for_all)  # else streams' threads would run kernels while the process ends
-    kind, _, seed = (schedule or os.environ.get("GRADB_EMULATED_SCHEDULE", "eager")).partition(":")
+    kind, _, seed = os.environ.get("GRADB_EMULATED_SCHEDULE", "eager").partition(":")
     native.set_schedule(kind, int(seed or 0))
+    torch.set_default_device(name)
 
 
 def _functions(torch, name):
@@ -190,20 +183,15 @@ class Loader:
 
 
 class _Finder:
-    """At the front of sys.meta_path: prepares for the import of torch, and goes on after it."""
+    """At the front of sys.meta_path: runs _prepare() before the import of torch and _finish() after it."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
         """Only torch is of interest."""
         spec = importlib.machinery.PathFinder.find_spec(name, path) if name == "torch" else None
         if spec is not None:
-            spec.loader = Loader(spec.loader, prepare, _is_imported)
+            spec.loader = Loader(spec.loader, _prepare, _finish)
         return spec
-
-
-def _is_imported(torch, device):
-    finish(torch, device)
-    torch.set_default_device(device)
 
 
 def wait_for_import():

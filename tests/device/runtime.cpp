@@ -63,8 +63,7 @@ struct Block {
     size_t bytes = 0;
     int stream = 0;
     std::vector<std::pair<int, uint64_t>>
-        others;     // streams that use it, too; when free: up to these tickets
-    long freed = 0; // allocations of the device before it was released
+        others; // streams that use it, too; when free: up to these tickets
 };
 
 struct Device {

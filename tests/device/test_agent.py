@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The PyTorch agent on the emulated device: it says of a training there what it says of the same one on the CPU, disturbs
-none of its numbers, waits as seldom as it must; and each of our faults in its code for devices is noticed."""
+"""The PyTorch agent on the emulated device: gradb prints what it prints for the same training on the CPU, changes none of
+its numbers, and waits for the device as often as stated here; each fault in the agent's code for devices is noticed."""
 import pathlib
 import re
 import subprocess
@@ -12,8 +12,9 @@ import warmed
 
 HERE = pathlib.Path(__file__).resolve().parent
 NAMES = ("emu", "cuda")
-WATCHES = {"idle": (), "watch -step on 6 weights": ("watch -step TO on weights",), "watch on all": ("watch TO on all",),
-           "diagnose": ("agent observe on",)}
+# name -> the commands, and how many copies to the host and waits a step may have at most.
+WATCHES = {"idle": ((), 0, 1), "watch -step on 6 weights": (("watch -step TO on weights",), 6, 7),
+           "watch on all": (("watch TO on all",), 41, 42), "diagnose": (("agent observe on",), 2, 5)}
 LATE = ("lazy", "random:3")
 TRAINING = """
 import hashlib, sys
@@ -34,20 +35,16 @@ for step in range(8):
     wide = (large * (step + 1)).t()
     loss = nn.functional.cross_entropy(net(data) * (float("inf") if step == 6 else 1.0), label)
     optimizer.zero_grad()
-    if step != 6:
-        loss.backward()
-        optimizer.step()
-    else:
-        nn.functional.cross_entropy(net(data), label).backward()
-        optimizer.step()
+    (loss if step != 6 else nn.functional.cross_entropy(net(data), label)).backward()
+    optimizer.step()
 digest = hashlib.sha256(b"".join(one.detach().cpu().numpy().tobytes() for one in net.parameters())).hexdigest()
 open(sys.argv[1], "w").write(digest)
 """
 COMMANDS = ("watch TO on all", "watch -step 'abs_mean(cur-prev) > 1e6' on weights",
             "watch -step 'max > 100' on weights, /[.]grad$/", "step 2", "print net/0/weight[0:2]",
             "stats net/0/weight", "stats net/0/weight.grad", "stats net/2/weight diff", "break net/2/linear",
-            "continue", "print net/1/relu[0:2, 0:4]", "stats mul", "print mul[0, 0:3]", "stats t", "print t[5:9:2, -3:]", "print mul[:, 0:30]",
-            "next", "finish phase", "print optimizer/SGD/net/2/weight.momentum_buffer[0, 0:4]", "delete", "catch overflow",
+            "continue", "print net/1/relu[0:2, 0:4]", "stats mul", "print mul[0, 0:3]", "stats t", "print t[5:9:2, -3:]",
+            "print mul[:, 0:30]", "next", "finish phase", "print optimizer/SGD/net/2/weight.momentum_buffer[0, 0:4]", "delete", "catch overflow",
             "continue", "info hits", "info scalars", "delete", "continue")
 AMP = """
 import hashlib, sys
@@ -131,7 +128,6 @@ class Agent(torches.Folder):
         text = re.sub(r"\b(emu|cuda)(:0)?\b", "cpu", text)
         return text, self.taken()
 
-
     def counts(self, *commands, bare=False, **env):
         """name -> number in a step at the end, with these commands before the first one."""
         text = self.bare(COUNTED, **env) if bare else self.said(COUNTED, (*commands, "continue", "continue"), **env)[1]
@@ -182,9 +178,13 @@ class Counts(Agent):
         self.assertEqual(idle, bare)
 
     def test_what_each_way_of_watching_asks(self):
-        """The numbers that docs/performance.md has."""
-        for what, commands in WATCHES.items():
+        """The numbers in docs/performance.md. Small tensors are copied: no way of watching them launches a kernel."""
+        kernels = self.counts(bare=True)["kernels"]
+        for what, (commands, copies, waits) in WATCHES.items():
             found = self.counts(*commands)
+            self.assertEqual(found["kernels"], kernels, what)
+            self.assertLessEqual(found["copies_to_host"], copies, what)
+            self.assertLessEqual(found["waits_implicit"], waits, what)
             print("# %-24s %s" % (what, " ".join("%s=%d" % pair for pair in found.items() if pair[1])))
 
 

@@ -51,10 +51,10 @@ class Accelerator:
 
     # ---- streams ----
 
-    def wait(self, device=None):
+    def wait(self):
         """Waits until the current stream has done what it was given."""
         if self._has("current_stream"):
-            (self.module.current_stream() if device is None else self.module.current_stream(device)).synchronize()
+            self.module.current_stream().synchronize()
         else:
             self.module.synchronize()
 
