@@ -112,6 +112,14 @@ class Line(ctypes.Structure):
 LINES = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Line), ctypes.c_size_t)
 
 
+class Ask(ctypes.Structure):
+    """struct gradb_ask: a value that the source is going to be asked for."""
+    _fields_ = [("node", ctypes.c_uint32), ("slot", ctypes.c_uint), ("wanted", ctypes.POINTER(StatsWanted))]
+
+
+LOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Ask), ctypes.c_size_t)
+
+
 class Source(ctypes.Structure):
     """struct gradb_source: answers the debugger's questions about values."""
     _fields_ = [("ctx", ctypes.c_void_p), ("locate", LOCATE), ("release", RELEASE), ("stats", STATS),
@@ -180,10 +188,12 @@ _ADDED = {
     "gradb_line_reached": (None, [_HANDLE, ctypes.POINTER(ctypes.c_uint), ctypes.c_size_t, ctypes.POINTER(Frame),
                                   ctypes.c_size_t]),
     "gradb_momentary": (None, [_HANDLE, ctypes.c_uint32]),
+    "gradb_on_look": (None, [_HANDLE, LOOK, ctypes.c_void_p]),
     "gradb_raised": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
     "gradb_set_inputs": (None, [_HANDLE, ctypes.c_uint32, ctypes.POINTER(Input), ctypes.c_size_t]),
     "gradb_set_attr": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_char_p]),
     "gradb_wants_event": (ctypes.c_bool, [_HANDLE, ctypes.c_char_p]),
+    "gradb_wants_numbers": (ctypes.c_bool, [_HANDLE]),
     "gradb_wants_new": (ctypes.c_bool, [_HANDLE]),
     "gradb_wants_at_end": (ctypes.c_bool, [_HANDLE, ctypes.c_uint32]),
     "gradb_metric": (ctypes.c_int, [_HANDLE, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]),

@@ -9,11 +9,11 @@ struct native_names {
     PyObject *accumulate_grad, *accumulates, *after, *backward, *backward_ran, *base, *batch,
         *before, *call, *cdata, *closure, *dataclass_fields, *data_ptr, *dim, *dtype, *end_training,
         *ended, *enter, *epoch, *evaluates, *exit, *f_code, *f_lasti, *fault, *first,
-        *forward_missed, *grad, *grad_fn, *hold, *inplace, *intercept, *is_complex, *is_cpu,
-        *is_floating_point, *is_neg, *item, *joins, *key, *local, *look, *look_at, *loss, *lr,
-        *metadata, *micro_batch, *modules, *nbytes, *next_functions, *operator_raised,
+        *forward_missed, *give_late, *grad, *grad_fn, *hold, *inplace, *intercept, *is_complex,
+        *is_cpu, *is_floating_point, *is_neg, *item, *joins, *key, *local, *look, *look_at, *loss,
+        *lr, *metadata, *micro_batch, *modules, *nbytes, *next_functions, *operator_raised,
         *operator_ran, *operators, *optimizer_begins, *optimizers, *out, *param_groups, *path,
-        *raised, *ran, *ran_as, *reads, *register_hook, *run, *save, *shape, *site, *step,
+        *put_off, *raised, *ran, *ran_as, *reads, *register_hook, *run, *save, *shape, *site, *step,
         *step_began, *stepped, *storage_offset, *stride, *take_back, *tell, *training, *variable,
         *version;
 };

@@ -243,25 +243,35 @@ int native_note_stepped(struct native_context *context)
     return status;
 }
 
-/* float() of a number; the sum of a list. */
+/* Whether it can be reported at once: a number in host memory, or a list of such. */
+static bool is_plain(PyObject *number)
+{
+    bool plain = PyList_Check(number) || PyFloat_Check(number) || PyLong_Check(number);
+    for (Py_ssize_t i = 0; plain && PyList_Check(number) && i < PyList_Size(number); i++) {
+        PyObject *item = PyList_GetItem(number, i);
+        plain = PyFloat_Check(item) || PyLong_Check(item);
+    }
+    return plain;
+}
+
+/* The sum of a list. */
 static double sum_value(PyObject *number)
 {
     if (!PyList_Check(number)) {
-        PyObject *value = PyNumber_Float(number);
-        double found = value ? PyFloat_AsDouble(value) : 0.0;
-        Py_XDECREF(value);
-        return found;
+        return PyFloat_AsDouble(number);
     }
     double sum = 0.0;
     for (Py_ssize_t i = 0; !PyErr_Occurred() && i < PyList_Size(number); i++) {
-        PyObject *item = PyList_GetItem(number, i);
-        sum += PyList_Check(item) ? 0.0 : sum_value(item);
+        sum += PyFloat_AsDouble(PyList_GetItem(number, i));
     }
     return sum;
 }
 
 static int report_number(struct native_context *context, PyObject *name, PyObject *number)
 {
+    if (!is_plain(number)) {
+        return native_call(context->events, native_names.put_off, name, number, NULL);
+    }
     const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
     PyObject *bytes = NULL;
     if (!text) { /* it has no UTF-8 form */
@@ -275,6 +285,15 @@ static int report_number(struct native_context *context, PyObject *name, PyObjec
     }
     Py_XDECREF(bytes);
     return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Those that were put off, as far as they have come from the device. */
+static int report_late(struct native_context *context)
+{
+    PyObject *late = native_get(context->events, EVENTS_LATE);
+    return PyList_Check(late) && PyList_Size(late) > 0
+               ? native_call(context->events, native_names.give_late, NULL, NULL, NULL)
+               : 0;
 }
 
 /* The epoch and batch, where there is a DataLoader. */
@@ -303,20 +322,29 @@ static void report_waiting(struct native_context *context, bool told)
     context->loss.is_there = false;
 }
 
-int native_report_numbers(struct native_context *context, bool told)
+/* Reports them, after which nothing waits. */
+static int report_noted(struct native_context *context, bool told)
 {
     PyObject *numbers = native_get(context->events, EVENTS_NUMBERS), *name, *number;
     Py_ssize_t place = 0;
-    report_waiting(context, told);
-    int status = told ? report_batch(context, numbers) : 0;
-    if (status < 0 || PyDict_Size(numbers) == 0) {
-        return status;
+    if (PyDict_Size(numbers) == 0) {
+        return 0;
     }
     Py_INCREF(numbers);
-    status = native_set_new(context->events, EVENTS_NUMBERS, PyDict_New());
+    int status = native_set_new(context->events, EVENTS_NUMBERS, PyDict_New());
     while (status == 0 && told && PyDict_Next(numbers, &place, &name, &number)) {
         status = report_number(context, name, number);
     }
     Py_DECREF(numbers);
     return status;
+}
+
+int native_report_numbers(struct native_context *context, bool told)
+{
+    report_waiting(context, told);
+    int status = told ? report_batch(context, native_get(context->events, EVENTS_NUMBERS)) : 0;
+    if (status == 0) {
+        status = report_noted(context, told);
+    }
+    return status == 0 ? report_late(context) : status;
 }

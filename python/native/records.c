@@ -56,6 +56,7 @@ static const struct {
                            [EVENTS_PASSES] = "_passes",
                            [EVENTS_SEVERAL] = "_several",
                            [EVENTS_NUMBERS] = "_numbers",
+                           [EVENTS_LATE] = "_late",
                            [EVENTS_TOLD] = "_told",
                            [EVENTS_LOADER] = "loader",
                        }},

@@ -67,6 +67,7 @@ enum native_events_field {
     EVENTS_PASSES,
     EVENTS_SEVERAL,
     EVENTS_NUMBERS,
+    EVENTS_LATE,
     EVENTS_TOLD,
     EVENTS_LOADER
 };

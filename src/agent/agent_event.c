@@ -463,6 +463,11 @@ bool agent_event_of_steps(const struct agent *a)
     return a->events && a->events->any_step;
 }
 
+bool agent_event_tests_numbers(const struct agent *a)
+{
+    return a->events && a->events->number_count > 0;
+}
+
 void agent_event_scalar(struct agent *a, const struct agent_scalar *scalar)
 {
     for (size_t i = 0; a->events && i < a->events->number_count; i++) {

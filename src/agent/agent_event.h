@@ -14,6 +14,8 @@ bool agent_event_of_steps(const struct agent *a);
 void agent_event_free(struct agent *a);
 /* The newest value of a number. */
 void agent_event_scalar(struct agent *a, const struct agent_scalar *scalar);
+/* Whether any event depends on numbers: those must be reported in time. */
+bool agent_event_tests_numbers(const struct agent *a);
 /* A step begins or ends. The caller has the turn. True: the thread was stopped. */
 bool agent_event_step(struct agent *a, bool begins, int64_t step);
 /* Nothing of the running step has been computed, or none runs. */

@@ -15,6 +15,7 @@
 #define TEXT       160
 #define MAX_RANGES 16
 #define MAX_REPLY  ((size_t)1 << 20) /* bytes in the answer to a command */
+#define LOOKS      1024              /* announced at once */
 
 /* ---- calling --------------------------------------------------------------------------------- */
 
@@ -371,6 +372,60 @@ bool agent_source_stats(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__
         take_stats(&stats, wanted.range_count, &ret->stats);
     }
     return true;
+}
+
+/* ---- announcing ------------------------------------------------------------------------------ */
+
+struct agent_looking {
+    gradb_ask ask[LOOKS];
+    gradb_stats_wanted wanted[LOOKS];
+    size_t count;
+};
+
+void gradb_on_look(gradb *g, void (*call)(void *ctx, const gradb_ask *asks, size_t count),
+                   void *ctx)
+{
+    struct agent *a = agent_of(g);
+    if (!agent_usable(a)) {
+        return;
+    }
+    pthread_mutex_lock(&a->lock);
+    a->on_look = call;
+    a->on_look_ctx = ctx;
+    pthread_mutex_unlock(&a->lock);
+}
+
+struct agent_looking *agent_begin_looking(struct agent *a)
+{
+    return a->on_look ? calloc(1, sizeof(struct agent_looking)) : NULL;
+}
+
+static void announce(struct agent *a, struct agent_looking *looking)
+{
+    a->located = a->located || looking->count > 0; /* it holds them until it may release them */
+    a->looking = true;
+    call_begin(a);
+    a->on_look(a->on_look_ctx, looking->ask, looking->count);
+    call_end(a);
+    a->looking = false;
+    looking->count = 0;
+}
+
+void agent_add_look(struct agent *a, struct agent_looking *looking, uint32_t node, uint32_t slot,
+                    const Gradb__V1__StatsOptions *options)
+{
+    size_t i = looking->count++;
+    wanted_of(options, &looking->wanted[i]);
+    looking->ask[i] = (gradb_ask){.node = node, .slot = slot, .wanted = &looking->wanted[i]};
+    if (looking->count == LOOKS) {
+        announce(a, looking);
+    }
+}
+
+void agent_end_looking(struct agent *a, struct agent_looking *looking)
+{
+    announce(a, looking);
+    free(looking);
 }
 
 /* ---- lines, keeping and commands ------------------------------------------------------------- */

@@ -36,8 +36,14 @@ bool agent_source_stats(struct agent *a, uint32_t node, uint32_t slot,
                         Gradb__V1__Iteration iteration, const Gradb__V1__StatsOptions *options,
                         struct agent_look *ret);
 void agent_source_release(struct agent *a); /* after a value was located */
-void agent_source_keep(struct agent *a);    /* after the set of nodes has changed */
-void agent_source_lines(struct agent *a);   /* after the set of lines has changed */
+/* Tells the program what it will be asked for, as gradb_on_look says: all that is added, in parts.
+ * begin_looking returns NULL where the program does not want to know, or memory is exhausted. */
+struct agent_looking *agent_begin_looking(struct agent *a);
+void agent_add_look(struct agent *a, struct agent_looking *looking, uint32_t node, uint32_t slot,
+                    const Gradb__V1__StatsOptions *options);
+void agent_end_looking(struct agent *a, struct agent_looking *looking); /* frees it */
+void agent_source_keep(struct agent *a);  /* after the set of nodes has changed */
+void agent_source_lines(struct agent *a); /* after the set of lines has changed */
 /* Returns a code or -1; *reply is malloc'd. */
 int agent_source_command(struct agent *a, const Gradb__V1__Command *command, char **reply,
                          char text[160]);

@@ -224,6 +224,7 @@ struct agent {
     gradb_source source;
     bool calling;          /* the holder of the turn is inside the source */
     bool located;          /* the source located a value since the last release */
+    bool looking;          /* the program is inside gradb_on_look's call */
     struct agent_ask *ask; /* NULL without a source */
     _Atomic int
         given_up; /* the debugger does not wait for the running request, see gradb_given_up */
@@ -241,6 +242,8 @@ struct agent {
     /* Called when `armed` leaves 0; NULL: nobody asked */
     void (*on_armed)(void *);
     void *on_armed_ctx;
+    void (*on_look)(void *, const gradb_ask *, size_t); /* likewise; see gradb_on_look */
+    void *on_look_ctx;
 
     /* The graph; strings are in the arena */
     struct gd_arena arena;

@@ -8,9 +8,24 @@
 #include "agent/agent_source.h"
 #include "agent/agent_stop.h"
 
+/* The program reports the numbers that it has put off: they come before the stop. False: the
+ * debugger was lost meanwhile. */
+static bool report_put_off(struct agent *a)
+{
+    bool up = a->link == LINK_UP;
+    struct agent_looking *looking = agent_begin_looking(a);
+    if (looking) {
+        agent_end_looking(a, looking);
+    }
+    return !up || a->link == LINK_UP;
+}
+
 void agent_stop_thread(struct agent *a, Gradb__V1__StopReason reason, gradb_node node,
                        bool at_step_end, const char *text, uint64_t report)
 {
+    if (!report_put_off(a)) {
+        return;
+    }
     a->stop = (struct agent_stop){.reason = reason, .node = node, .at_step_end = at_step_end};
     /* a step that has begun, but computed nothing, is not where it is stopped */
     bool before = PEEK(a->in_step) && (at_step_end || PEEK(a->evaluates));

@@ -10,6 +10,7 @@
 #include "agent/agent_stop.h"
 #include "agent/agent_tensor.h"
 #include "agent/agent_watch.h"
+#include "agent/agent_words.h"
 #include "base/workers.h"
 
 #define GROUP         32                /* items processed together by several threads */
@@ -491,9 +492,28 @@ static void record_rest(struct agent_moment *m, struct agent_watch_plan *plan)
     }
 }
 
+/* The program can fetch all values at once that it will be asked for. */
+static void announce_values(const struct agent_moment *m)
+{
+    struct agent_looking *looking = agent_begin_looking(m->a);
+    for (const struct agent_watch_plan *plan = m->a->plans; looking && plan; plan = plan->next) {
+        for (size_t i = 0; !plan->exact && is_due(m->a, plan) && i < plan->item_count; i++) {
+            const struct agent_watch_item *item = &plan->items[i];
+            if (!item->leader && !agent_item_is_scalar(item) && is_for_source(m->a, item) &&
+                !is_empty(m->a, item) && !has_not_run(m->a, item) && !is_over(m)) {
+                agent_add_look(m->a, looking, item->node, item->slot, item->message->options);
+            }
+        }
+    }
+    if (looking) {
+        agent_end_looking(m->a, looking);
+    }
+}
+
 bool agent_watch_step_end(struct agent *a)
 {
     struct agent_moment m = begin_moment(a);
+    announce_values(&m);
     for (struct agent_watch_plan *plan = a->plans; plan; plan = plan->next) {
         if (plan->exact || !is_due(a, plan)) {
             continue;
@@ -524,7 +544,7 @@ void agent_watch_scalar(struct agent *a, const char *name, double value, int64_t
         }
         i->scalar = value;
         i->scalar_step = step;
-        i->scalar_due = PEEK(a->begun) + !PEEK(a->in_step);
+        i->scalar_due = PEEK(a->begun) + (!PEEK(a->in_step) && agent_is_late(a, step));
     }
 }
 

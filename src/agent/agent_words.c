@@ -37,7 +37,7 @@ int64_t agent_number_step(const struct agent *a)
 
 bool agent_is_late(const struct agent *a, int64_t step)
 {
-    return !PEEK(a->in_step) || step != PEEK(a->step);
+    return (!PEEK(a->in_step) && !a->looking) || step != PEEK(a->step);
 }
 
 void agent_scalar(struct agent *a, const char *name, double value, int64_t step)
@@ -70,6 +70,20 @@ void gradb_scalar(gradb *g, const char *name, double value)
     agent_scalar(a, name, value, step);
     agent_metric_scalar(a, name, value, step);
     pthread_mutex_unlock(&a->lock);
+}
+
+/* What is checked at the end of the step comes after gradb_on_look's call, which reports them. */
+bool gradb_wants_numbers(gradb *g)
+{
+    struct agent *a = agent_of(g);
+    if (!agent_usable(a)) {
+        return false;
+    }
+    pthread_mutex_lock(&a->lock);
+    bool wants = !a->on_look || a->exact_items || a->seen_items || PEEK(a->has_metrics) ||
+                 agent_event_tests_numbers(a);
+    pthread_mutex_unlock(&a->lock);
+    return wants;
 }
 
 void gradb_as_of(gradb *g, int64_t step)

@@ -62,9 +62,10 @@ extern "C" {
  *   1.10 gradb_timing_facts, gradb_metric, gradb_metric_batch, gradb_metric_evaluated,
  *        gradb_happened, gradb_wants_event, gradb_timing_compiled, gradb_as_of
  *   1.11 gradb_source.lines, gradb_line_found, gradb_line_reached, gradb_given_up
+ *   1.12 gradb_on_look, gradb_wants_numbers
  */
 #define GRADB_VERSION_MAJOR 1
-#define GRADB_VERSION_MINOR 11
+#define GRADB_VERSION_MINOR 12
 #define GRADB_MAX_RANK      32
 
 /* The public words. `armed` is not 0 while the debugger wants reports about nodes. `changes` gets a
@@ -233,10 +234,10 @@ typedef struct gradb_line { /* a line at which the program is to stop */
  * libgradb held. Any of them may be NULL.
  *
  * A source may call libgradb to log (gradb_scalar, gradb_log, gradb_event), to add, publish or bind
- * nodes, and to ask (gradb_wants, gradb_error). The functions that mark the progress of the
- * training (gradb_did, gradb_step_end, gradb_enter, gradb_stop, gradb_stop_at, gradb_raised,
- * gradb_heed, gradb_sync, gradb_wait, gradb_close) do nothing there. A source must not leave by
- * longjmp or an exception.
+ * nodes, to ask (gradb_wants, gradb_error) and to call gradb_on_look. The functions that mark the
+ * progress of the training (gradb_did, gradb_step_end, gradb_enter, gradb_stop, gradb_stop_at,
+ * gradb_raised, gradb_heed, gradb_sync, gradb_wait, gradb_close) do nothing there. A source must
+ * not leave by longjmp or an exception.
  */
 typedef struct gradb_source {
     void *ctx;
@@ -306,6 +307,20 @@ GRADB_API const char *gradb_error(gradb *g);
  * libgradb nor wait. NULL: stop calling; no call is in progress when this returns. Not called in
  * forked children. */
 GRADB_API void gradb_on_armed(gradb *g, void (*call)(void *ctx), void *ctx);
+
+typedef struct gradb_ask {
+    gradb_node node;
+    unsigned slot;
+    const gradb_stats_wanted *wanted;
+} gradb_ask;
+
+/* Calls `call`, on the terms of struct gradb_source, before libgradb looks at values at the end of
+ * a step, and before the training stops (count 0). `asks` are values whose statistics it is about
+ * to ask the source for: a source can fetch them from a device all at once, and hold them until
+ * `release`. There may be several calls, with a part of them each. Numbers that the program has put
+ * off (see gradb_wants_numbers) must be reported before the call returns. NULL: stop calling. */
+GRADB_API void gradb_on_look(gradb *g, void (*call)(void *ctx, const gradb_ask *asks, size_t count),
+                             void *ctx);
 
 /* Adds a node; its inputs must have been added before. Nodes are assumed to run in the order in
  * which they are added. 0 on failure; gradb_error() says why. */
@@ -467,6 +482,10 @@ GRADB_API void gradb_timing_facts(gradb *g, const char *json);
  * after gradb_step_end, and between the events "eval-begin" and "eval-end", to the step that has
  * ended. */
 GRADB_API void gradb_scalar(gradb *g, const char *name, double value);
+/* Whether the numbers of a step must be reported before it ends, because something is checked with
+ * them. Otherwise a program that uses gradb_on_look may put off those that are still on their way
+ * from a device, and report them with gradb_as_of when they are there. */
+GRADB_API bool gradb_wants_numbers(gradb *g);
 /* Scalars, and batches of evaluations, that are given from here on belong to that step, up to the
  * end of the running one. Negative: to the running one again. For programs that begin a step right
  * after the previous one. */

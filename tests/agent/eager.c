@@ -167,6 +167,42 @@ static void keep_values(void *ctx, const gradb_node *nodes, size_t count)
     pthread_mutex_unlock(&e->big_lock);
 }
 
+static void report_owed(struct eager *e)
+{
+    if (e->owed) {
+        UNLOCKED(e, gradb_as_of(e->agent, e->owed));
+        UNLOCKED(e, gradb_scalar(e->agent, "loss", (double)e->owed));
+        UNLOCKED(e, gradb_as_of(e->agent, -1));
+        atomic_fetch_add(&e->put_off, 1);
+        e->owed = 0;
+    }
+}
+
+static void hear_look(void *ctx, const gradb_ask *asks, size_t count)
+{
+    struct eager *e = ctx;
+    take_lock(e);
+    for (size_t i = 0; i < count; i++) {
+        bool known = asks[i].node == e->w || op_of(e, asks[i].node) >= 0;
+        atomic_fetch_add(&e->announced, known && asks[i].slot == 0 && asks[i].wanted);
+        atomic_store(&e->located, 1); /* held for libgradb */
+    }
+    report_owed(e);
+    pthread_mutex_unlock(&e->big_lock);
+}
+
+static void report_loss(struct eager *e, int64_t step)
+{
+    bool wanted;
+    report_owed(e);
+    UNLOCKED(e, wanted = gradb_wants_numbers(e->agent));
+    if (wanted) {
+        UNLOCKED(e, gradb_scalar(e->agent, "loss", (double)step));
+    } else {
+        e->owed = step;
+    }
+}
+
 /* Everything that a command must not do, but may try. */
 static void call_back(struct eager *e)
 {
@@ -350,6 +386,9 @@ static void run_step(struct eager *e, int64_t step)
     for (int i = 0; i < EAGER_COUNT; i++) {
         e->weight[i] = eager_weight(step, i);
     }
+    if (e->looks) {
+        report_loss(e, step);
+    }
     if (!e->keeps) {
         UNLOCKED(e, gradb_step_end(e->agent));
         return;
@@ -390,6 +429,9 @@ static void *run_training(void *arg)
     e->self = pthread_self();
     e->here = true;
     e->agent = gradb_open(&options);
+    if (e->looks) {
+        gradb_on_look(e->agent, hear_look, e);
+    }
     if (e->parameter_first) {
         add_parameter(e);
         gradb_publish(e->agent);

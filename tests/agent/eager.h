@@ -48,8 +48,9 @@ struct eager {
     bool keeps;   /* the source keeps values of the step before */
     bool parameter_first; /* net/w is published before the first stop */
     bool times;           /* gradb_timing and gradb_event in each step */
-    int64_t steps;        /* 0: until told to end */
-    int nan_op;           /* in step nan_step its element 3 is NaN; -1 never */
+    bool looks;    /* gradb_on_look; the scalar "loss" of each step, its number, is put off */
+    int64_t steps; /* 0: until told to end */
+    int nan_op;    /* in step nan_step its element 3 is NaN; -1 never */
     int64_t nan_step;
     int64_t rests_from; /* from this step on the last operator does not run; 0 never */
     /* what it says of itself */
@@ -60,10 +61,11 @@ struct eager {
     _Atomic int64_t step; /* the last one done */
     atomic_int waited;    /* what gradb_wait said, plus 1 */
     atomic_int locates, releases, located, stats_calls, keep_calls, kept, commands;
-    atomic_int synced, unsynced; /* gradb_sync said true, false */
-    atomic_int wrong_thread;     /* the source was asked on another thread than the training's */
-    atomic_int holding;          /* the command "hold", or the next, is under way */
-    atomic_int hold_weight;      /* 1: the next statistics of net/w wait for let_go */
+    atomic_int announced, put_off; /* values; numbers that were reported after their step */
+    atomic_int synced, unsynced;   /* gradb_sync said true, false */
+    atomic_int wrong_thread;       /* the source was asked on another thread than the training's */
+    atomic_int holding;            /* the command "hold", or the next, is under way */
+    atomic_int hold_weight;        /* 1: the next statistics of net/w wait for let_go */
     atomic_int in_child;
     sem_t let_go; /* for both */
     /* its own */
@@ -74,6 +76,7 @@ struct eager {
     float value[EAGER_OPS][EAGER_COUNT], kept_value[EAGER_OPS][EAGER_COUNT];
     float weight[EAGER_COUNT], kept_weight[EAGER_COUNT];
     int64_t kept_step;
+    int64_t owed; /* the step whose loss is to be reported; 0: none */
     int64_t value_step[EAGER_OPS];
 };
 

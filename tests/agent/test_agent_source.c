@@ -361,6 +361,48 @@ static void end_of_step_watchpoints_see_what_is_gone(void **state)
     atomic_store(&b->e.odd, EAGER_SANE);
 }
 
+/* Exactly what it is asked for then, and it may let go of it afterwards. */
+static void what_is_looked_at_is_announced(void **state)
+{
+    struct both *b = *state;
+    b->e.stats = true;
+    b->e.looks = true;
+    eager_begin(&b->e, &b->w);
+    set_watch(b, "TO", "all", GD_WHEN_STEP_END);
+    world_run(&b->w, GD_RUN_STEP, 3, NULL);
+    assert_int_equal(atomic_load(&b->e.announced) > 0, 1);
+    assert_int_equal(atomic_load(&b->e.announced), atomic_load(&b->e.stats_calls));
+    world_until(&b->w, "the release", is_released);
+}
+
+static void expect_loss(struct both *b, int64_t step)
+{
+    const struct gd_scalar *scalar = gd_session_scalar(world_session(&b->w), "loss");
+    assert_non_null(scalar);
+    assert_int_equal(scalar->step, step);
+    assert_true(scalar->value == (double)step);
+}
+
+static void numbers_may_come_late_but_before_a_stop(void **state)
+{
+    struct both *b = *state;
+    b->e.stats = true;
+    b->e.told = true;
+    b->e.looks = true;
+    eager_begin(&b->e, &b->w);
+    world_run(&b->w, GD_RUN_STEP, 3, NULL);
+    assert_int_equal(atomic_load(&b->e.put_off), 3);
+    expect_loss(b, 3);
+    world_run(&b->w, GD_RUN_TO_NODE, 0, "net/op1");
+    world_run(&b->w, GD_RUN_STEP, 1, NULL);
+    assert_int_equal(atomic_load(&b->e.put_off), 4);
+    expect_loss(b, 4);
+    set_watch(b, "TO", "all", GD_WHEN_EXACT); /* its condition could be about the loss */
+    world_run(&b->w, GD_RUN_STEP, 2, NULL);
+    assert_int_equal(atomic_load(&b->e.put_off), 4);
+    expect_loss(b, 6);
+}
+
 /* What could not be had is told once, and the run does not stop for it. */
 static void values_that_are_gone_do_not_stop_the_run(void **state)
 {
@@ -443,6 +485,8 @@ static const struct CMUnitTest tests[] = {
     TEST(without_statistics_values_are_located),
     TEST(a_verdict_counts_before_it_is_waited_for),
     TEST(end_of_step_watchpoints_see_what_is_gone),
+    TEST(what_is_looked_at_is_announced),
+    TEST(numbers_may_come_late_but_before_a_stop),
     TEST(values_that_are_gone_do_not_stop_the_run),
     TEST(histograms_come_from_the_source),
     TEST(differences_come_from_the_source),

@@ -160,6 +160,11 @@ class Agent(native.base("Agent")):
         """Whether a debugger is connected."""
         return not self.dead and bool(self.library.gradb_is_connected(self.handle))
 
+    def wants_numbers(self):
+        """Whether the numbers of the step must be reported before it ends."""
+        wants = getattr(self.library, "gradb_wants_numbers", None)
+        return wants is None or wants(self.handle)
+
     def close(self, why=""):
         """Removes the hooks and closes the connection; why: shown to the user, "" for a normal end."""
         atexit.unregister(self._exits)
@@ -215,6 +220,8 @@ class Agent(native.base("Agent")):
     @contained
     def _training_ends(self):
         if not self.dead and os.getpid() == self._pid and not self.library.gradb_wants_stop(self.handle):
+            with apart():
+                self.events.settle()
             self.happenings.ends()
             self._held = None
 

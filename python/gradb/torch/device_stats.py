@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Statistics of a tensor, computed on its device, and copies of its elements to the host.
 
-Only a record of some dozen numbers crosses the bus, through pinned memory and on a stream of its own, which waits for
-the training's stream up to the value and for nothing else. The statistics have the meaning that they have in libgradb;
+Only a record of some dozen numbers crosses the bus, or all of a small tensor; those of many tensors at once, through
+pinned memory and on a stream of its own, which waits for the training's stream up to the values and for nothing else.
+The statistics have the meaning that they have in libgradb;
 all sums are accumulated in float64. On the CPU the code does the same."""
 import math
 
@@ -17,6 +18,7 @@ _STAGING = 16 << 20  # bytes of pinned memory for copies to the host
 _TINY = {torch.float16: 2.0 ** -14, torch.bfloat16: 2.0 ** -126, torch.float32: 2.0 ** -126,
          torch.complex64: 2.0 ** -126, torch.float64: 2.0 ** -1022, torch.complex128: 2.0 ** -1022}
 _HUGE = 2.0 ** -64   # scale at which sums of doubles that overflow are computed
+_computes = {}       # name of an Accelerator -> whether it computes statistics as the CPU does
 _COUNTS = ("nan", "pos_inf", "neg_inf", "zero", "neg_zero", "negative", "denormal")
 
 
@@ -52,30 +54,75 @@ def compute(tensor, wanted=NOTHING_MORE, previous=None, scale=1.0, previous_scal
     chunk = CHUNK
     while True:
         try:
-            return _stats(tensor, wanted, previous, (scale, previous_scale), chunk)
+            work = Work(tensor, wanted, previous, (scale, previous_scale), chunk)
+            return work.finish(gather(work.rows)[0])
         except RuntimeError as error:
             if "out of memory" not in str(error) or chunk <= _SMALLEST_CHUNK:
                 raise
             chunk = max(chunk // 16, _SMALLEST_CHUNK)
 
 
-def _stats(tensor, wanted, previous, scales, chunk):
-    total = _Total(tensor.numel())
-    rows, slow = [], []
-    parts = list(_parts(tensor, previous, chunk))
-    for part, _ in parts:
-        rows.append(_quick(part))
-    for (part, before), row in zip(parts, _to_host(rows)):
-        if not total.add_quick(part, row):
-            slow.append(part)
-    for row in _to_host([_thorough(part) for part in slow]):
-        total.add_thorough(row)
-    record = total.record(scales[0])
-    if wanted.ranges or wanted.bins:
-        _add_ranges(record, parts, wanted, scales[0])
-    if previous is not None:
-        _add_difference(record, parts, wanted, scales)
-    return record
+class Work:
+    """The statistics of a tensor while its device computes them; arguments as of compute, but scales: (scale,
+    previous_scale). thorough: the quick ones would not be precise enough.
+
+    rows: tensors of float64 on the device; gather() and finish() make the Record of them."""
+
+    def __init__(self, tensor, wanted=NOTHING_MORE, previous=None, scales=(1.0, 1.0), chunk=CHUNK, thorough=False):
+        self.tensor = tensor
+        self.thorough = thorough
+        self._wanted = wanted
+        self._scales = scales
+        self._parts = [part for part, _ in _parts(tensor, previous, chunk)]
+        self.rows = [(_thorough if thorough else _quick)(part) for part in self._parts]
+        if wanted.ranges:
+            self.rows += [_ranges(part, wanted, scales[0]) for part in self._parts]
+        if wanted.bins and self._parts:
+            self.rows.append(sum(_histogram(_unscaled(part, scales[0]), *wanted.bins) for part in self._parts)
+                             .to(torch.float64))
+        self._has_previous = previous is not None
+        if previous is not None:
+            self.rows += [_difference(part, before, wanted, scales) for part, before in _parts(tensor, previous, chunk)]
+
+    def finish(self, rows):
+        """The Record; rows: as lists of floats. Sets `thorough` where the quick statistics were not precise enough:
+        then it waits for the device."""
+        rows = iter(rows)
+        total, slow = _Total(self.tensor.numel()), []
+        for part in self._parts:
+            row = next(rows)
+            if self.thorough:
+                total.add_thorough(row)
+            elif not total.add_quick(part, row):
+                slow.append(part)
+        for row in gather([_thorough(part) for part in slow])[0]:
+            total.add_thorough(row)
+        self.thorough = self.thorough or bool(slow)
+        record, wanted = total.record(self._scales[0]), self._wanted
+        if wanted.ranges:
+            counts = [next(rows) for _ in self._parts]
+            record["in_range"] = [int(sum(column)) for column in zip(*counts)] or [0] * len(wanted.ranges)
+        if wanted.bins:
+            record["histogram"] = list(map(int, next(rows))) if self._parts else [0] * wanted.bins[2]
+        if self._has_previous:
+            _add_difference(record, list(rows))
+        return record
+
+
+def computes(device):
+    """Whether an Accelerator computes statistics as the CPU does: it may lack float64, or an operator."""
+    if device.name not in _computes:
+        sample = torch.tensor([[1.5, -0.0, 2.0 ** -130], [-3.25, 1000.0, 0.25]])
+        wanted = Wanted([(-1.0, 2.0)], bins=(-4.0, 4.0, 8))
+        try:
+            there = sample.to(device.name)
+            _computes[device.name] = (compute(there, wanted, there) == compute(sample, wanted, sample)
+                                      and compute(there * math.inf) == compute(sample * math.inf))
+        except (RuntimeError, TypeError, NotImplementedError) as error:
+            if "out of memory" in str(error):
+                return False
+            _computes[device.name] = False
+    return _computes[device.name]
 
 
 # ---- parts of a tensor ----
@@ -242,25 +289,15 @@ def _sum(values):
 
 # ---- ranges and histogram ----
 
-def _add_ranges(record, parts, wanted, scale):
-    rows, bins = [], []
-    for part, _ in parts:
-        values = _double(part)
-        if scale != 1.0:
-            values = values / scale
-        if wanted.ranges:
-            rows.append(torch.stack([((values >= lo) & (values <= hi)).sum() for lo, hi in wanted.ranges])
-                        .to(torch.float64))
-        if wanted.bins:
-            bins.append(_histogram(values, *wanted.bins))
-    if wanted.ranges:
-        record["in_range"] = [0] * len(wanted.ranges)
-        for row in _to_host(rows):
-            record["in_range"] = [count + int(more) for count, more in zip(record["in_range"], row)]
-    if wanted.bins:
-        record["histogram"] = [0] * wanted.bins[2]
-        if bins:
-            record["histogram"] = [int(count) for count in _to_host([sum(bins).to(torch.float64)])[0]]
+def _unscaled(part, scale):
+    values = _double(part)
+    return values if scale == 1.0 else values / scale
+
+
+def _ranges(part, wanted, scale):
+    """A row of float64: the number of elements in each of the ranges."""
+    values = _unscaled(part, scale)
+    return torch.stack([((values >= lo) & (values <= hi)).sum() for lo, hi in wanted.ranges]).to(torch.float64)
 
 
 def _histogram(values, lo, hi, count):
@@ -285,8 +322,7 @@ def _histogram(values, lo, hi, count):
 
 # ---- against another tensor ----
 
-def _add_difference(record, parts, wanted, scales):
-    rows = _to_host([_difference(part, before, wanted, scales) for part, before in parts])
+def _add_difference(record, rows):
     columns = list(zip(*rows)) or [()] * 9
     pairs = int(sum(columns[0]))
     delta, size, squares, before, before_squares, dot = (_sum(column) for column in columns[1:7])
@@ -336,17 +372,29 @@ def _complex_pair(part, before, scales):
 
 # ---- to the host ----
 
-def _to_host(rows):
-    """Rows (tensors of float64 of one length) as lists of floats, with one copy and one wait."""
-    if not rows:
-        return []
-    table = torch.stack(rows)
-    device = devices.of(table)
+def gather(rows, tensors=()):
+    """(rows of float64 as lists of floats, contiguous copies of strided tensors in host memory), with one copy and one
+    wait. All are on one device."""
+    pieces = [piece.contiguous() for piece in (*rows, *tensors)]
+    device = devices.of(pieces[0]) if pieces else None
     if device is None or not device.copies_aside():
-        return table.tolist()
-    pinned = torch.empty(table.shape, dtype=table.dtype, device="cpu", pin_memory=True)
-    device.copy(table, pinned)
-    return pinned.tolist()
+        copies = [piece.cpu() for piece in pieces]
+    else:
+        copies = _copied_at_once(device, pieces)
+    return [row.tolist() for row in copies[:len(rows)]], copies[len(rows):]
+
+
+def _copied_at_once(device, pieces):
+    # the largest elements first: then each piece begins at a multiple of its elements' size
+    order = sorted(range(len(pieces)), key=lambda i: -pieces[i].element_size())
+    flat = [pieces[i].view(-1).view(torch.uint8) for i in order]
+    pinned = torch.empty(sum(map(len, flat)), dtype=torch.uint8, device="cpu", pin_memory=True)
+    device.copy(torch.cat(flat) if len(flat) > 1 else flat[0], pinned)
+    copies, begin = [None] * len(pieces), 0
+    for i, piece in zip(order, flat):
+        copies[i] = pinned[begin:begin + len(piece)].view(pieces[i].dtype).view(pieces[i].shape)
+        begin += len(piece)
+    return copies
 
 
 def to_host(tensor):

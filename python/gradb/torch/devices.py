@@ -16,6 +16,30 @@ _made = {}                  # name -> Accelerator
 _present = [0, []]          # modules that were imported when it was looked up, Accelerators that may be used
 
 
+class Later:
+    """A number on its way from a device. float() waits for it."""
+    __slots__ = ("_place", "_event")
+
+    def __init__(self, place, event=None):
+        """place: a tensor of one element; event: the number is there when this has happened. None: the device has no
+        events, so it must be read to know."""
+        self._place = place
+        self._event = event
+
+    def is_there(self):
+        """Whether it need not be put off."""
+        return self._event is None or self._event.query()
+
+    def __float__(self):
+        undispatched = torch._C._DisableTorchDispatch()  # while it exists, no mode of the program sees the read
+        try:
+            if not self.is_there():
+                self._event.synchronize()
+            return float(self._place.item())
+        finally:
+            del undispatched
+
+
 class Accelerator:
     """The devices of one type. name: the type's; module: torch.NAME."""
 
@@ -76,6 +100,17 @@ class Accelerator:
         with self.module.stream(stream):
             pinned.copy_(tensor, non_blocking=True)
         stream.synchronize()
+
+    def later(self, tensor):
+        """The number in a tensor of one element, as Later: nothing is waited for, and the tensor may change after."""
+        tensor = tensor.detach()
+        if not self.copies_aside() or not self._has("Event"):
+            return Later(tensor.clone())
+        place = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=True)
+        place.copy_(tensor, non_blocking=True)
+        event = self.module.Event()
+        event.record(self.module.current_stream(tensor.device))
+        return Later(place, event)
 
     # ---- random numbers ----
 

@@ -7,8 +7,10 @@
     batch       the number of the batch in that epoch, from 1
     micro_batch backward passes of the step, once a step has had several
 
-They are read only while a debugger is connected, and reported at the end of the step. A metric that the script reports
-itself (gradb.torch.log) is not looked for."""
+They are read only while a debugger is connected, and reported at the end of the step. A number that is still on its way
+from a device is not waited for: it is reported at the end of a later step, as of its own one, but before anything is
+checked with it and before the training stops. A metric that the script reports itself (gradb.torch.log) is not looked
+for."""
 import torch
 
 from .. import native
@@ -17,6 +19,7 @@ from .guard import guarded
 from .loader import Loader
 
 MAX_GROUPS = 16  # of an optimizer, whose learning rates are reported
+_MOST_LATE = 256  # numbers on their way: then the oldest is waited for
 
 
 class Events(native.base("Events")):
@@ -25,11 +28,11 @@ class Events(native.base("Events")):
     def __init__(self, agent):
         self.agent = agent
         self.loader = Loader(agent)
-        self._losses = []   # of the passes since an optimizer stepped: numbers, or tensors on a device
+        self._losses = []   # of the passes since an optimizer stepped: numbers, or on their way from a device
         self._passes = 0    # how many passes since then
         self._several = False  # a step of several passes was seen
-        self._numbers = {}  # name -> number or tensor, to be reported at the end of the step
-        self._late = {}     # name -> (tensor on a device, the step that it belongs to), logged between two steps
+        self._numbers = {}  # name -> number, one on its way, or a list; to be reported at the end of the step
+        self._late = []     # (name, the same, the step that it belongs to) of those that were put off
         self._told = set()  # names that the script reports
 
     def _catch_up(self):
@@ -56,7 +59,7 @@ class Events(native.base("Events")):
         return _is_number(gradient) and gradient.is_cpu and self._read(gradient) != 1
 
     def _read(self, value):
-        """The number; of a tensor on a device a copy, to be read when the step is over."""
+        """The number; of a tensor on a device, the number on its way, to be read when the step is over."""
         if not self.agent.watching_now or not isinstance(value, torch.Tensor):
             return _number_of(value)
         with self.agent.own_moment():
@@ -109,17 +112,34 @@ class Events(native.base("Events")):
             number, step = self._read(value), self.agent.steps.belongs_to()
             if step == self.agent.steps.step:
                 self._numbers[name] = number
-            elif isinstance(number, torch.Tensor):
-                self._late[name] = number, step
+            elif not isinstance(number, float):
+                self._late.append((name, number, step))
             else:
                 self.agent.happenings.number(name, number, step)
         self._told.add(name)
 
-    def _give_late(self):
-        """Reports what was on a device."""
-        late, self._late = self._late, {}
-        for name, (number, step) in late.items():
-            self.agent.happenings.number(name, float(number), step)
+    def put_off(self, name, number):
+        """A number of this step may be on its way yet: it is reported when it is there."""
+        self.agent.source.hear_of_looks()
+        self._late.append((name, number, self.agent.steps.step))
+
+    @guarded
+    def give_late(self):
+        """At the end of a step, when everything else is reported: reports what was put off, as far as it is there."""
+        self._give(self.agent.wants_numbers())
+
+    def settle(self):
+        """Reports everything that was put off: waits for it."""
+        self._give(True)
+
+    def _give(self, waits):
+        late = self._late
+        given = 0 if self.agent.connected() else len(late)
+        while given < len(late) and (waits or len(late) - given > _MOST_LATE or _is_there(late[given][1])):
+            name, number, step = late[given]
+            self.agent.happenings.number(name, _value(number), step)
+            given += 1
+        del late[:given]
 
     def happened(self, kind, text):
         """Reports an event: "skipped-step", "loss-scale", "checkpoint"."""
@@ -129,14 +149,31 @@ class Events(native.base("Events")):
         """The step is over: reports its metrics where `told`."""
         self._catch_up()
         numbers, self._numbers = self._numbers, {}
-        if not told:
-            self._late = {}
-            return
-        self._give_late()
-        numbers.update(self.loader.numbers())
-        tell, handle = self.agent.library.gradb_scalar, self.agent.handle
-        for name, value in numbers.items():
-            tell(handle, _encode(name), sum(map(float, value)) if isinstance(value, list) else float(value))
+        if told:
+            numbers.update(self.loader.numbers())
+            for name, number in numbers.items():
+                if _is_plain(number):
+                    self.agent.library.gradb_scalar(self.agent.handle, _encode(name), _value(number))
+                else:
+                    self.put_off(name, number)
+        if self._late:
+            self.give_late()
+
+
+def _is_plain(number):
+    """Whether nothing of it is on a device."""
+    return all(isinstance(one, (float, int)) for one in (number if isinstance(number, list) else (number,)))
+
+
+def _is_there(number):
+    """Whether nothing of it is on its way."""
+    return all(one.is_there() for one in (number if isinstance(number, list) else (number,))
+               if isinstance(one, devices.Later))
+
+
+def _value(number):
+    """float; of a list the sum. Waits for what is on its way."""
+    return float(sum(map(float, number))) if isinstance(number, list) else float(number)
 
 
 def _is_number(value):
@@ -151,11 +188,12 @@ def alone(given):
 
 
 def _number_of(value):
+    """The number, or devices.Later."""
     if not isinstance(value, torch.Tensor):
         return float(value)
     undispatched = torch._C._DisableTorchDispatch()  # while it exists, no mode of the program sees the read
     try:
-        return value.item() if value.is_cpu else value.detach().clone()
+        return value.item() if value.is_cpu else devices.of(value).later(value)
     finally:
         del undispatched
 

@@ -15,7 +15,8 @@ from .guard import apart
 from .places import Places
 
 _KINDS_SCALED = (_lib.GRADIENT,)
-_WITH_FLOAT64 = ("cpu", "cuda", "xpu")  # devices that statistics can be computed on
+_SMALL = 1 << 16       # bytes of a tensor that is copied rather than looked at on its device
+_MOST_SMALL = 16 << 20  # of all those that are copied at once
 
 
 class Source:
@@ -28,6 +29,10 @@ class Source:
         self._form = ()      # shape that libgradb reads now
         self._places = {}    # node number -> places.Places of a lasting value
         self._native = None  # the native Source, which libgradb calls first
+        self._looks = None   # _look as libgradb calls it, once a value on a device was seen
+        self._copies = {}    # (node number, slot, previous) -> (copy on the host, step, scale), until it is released
+        self._records = {}   # (node number, slot, what is wanted) -> (tensor, Record, scale), likewise
+        self._slow = set()   # (node number, slot) whose quick statistics were not precise enough
         self._reply = None   # bytes that libgradb reads until the next command
         self.struct = _lib.Source()
         self.struct.locate = _lib.LOCATE(self._locate)
@@ -57,6 +62,15 @@ class Source:
             return self.kept.find(number, slot)
         tensor, step = self.agent.live.find(number, slot)
         return values.readable(tensor), step, self.scale_of(number)
+
+    def _find_fetched(self, number, slot, previous=False):
+        """As find; of a value that was fetched from its device, the copy on the host."""
+        found = self._copies.get((number, slot, previous))
+        if found is None:
+            found = self.find(number, slot, previous)
+            if not is_here(found[0]):
+                self.hear_of_looks()
+        return found
 
     def scale_of(self, number):
         """What the gradients of a node are multiplied by; 1.0 for all others."""
@@ -114,7 +128,7 @@ class Source:
         return _lib.OK
 
     def _put_value(self, number, slot, previous, ret, step):
-        tensor, when, scale = self.find(number, slot, previous)
+        tensor, when, scale = self._find_fetched(number, slot, previous)
         if scale != 1.0:
             tensor = tensor.to(_unscaled_type(tensor)) / scale
         if tensor.device.type != "cpu":
@@ -140,6 +154,82 @@ class Source:
 
     def _release(self, _ctx):
         self._held.clear()
+        self._copies.clear()
+        self._records.clear()
+
+    # ---- many at once ----
+
+    def hear_of_looks(self):
+        """There are values on a device: from now on libgradb says what it is about to ask for, see gradb_on_look."""
+        tell = getattr(self.agent.library, "gradb_on_look", None)
+        if self._looks is None and tell is not None:
+            self._looks = _lib.LOOK(self._look)
+            tell(self.agent.handle, self._looks, None)
+
+    def _look(self, _ctx, asks, count):
+        agent = self.agent
+        watching, agent.watching_now = agent.watching_now, False
+        try:
+            with apart(), values.outside_training():
+                self._fetch(asks[:count])
+                agent.events.settle()
+        except Exception as error:
+            agent.fault(error)
+        finally:
+            agent.watching_now = watching and not agent.dead
+
+    def _fetch(self, asks):
+        """Fetches what can be: the small values, and the statistics of the others. With one wait for each device."""
+        found, room = {}, _MOST_SMALL
+        try:
+            for ask in asks:
+                room -= self._begin(ask, found, room)
+            for works, small in found.values():
+                self._take(works, small)
+        except RuntimeError:  # such as out of memory: each value is asked for alone, and then says what is wrong
+            self._release(None)
+
+    def _begin(self, ask, found, room):
+        """Has the device compute what is asked for. found: device -> ([(key, Work, scale)], [(key, what find
+        returned)]). Returns how many bytes of `room` are to be copied."""
+        number, slot, wanted = ask.node, ask.slot, ask.wanted[0]
+        try:
+            value = tensor, _, scale = self.find(number, slot)
+        except values.NoValue:
+            return 0
+        if is_here(tensor) or tensor.numel() == 0:
+            return 0
+        works, small = found.setdefault(tensor.device, ([], []))
+        if _size(tensor) <= min(_SMALL, room):
+            small.append(((number, slot, False), value))
+            if wanted.against_previous:
+                small += self._begin_previous(number, slot, tensor.device)
+            return _size(tensor)
+        if device_stats.computes(devices.of(tensor)):
+            before, before_scale = self._before(number, slot, tensor) if wanted.against_previous else (None, 1.0)
+            works.append(((number, slot, _key(wanted)),
+                          device_stats.Work(tensor, _wanted(wanted), before, (scale, before_scale),
+                                            thorough=(number, slot) in self._slow), scale))
+        return 0
+
+    def _begin_previous(self, number, slot, device):
+        try:
+            value = self.kept.find(number, slot)
+        except values.NoValue:
+            return []
+        fits = value[0].device == device and 0 < _size(value[0]) <= _SMALL
+        return [((number, slot, True), value)] if fits else []
+
+    def _take(self, works, small):
+        rows, copies = device_stats.gather([row for _, work, _ in works for row in work.rows],
+                                           [value[0] for _, value in small])
+        rows = iter(rows)
+        for (key, (_, step, scale)), copy in zip(small, copies):
+            self._copies[key] = copy, step, scale
+        for key, work, scale in works:
+            self._records[key] = work.tensor, work.finish([next(rows) for _ in work.rows]), scale
+            if work.thorough:
+                self._slow.add(key[:2])
 
     # ---- statistics ----
 
@@ -149,25 +239,33 @@ class Source:
         return self._answer(why, self._put_stats, number, slot, previous, wanted[0], ret[0], what)
 
     def _put_stats(self, number, slot, previous, wanted, ret, what):
-        tensor, _, scale = self.find(number, slot, previous)
-        before, before_scale = self._before(number, slot, tensor) if wanted.against_previous else (None, 1.0)
-        if is_here(tensor) and scale == 1.0 and before_scale == 1.0:
-            raise values.NoValue("", _lib.UNSUPPORTED)  # libgradb is faster
-        if tensor.device.type not in _WITH_FLOAT64:
-            tensor, before = tensor.cpu(), before.cpu() if before is not None else None
-        record = device_stats.compute(tensor, _wanted(wanted), before, scale, before_scale)
+        fetched = None if previous or not self._records else self._records.get((number, slot, _key(wanted)))
+        tensor, record, scale = fetched or self._compute(number, slot, previous, wanted)
         _fill(ret, record)
         shape, strides, dtype, rank, *_ = self._form = values.geometry(tensor)
         if scale != 1.0:
             dtype = values.DTYPES[_unscaled_type(tensor)][0]
         what[0] = _lib.Tensor(dtype, rank, shape, strides, None)
 
+    def _compute(self, number, slot, previous, wanted):
+        """(tensor, Record, scale) of a value. NoValue: libgradb is to compute the statistics."""
+        tensor, _, scale = self._find_fetched(number, slot, previous)
+        before, before_scale = self._before(number, slot, tensor) if wanted.against_previous else (None, 1.0)
+        if is_here(tensor) or _size(tensor) <= _SMALL or not device_stats.computes(devices.of(tensor)):
+            if scale == 1.0 and before_scale == 1.0:
+                raise values.NoValue("", _lib.UNSUPPORTED)  # libgradb is faster
+            tensor = device_stats.to_host(tensor)
+            before = device_stats.to_host(before) if before is not None else None
+        return tensor, device_stats.compute(tensor, _wanted(wanted), before, scale, before_scale), scale
+
     def _before(self, number, slot, tensor):
         """The value of the previous step and its scale, when it can be compared; else (None, 1.0)."""
         try:
-            before, _, scale = self.kept.find(number, slot)
+            before, _, scale = self._find_fetched(number, slot, previous=True)
         except values.NoValue:
             return None, 1.0
+        if is_here(tensor) and not is_here(before):
+            before = device_stats.to_host(before)
         same = before.shape == tensor.shape and before.dtype == tensor.dtype and before.device == tensor.device
         return (before, scale) if same else (None, 1.0)
 
@@ -217,6 +315,11 @@ class Source:
             return _lib.FAILED
         finally:
             agent.watching_now = watching and not agent.dead
+
+
+def _size(tensor):
+    """Bytes of its elements."""
+    return tensor.numel() * tensor.element_size()
 
 
 def is_here(tensor):
@@ -274,6 +377,13 @@ def _wanted(given):
     ranges = [(given.range_lo[i], given.range_hi[i]) for i in range(given.range_count)]
     bins = (given.bins_lo, given.bins_hi, given.bins) if given.bins else None
     return device_stats.Wanted(ranges, given.rtol, given.atol, given.equal_nan, bins)
+
+
+def _key(given):
+    """The fields of struct gradb_stats_wanted."""
+    count = given.range_count
+    return (tuple(given.range_lo[:count]), tuple(given.range_hi[:count]), given.against_previous, given.equal_nan,
+            given.rtol, given.atol, given.bins, given.bins_lo, given.bins_hi)
 
 
 def _fill(ret, record):
