@@ -400,7 +400,7 @@ struct agent_looking *agent_begin_looking(struct agent *a)
     return a->on_look ? calloc(1, sizeof(struct agent_looking)) : NULL;
 }
 
-static void announce(struct agent *a, struct agent_looking *looking)
+static void announce_asks(struct agent *a, struct agent_looking *looking)
 {
     a->located = a->located || looking->count > 0; /* it holds them until it may release them */
     a->looking = true;
@@ -418,13 +418,13 @@ void agent_add_look(struct agent *a, struct agent_looking *looking, uint32_t nod
     wanted_of(options, &looking->wanted[i]);
     looking->ask[i] = (gradb_ask){.node = node, .slot = slot, .wanted = &looking->wanted[i]};
     if (looking->count == LOOKS) {
-        announce(a, looking);
+        announce_asks(a, looking);
     }
 }
 
 void agent_end_looking(struct agent *a, struct agent_looking *looking)
 {
-    announce(a, looking);
+    announce_asks(a, looking);
     free(looking);
 }
 

@@ -36,8 +36,9 @@ bool agent_source_stats(struct agent *a, uint32_t node, uint32_t slot,
                         Gradb__V1__Iteration iteration, const Gradb__V1__StatsOptions *options,
                         struct agent_look *ret);
 void agent_source_release(struct agent *a); /* after a value was located */
-/* Tells the program what it will be asked for, as gradb_on_look says: all that is added, in parts.
- * begin_looking returns NULL where the program does not want to know, or memory is exhausted. */
+/* Announces to the program what it will be asked for, see gradb_on_look: all that is added, in
+ * parts. agent_begin_looking returns NULL where the program does not want to know, or memory is
+ * exhausted. */
 struct agent_looking *agent_begin_looking(struct agent *a);
 void agent_add_look(struct agent *a, struct agent_looking *looking, uint32_t node, uint32_t slot,
                     const Gradb__V1__StatsOptions *options);

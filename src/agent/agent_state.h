@@ -242,7 +242,7 @@ struct agent {
     /* Called when `armed` leaves 0; NULL: nobody asked */
     void (*on_armed)(void *);
     void *on_armed_ctx;
-    void (*on_look)(void *, const gradb_ask *, size_t); /* likewise; see gradb_on_look */
+    void (*on_look)(void *, const gradb_ask *, size_t); /* see gradb_on_look; NULL */
     void *on_look_ctx;
 
     /* The graph; strings are in the arena */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Faults in the agent's code for devices, one at a time: GRADB_FAULT names it. Each must be noticed by test_agent.py.
 
-Without one, copies to the host are only made in smaller parts, so that small tensors need several."""
+Where it is set, if to nothing, copies to the host are made in smaller parts, so that small tensors need several."""
 import importlib.machinery
 import os
 import sys
@@ -103,8 +103,8 @@ def _all_at_once(module):
 def _apply(module):
     fault = os.environ.get("GRADB_FAULT", "")
     part = module.__name__.rpartition(".")[2]
-    if part == "device_stats":
-        module._STAGING = _STAGING
+    if part == "device_stats" and "GRADB_FAULT" in os.environ:
+        module._STAGING = _STAGING  # several pieces, of which each must be right
         if fault in ("staging-is-used-again", "host-reads-the-device"):
             of_cpu, changed = module.to_host, _all_at_once(module)
             module.to_host = lambda tensor: of_cpu(tensor) if module.devices.of(tensor) is None else changed(tensor)

@@ -181,6 +181,22 @@ class Values(Agent):
                 self.assertEqual(noticed != "nothing", bool(fault))
 
 
+class Check(Agent):
+    """./dev device-check, which is for people with an accelerator."""
+
+    def test_it_finds_nothing_wrong(self):
+        code = ("import device_check, sys; device_check.MODELS = ('network',); "
+                "device_check.WAYS = {'idle': (), 'watch -step on weights': device_check.WAYS['watch -step on weights']}; "
+                "sys.argv[0] = 'device_check.py'; device_check.main()")
+        done = subprocess.run([self.python, "-c", code, "--gradb", str(harness.GRADB), "--seconds", "0"],
+                              env=self.environment("cuda", "lazy", PYTHONPATH=str(HERE)), text=True, capture_output=True,
+                              check=False, timeout=4 * harness.DEADLINE)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("device: cuda: emulated device", done.stdout)
+        self.assertRegex(done.stdout, r"checks: [5-9]\d passed, 0 failed")
+        self.assertRegex(done.stdout, r"(?m)^watch -step on weights +\d+ +2 +1$")
+
+
 class Counts(Agent):
     def test_idle_steps_wait_for_nothing(self):
         """The loss is copied into pinned memory, and an event says when it is there: it is reported then."""

@@ -521,7 +521,7 @@ class OnTheDevice(Session):
     def test_statistics_and_copies(self):
         if not STATS_LIBRARY.exists():
             self.skipTest("libstats_of.so is not built here")
-        done = subprocess.run([*torches.warm(self.python), str(harness.SOURCE / "tests" / "torch" / "gpu_check.py"),
+        done = subprocess.run([*torches.warm(self.python), str(harness.SOURCE / "tests" / "device" / "statistics_check.py"),
                                "--device", "cpu", "--library", str(STATS_LIBRARY)], env=torches.environment(), text=True,
                               capture_output=True, timeout=4 * harness.DEADLINE, check=False)
         failed = [line for line in done.stdout.splitlines() if "FAILED" in line]

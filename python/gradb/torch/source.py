@@ -31,7 +31,7 @@ class Source:
         self._native = None  # the native Source, which libgradb calls first
         self._looks = None   # _look as libgradb calls it, once a value on a device was seen
         self._copies = {}    # (node number, slot, previous) -> (copy on the host, step, scale), until it is released
-        self._records = {}   # (node number, slot, what is wanted) -> (tensor, Record, scale), likewise
+        self._records = {}   # (node number, slot, what is wanted) -> (tensor, Record, scale), until then too
         self._slow = set()   # (node number, slot) whose quick statistics were not precise enough
         self._reply = None   # bytes that libgradb reads until the next command
         self.struct = _lib.Source()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Statistics and copies of tensors on a device, against the CPU: python/gradb/torch/device_stats.py.
 
-    python gpu_check.py [--device cuda] [--library stats_of.so] [--time]
+    python statistics_check.py [--device cuda] [--library stats_of.so] [--time]
 
 Prints "NAME ok" or "NAME FAILED: why" for each check; the exit status is the number of failures, at most 100. With
 --library (tests/torch/stats_of.c on libgdbase) the statistics are compared with libgradb's, otherwise with those of the
@@ -220,6 +220,19 @@ def check_copies(device):
     return wrong
 
 
+def check_gathering(device):
+    """Tensors of all types, and rows, copied at once are equal bit for bit."""
+    given = [tensor for dtype in DTYPES for tensor in tensors(dtype).values() if tensor.numel()]
+    rows = [torch.arange(float(count), dtype=torch.float64) for count in (1, 9, 17)]
+    lists, copies = device_stats.gather([on(device, row) for row in rows], [on(device, tensor) for tensor in given])
+    wrong = ["a row"] if lists != [row.tolist() for row in rows] else []
+    for tensor, copy in zip(given, copies):
+        same = copy.view(-1).view(torch.uint8).tolist() == tensor.contiguous().view(-1).view(torch.uint8).tolist()
+        if not same or copy.shape != tensor.shape or copy.dtype != tensor.dtype or copy.device.type != "cpu":
+            wrong.append("%s of %s" % (tuple(tensor.shape), tensor.dtype))
+    return wrong
+
+
 def slice_items(index):
     """The index between Python's brackets, as structs gradb_slice_item."""
     found = []
@@ -261,8 +274,6 @@ def check_slices(device):
 
 def check_memory(device):
     """A tensor of many chunks needs temporaries for only a few chunks."""
-    if device != "cuda":
-        return []
     tensor = torch.randn(1 << 27, device=device)
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
@@ -275,8 +286,6 @@ def check_memory(device):
 
 def check_stream(device):
     """A value is waited for while another stream computes it."""
-    if device != "cuda":
-        return []
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         tensor = torch.ones(1 << 20, device=device)
@@ -306,6 +315,23 @@ def measure(device):
             timed(lambda: bool(torch.isfinite(x).all()))), flush=True)
 
 
+def run(checks, device, library):
+    """All of them; library: libgradb's, to compare with, or None."""
+    if hasattr(torch, "set_default_device"):
+        torch.set_default_device("cpu")  # not what a backend may have made it
+    for dtype in DTYPES:
+        checks.run("statistics of %s" % dtype, check_statistics, device, library, dtype, device_stats.CHUNK, list(WANTED))
+        checks.run("statistics of %s in parts" % dtype, check_statistics, device, library, dtype, 60, ["ranges"])
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        checks.run("scaled %s" % dtype, check_scale, device, dtype)
+    checks.run("copies", check_copies, device)
+    checks.run("copies of many at once", check_gathering, device)
+    checks.run("slices", check_slices, device)
+    if device == "cuda" and "emulated" not in torch.cuda.get_device_name():
+        checks.run("memory", check_memory, device)
+        checks.run("streams", check_stream, device)
+
+
 def main():
     """Runs all checks."""
     parser = argparse.ArgumentParser()
@@ -316,16 +342,7 @@ def main():
     torch.manual_seed(1)
     library = ctypes.CDLL(args.library) if args.library else None
     checks = Checks()
-    for dtype in DTYPES:
-        checks.run("statistics of %s" % dtype, check_statistics, args.device, library, dtype, device_stats.CHUNK,
-                   list(WANTED))
-        checks.run("statistics of %s in parts" % dtype, check_statistics, args.device, library, dtype, 60, ["ranges"])
-    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        checks.run("scaled %s" % dtype, check_scale, args.device, dtype)
-    checks.run("copies", check_copies, args.device)
-    checks.run("slices", check_slices, args.device)
-    checks.run("memory", check_memory, args.device)
-    checks.run("streams", check_stream, args.device)
+    run(checks, args.device, library)
     if args.time:
         measure(args.device)
     print("%d checks on %s (PyTorch %s), %d failed" % (checks.count, args.device, torch.__version__, checks.failed))
