@@ -9,7 +9,7 @@ import math
 
 import torch
 
-from . import devices
+from . import devices, record_kernel
 
 CHUNK = 1 << 23      # elements that are processed together: a temporary of float64 takes 64 MiB
 _SMALLEST_CHUNK = 1 << 16
@@ -74,7 +74,11 @@ class Work:
         self._wanted = wanted
         self._scales = scales
         self._parts = [part for part, _ in _parts(tensor, previous, chunk)]
-        self.rows = [(_thorough if thorough else _quick)(part) for part in self._parts]
+        device = devices.of(tensor)
+        fused = device.record_rows(tensor, _thorough) if device is not None else None
+        self._fused = 0 if fused is None else len(fused)
+        self.rows = [fused.view(-1)] if self._fused else [(_thorough if thorough else _quick)(part)
+                                                          for part in self._parts]
         if wanted.ranges:
             self.rows += [_ranges(part, wanted, scales[0]) for part in self._parts]
         if wanted.bins and self._parts:
@@ -89,7 +93,12 @@ class Work:
         then it waits for the device."""
         rows = iter(rows)
         total, slow = _Total(self.tensor.numel()), []
-        for part in self._parts:
+        if self._fused:
+            fused = next(rows)
+            size = len(fused) // self._fused
+            for begin in range(0, len(fused), size):
+                total.add_thorough(fused[begin:begin + size])
+        for part in () if self._fused else self._parts:
             row = next(rows)
             if self.thorough:
                 total.add_thorough(row)

@@ -10,6 +10,8 @@ import sys
 
 import torch
 
+from . import record_kernel
+
 _KNOWN = ("cuda", "xpu", "mps", "npu", "hpu", "mtia")
 _NO_NAME = "privateuseone"  # of PrivateUse1, as long as no package has named it
 _made = {}                  # name -> Accelerator
@@ -111,6 +113,10 @@ class Accelerator:
         event = self.module.Event()
         event.record(self.module.current_stream(tensor.device))
         return Later(place, event)
+
+    def record_rows(self, tensor, thorough):
+        """What a kernel of ours computes of a tensor, see record_kernel.rows; None: there is none for the device."""
+        return record_kernel.rows(tensor, thorough) if self.name == "cuda" and torch.version.cuda else None
 
     # ---- random numbers ----
 
