@@ -36,13 +36,20 @@ double bench_median(double *values, size_t count)
 
 uint64_t bench_memory(const char *figure)
 {
-    FILE *file = fopen("/proc/self/status", "re");
+    return bench_memory_of(getpid(), figure);
+}
+
+uint64_t bench_memory_of(pid_t pid, const char *figure)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
     size_t len = strlen(figure);
     char line[256];
     uint64_t kib = 0;
 
     if (!file) {
-        bench_fail("cannot read /proc/self/status");
+        bench_fail("cannot read %s", path);
     }
     while (fgets(line, sizeof(line), file)) {
         if (strncmp(line, figure, len) == 0 && line[len] == ':') {

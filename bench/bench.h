@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Seconds, monotonic. */
 double bench_now(void);
@@ -17,6 +18,7 @@ double bench_median(double *values, size_t count);
 
 /* A memory value of this process in bytes: "VmRSS" or "VmHWM" (the peak). */
 uint64_t bench_memory(const char *figure);
+uint64_t bench_memory_of(pid_t pid, const char *figure);
 /* Resets the peak to what is resident now. */
 void bench_reset_peak(void);
 

@@ -5,7 +5,7 @@
 set -eu
 build=$1
 shift
-[ $# -gt 0 ] || set -- wire graph step idle stats watch tui torch diagnose mindspore dump
+[ $# -gt 0 ] || set -- wire graph step idle stats watch scale tui torch diagnose mindspore dump
 
 bench()
 {
@@ -26,6 +26,7 @@ for name in "$@"; do
             printf 'watch failed\n' >&2
         bench bench_plans
         ;;
+    scale) bench bench_scale ;;
     tui) bench bench_tui ;;
     torch)
         python3 "$(dirname "$0")/bench_torch.py" "$build/src/gradb" "$(dirname "$0")/../tests/torch/scripts" ||
@@ -45,7 +46,7 @@ for name in "$@"; do
         ;;
     stats) "$build/bench/bench_stats" "$(dirname "$0")/stats_numpy.py" ;;
     *)
-        printf 'bench: unknown benchmark: %s (wire, graph, step, idle, stats, watch, tui, torch, diagnose, mindspore, dump)\n' "$name" >&2
+        printf 'bench: unknown benchmark: %s (wire, graph, step, idle, stats, watch, scale, tui, torch, diagnose, mindspore, dump)\n' "$name" >&2
         exit 2
         ;;
     esac

@@ -3,7 +3,8 @@
 makes it the default one. build.py makes the interpreter in which this happens; runtime.h says what is emulated.
 
 Environment: GRADB_EMULATED, "cuda" or "emu"; GRADB_EMULATED_LIBRARY, the extension that build.py makes;
-GRADB_EMULATED_SCHEDULE, "eager", "random:SEED" or "lazy"."""
+GRADB_EMULATED_SCHEDULE, "eager", "random:SEED" or "lazy"; GRADB_EMULATED_SCRIPTS, for scripts that were written for the
+CPU: numpy() of a tensor on the device copies it."""
 import atexit
 import contextlib
 import ctypes
@@ -53,6 +54,10 @@ def _finish(torch, name):
     kind, _, seed = os.environ.get("GRADB_EMULATED_SCHEDULE", "eager").partition(":")
     native.set_schedule(kind, int(seed or 0))
     torch.set_default_device(name)
+    if "GRADB_EMULATED_SCRIPTS" in os.environ:
+        of_cpu = torch.Tensor.numpy
+        torch.Tensor.numpy = lambda self, force=False: of_cpu(self.cpu() if self.device.type == name else self,
+                                                              force=force)
 
 
 def _functions(torch, name):

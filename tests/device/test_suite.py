@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tests of the PyTorch agent (tests/torch) on the emulated device, which is PyTorch's default one then and called
+"cuda": test_suite.py MODULE [CASE...]
+
+Their cases for pip's PyTorch, with its emulated sibling as interpreter; streams run late. Those in LEFT_OUT are about
+something that is not on a device, or needs what the emulated one lacks, and are skipped, each with the reason."""
+import importlib
+import os
+import sys
+import unittest
+
+os.environ.update(GRADB_EMULATED="cuda", GRADB_EMULATED_SCHEDULE="random:1", GRADB_EMULATED_SCRIPTS="1")
+
+import harness  # noqa: E402
+import torches  # noqa: E402
+
+# reason -> MODULE.Case or MODULE.Case.test
+LEFT_OUT = {
+}
+
+
+def reason_of(*names):
+    """Why it is left out; "": it is not."""
+    return next((reason for reason, left_out in LEFT_OUT.items() if any(name in left_out for name in names)), "")
+
+
+def skipped(method, reason):
+    """The method, skipped."""
+    return unittest.skip("emulated device: " + reason)(method)
+
+
+def cases_of(name):
+    """Makes the cases of a module of tests/torch, here: XEmulated of its XPip."""
+    module = importlib.import_module("test_" + name)
+    for case in [thing for key, thing in vars(module).items() if key.endswith("Pip") and isinstance(thing, type)]:
+        short = "%s.%s" % (name, case.__name__[:-len("Pip")])
+        members = {"which": staticmethod(torches.emulated), "__module__": __name__}
+        for test in unittest.TestLoader().getTestCaseNames(case):
+            reason = reason_of(name, short, "%s.%s" % (short, test))
+            if reason:
+                members[test] = skipped(getattr(case, test), reason)
+        made = type(case.__name__[:-len("Pip")] + "Emulated", (case,), members)
+        globals()[made.__name__] = made
+
+
+if __name__ == "__main__":
+    cases_of(sys.argv.pop(1))
+    harness.main()
