@@ -39,17 +39,24 @@ def _find_spec(name, path, target=None):
 
 
 def _listen(name, spec):
-    """Learns when the module has run."""
+    """Learns when the module has run. Others may wrap the loader's method as we do, before us or after us."""
     loader = getattr(spec, "loader", None)
     run = getattr(loader, "exec_module", None)
-    if run is None or "exec_module" in vars(loader):
+    members = getattr(loader, "__dict__", {})
+    before = members.get("exec_module")
+    if run is None or getattr(before, "of_gradb", False):
         return
 
     @_unseen
     def exec_module(module):
-        vars(loader).pop("exec_module", None)
+        if members.get("exec_module") is exec_module:
+            if before is None:
+                del loader.exec_module
+            else:
+                loader.exec_module = before
         run(module)
         _is_here(name)
+    exec_module.of_gradb = True
     try:
         loader.exec_module = exec_module
     except AttributeError:  # the loader takes no attributes: the framework is not hooked

@@ -164,6 +164,24 @@ assert sys.argv[1:] == ["--epochs", "3"] and sys.prefix != sys.base_prefix, (sys
 """
 
 
+# A program's own hook wraps the loader of torch, as tracers and notebooks do: before gradb's, or after it.
+WRAPPED = """
+import importlib.machinery, sys
+wrapped = []
+
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        spec = importlib.machinery.PathFinder.find_spec(name, path) if name == "torch" else None
+        if spec is not None:
+            run = spec.loader.exec_module
+            spec.loader.exec_module = lambda module: (wrapped.append(name), run(module))
+        return spec
+
+sys.meta_path.insert(0, Finder)
+"""
+
+
 @torches.both
 class Started(torches.Folder):
     cold = True
@@ -220,6 +238,9 @@ class Started(torches.Folder):
         os.chmod(script, 0o755)
         out = self.assert_seen([script], PYTHONPATH=f"{self.folder}/site:{self.folder}/lib")
         self.assertNotIn("Error in sitecustomize", out)
+
+    def test_hook_of_the_program_around_the_import(self):
+        self.assert_seen([self.python, self.write("train.py", WRAPPED + TRAINER + "assert wrapped == ['torch']\n")])
 
     def test_launcher_of_ranks(self):
         torchrun = pathlib.Path(self.python).with_name("torchrun")
