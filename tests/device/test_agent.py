@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 NAMES = ("emu", "cuda")
 # name -> the commands, and how many more kernels, copies to the host and waits than a bare step they may cost.
 WATCHES = {"idle": ((), 0, 1, 0), "watch -step on 6 weights": (("watch -step TO on weights",), 1, 2, 1),
-           "watch on all": (("watch TO on all",), 1, 42, 42), "diagnose": (("agent observe on",), 0, 3, 4)}
+           "watch on all": (("watch TO on all",), 1, 42, 42), "diagnose": (("agent observe on",), 0, 4, 1)}
 WAITS = ("waits_implicit", "waits_stream", "waits_event", "waits_device")
 LATE = ("lazy", "random:3")
 TRAINING = """

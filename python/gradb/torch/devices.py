@@ -19,12 +19,12 @@ _present = [0, []]          # modules that were imported when it was looked up, 
 
 
 class Later:
-    """A number on its way from a device. float() waits for it."""
+    """A copy of a small tensor on its way from a device. Of one element, float() gives the number, and waits for it."""
     __slots__ = ("_place", "_event")
 
     def __init__(self, place, event=None):
-        """place: a tensor of one element; event: the number is there when this has happened. None: the device has no
-        events, so it must be read to know."""
+        """place: the copy; event: it is there when this has happened. None: the device has no events, so the copy must
+        be read to know, or it is on the host."""
         self._place = place
         self._event = event
 
@@ -32,14 +32,37 @@ class Later:
         """Whether it need not be put off."""
         return self._event is None or self._event.query()
 
+    def tensor(self):
+        """The copy; waits for it."""
+        if not self.is_there():
+            self._event.synchronize()
+        return self._place
+
     def __float__(self):
         undispatched = torch._C._DisableTorchDispatch()  # while it exists, no mode of the program sees the read
         try:
-            if not self.is_there():
-                self._event.synchronize()
-            return float(self._place.item())
+            return float(self.tensor().item())
         finally:
             del undispatched
+
+
+def copied(tensor):
+    """A copy of a small tensor, as Later. The tensor may change after."""
+    device = of(tensor)
+    return Later(tensor.detach().clone()) if device is None else device.later(tensor)
+
+
+def number(value):
+    """The number in a tensor of one element, which may change after: a float, or Later. Other numbers as they are."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    device = of(value)
+    return value.item() if device is None else device.later(value)
+
+
+def are_there(numbers):
+    """Whether float() of none of them would wait."""
+    return all(one.is_there() for one in numbers if isinstance(one, Later))
 
 
 class Accelerator:
@@ -104,7 +127,7 @@ class Accelerator:
         stream.synchronize()
 
     def later(self, tensor):
-        """The number in a tensor of one element, as Later: nothing is waited for, and the tensor may change after."""
+        """A copy of a small tensor, as Later: nothing is waited for, and the tensor may change after."""
         tensor = tensor.detach()
         if not self.copies_aside() or not self._has("Event"):
             return Later(tensor.clone())

@@ -167,8 +167,7 @@ def _is_plain(number):
 
 def _is_there(number):
     """Whether nothing of it is on its way."""
-    return all(one.is_there() for one in (number if isinstance(number, list) else (number,))
-               if isinstance(one, devices.Later))
+    return devices.are_there(number if isinstance(number, list) else (number,))
 
 
 def _value(number):
@@ -193,7 +192,7 @@ def _number_of(value):
         return float(value)
     undispatched = torch._C._DisableTorchDispatch()  # while it exists, no mode of the program sees the read
     try:
-        return value.item() if value.is_cpu else devices.of(value).later(value)
+        return devices.number(value)
     finally:
         del undispatched
 

@@ -5,6 +5,7 @@ import weakref
 
 import torch
 
+from .. import devices
 from . import Watcher, here, piece
 
 _BEFORE = 32   # losses that a spike is compared with
@@ -20,7 +21,8 @@ class Losses(Watcher):
 
     def __init__(self, observation):
         super().__init__(observation)
-        self._now = []       # of the passes of this step: tensors of one element, detached
+        self._now = []       # of the passes of this step: numbers, or on their way from a device
+        self._late = []      # (step, losses of its passes) of ended steps, as long as they are on their way
         self._kept = []      # (step, sum of the losses of its passes, number of passes)
         self._stride = 1
         self._where = {}
@@ -31,30 +33,34 @@ class Losses(Watcher):
         if not self._where:
             self._where = here()
         if isinstance(tensor, torch.Tensor) and tensor.numel() == 1 and not tensor.is_complex():
-            loss = self.agent.scaler.unscaled(tensor)
-            if isinstance(loss, torch.Tensor):
-                loss = loss.detach().clone()
-            self._now.append(loss)
+            self._now.append(devices.number(self.agent.scaler.unscaled(tensor)))
 
     def starts_over(self):
         """The course of the loss is that of the last training."""
-        self._now, self._kept, self._stride, self._where = [], [], 1, {}
+        self._now, self._late, self._kept, self._stride, self._where = [], [], [], 1, {}
 
     def ends(self, step):
         """Notes that of the step."""
         now, self._now = self._now, []
-        if not now or step % self._stride:
-            return
-        total = float(sum(float(one) for one in now))
-        if not math.isfinite(total) and self._first_bad is None:
-            self._first_bad = step
-        self._kept.append((step, total, len(now)))
+        if now and step % self._stride == 0:
+            self._late.append((step, now))
+            self._take_late(False)
+
+    def _take_late(self, waits):
+        """Keeps the losses that have come, or all."""
+        while self._late and (waits or devices.are_there(self._late[0][1])):
+            step, losses = self._late.pop(0)
+            total = float(sum(map(float, losses)))
+            if not math.isfinite(total) and self._first_bad is None:
+                self._first_bad = step
+            self._kept.append((step, total, len(losses)))
         if len(self._kept) >= _MOST:
             self._stride *= 2
             self._kept = [one for one in self._kept if one[0] % self._stride == 0]
 
     def evidence(self):
         """One piece: the course of the loss."""
+        self._take_late(True)
         if not self._kept:
             return []
         values = [value for _, value, _ in self._kept]

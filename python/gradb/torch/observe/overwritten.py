@@ -4,7 +4,7 @@ import weakref
 
 import torch
 
-from .. import values
+from .. import devices, values
 from . import Watcher, here, parameter_name, piece
 from .lines import all_lines
 
@@ -23,7 +23,8 @@ class _Of:
     def __init__(self, parameter):
         self.ref = weakref.ref(parameter)
         self.name = ""
-        self.left = None    # the sample, as the optimizer has left it
+        self.left = None    # the sample, as the optimizer has left it (devices.Later)
+        self.late = []      # (left, the sample before the next step, the line of a load_state_dict() between them)
         self.steps = 0
         self.found = []     # of each write: how far it moved the sample, in units of its norm
         self.values = {}    # sample after a write -> how often it was written
@@ -52,16 +53,25 @@ class Overwritten(Watcher):
                 self._known[optimizer] = _Of(parameter)
             return
         now = _sample(known.ref())
-        if now is None or known.left is None or now.shape != known.left.shape:
-            return
-        known.steps += 1
-        if len(known.found) < _MOST and not torch.equal(now, known.left):
-            known.found.append(float((now - known.left).norm()) / max(float(known.left.norm()), 1e-30))
-            key = tuple(now.tolist())
-            known.values[key] = known.values.get(key, 0) + 1
-            known.at = self._loaded_at or known.at or (all_lines(_CALLS) + all_lines(_WRITES) + [{}])[0]
-            known.name = known.name or parameter_name(self.agent, known.ref())
+        if now is not None and known.left is not None:
+            known.late.append((known.left, now, self._loaded_at))
+            self._compare(known, waits=False)
         self._loaded_at = {}
+
+    def _compare(self, known, waits):
+        """Of the samples that have come from their device, or of all."""
+        while known.late and (waits or devices.are_there(known.late[0][:2])):
+            left, now, loaded_at = known.late.pop(0)
+            left, now = left.tensor().to(torch.float64), now.tensor().to(torch.float64)
+            if now.shape != left.shape:
+                continue
+            known.steps += 1
+            if len(known.found) < _MOST and not torch.equal(now, left):
+                known.found.append(float((now - left).norm()) / max(float(left.norm()), 1e-30))
+                key = tuple(now.tolist())
+                known.values[key] = known.values.get(key, 0) + 1
+                known.at = loaded_at or known.at or (all_lines(_CALLS) + all_lines(_WRITES) + [{}])[0]
+                known.name = known.name or parameter_name(self.agent, known.ref())
 
     def after_step(self, optimizer):
         """What it leaves."""
@@ -71,6 +81,8 @@ class Overwritten(Watcher):
 
     def evidence(self):
         """A piece for each optimizer whose weights were written."""
+        for known in list(self._known.values()):
+            self._compare(known, waits=True)
         return [piece("overwritten", known.at, node=known.name, optimizer=self.agent.optimizers.name_of(optimizer),
                       steps=known.steps, times=len(known.found), values=len(known.values),
                       same=max(known.values.values()), far=sum(one > _FAR for one in known.found),
@@ -79,12 +91,11 @@ class Overwritten(Watcher):
 
 
 def _sample(parameter):
-    """A copy of some elements; None: they cannot be read."""
+    """Some elements, as devices.Later; None: they cannot be read."""
     if type(parameter) is torch.nn.Parameter and parameter.device.type == "cpu" and parameter.is_contiguous() and \
             parameter.dtype in _WIDE:
-        return parameter.detach().view(-1)[:_SAMPLE].clone()  # the usual case: cheaper
+        return devices.copied(parameter.detach().view(-1)[:_SAMPLE])  # the usual case: cheaper
     try:
-        found = values.readable(parameter).reshape(-1)[:_SAMPLE] if parameter is not None else None
+        return devices.copied(values.readable(parameter).reshape(-1)[:_SAMPLE]) if parameter is not None else None
     except (values.NoValue, RuntimeError):
         return None
-    return found.to("cpu", torch.float64, copy=True) if found is not None else None
