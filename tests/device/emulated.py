@@ -167,6 +167,8 @@ def _patch_cuda(torch):
     for name in ("memory_stats", "memory_allocated", "memory_reserved", "max_memory_allocated", "max_memory_reserved",
                  "memory_snapshot", "mem_get_info", "reset_peak_memory_stats", "empty_cache"):
         setattr(torch.cuda.memory, name, getattr(torch.cuda, name))
+    torch.storage._StorageBase.clone = lambda self: torch.empty(
+        self.nbytes(), dtype=torch.uint8, device=self.device).untyped_storage().copy_(self)  # else "device not recognized"
     torch.cuda.random.get_rng_state, torch.cuda.random.set_rng_state = torch.cuda.get_rng_state, torch.cuda.set_rng_state
 
 
