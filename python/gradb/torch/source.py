@@ -168,6 +168,8 @@ class Source:
 
     def _look(self, _ctx, asks, count):
         agent = self.agent
+        if agent.dead:
+            return
         watching, agent.watching_now = agent.watching_now, False
         try:
             with apart(), values.outside_training():
