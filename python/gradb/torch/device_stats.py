@@ -119,7 +119,7 @@ class Work:
 
 
 def _is_alike(record, other):
-    """Whether all is equal, but for the order of sums."""
+    """Whether all is equal, except that sums may be in another order."""
     return all(math.isclose(value, other[name], rel_tol=1e-12) if isinstance(value, float) else value == other[name]
                for name, value in record.items())
 
