@@ -156,6 +156,8 @@ class Check:
             statistics_check.run(checks, self.kind, None)
         self.passed += checks.count - checks.failed
         self.failed += [line for line in said.getvalue().splitlines() if "FAILED" in line]
+        if self.kind == "cuda":
+            self.notes.append("gradb's kernel for statistics: " + statistics_check.record_kernel.state())
 
 
 def table(check, what):

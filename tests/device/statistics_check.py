@@ -19,7 +19,7 @@ import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 from gradb import _lib  # noqa: E402
-from gradb.torch import device_stats, source, values  # noqa: E402
+from gradb.torch import device_stats, record_kernel, source, values  # noqa: E402
 
 DTYPES = [getattr(torch, name) for name in (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16",

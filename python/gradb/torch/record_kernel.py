@@ -18,7 +18,7 @@ _MOST_BLOCKS = 64           # rows that are copied to the host
 _EACH = 16                  # elements of a thread, before there is another block
 TYPES = {torch.bool: 1, torch.int8: 2, torch.int16: 3, torch.int32: 4, torch.int64: 5, torch.uint8: 6,
          torch.float16: 10, torch.float32: 11, torch.float64: 12, torch.bfloat16: 14}  # as enum gradb_dtype
-_kernels = {}  # index of a device -> what launches the kernel there, or None
+_kernels = {}  # index of a device -> its Kernel, or the error that says why there is none
 
 
 class Unavailable(Exception):
@@ -117,19 +117,16 @@ class Kernel:
         return rows
 
 
-def _make(tensor, expected):
-    """The Kernel of a tensor's device. expected: what its rows of that tensor must be. Unavailable."""
+def _make(device, thorough):
+    """The Kernel of a device, if it computes what thorough() does, see rows. Unavailable."""
     if torch.version.cuda is None:
         raise Unavailable("PyTorch was built without CUDA")
-    major, minor = torch.cuda.get_device_capability(tensor.device)
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError as error:
-        raise Unavailable(str(error))
-    kernel = Kernel(driver, compile_for(nvrtc(), 10 * major + minor))
-    found = kernel.launch(tensor, torch.cuda.current_stream(tensor.device).cuda_stream)[0]
-    if not torch.allclose(found, expected, rtol=1e-12, atol=0.0):
-        raise Unavailable("the kernel's answer is wrong")
+    major, minor = torch.cuda.get_device_capability(device)
+    kernel = Kernel(ctypes.CDLL("libcuda.so.1"), compile_for(nvrtc(), 10 * major + minor))
+    sample = torch.tensor([1.5, -0.0, 0.0, 2.0 ** -130, float("nan"), float("inf"), -3.0, 1000.0], device=device)
+    found = kernel.launch(sample, torch.cuda.current_stream(device).cuda_stream)[0]
+    if not torch.allclose(found, thorough(sample), rtol=1e-12, atol=0.0):
+        raise Unavailable("its answer is wrong")
     return kernel
 
 
@@ -142,14 +139,19 @@ def rows(tensor, thorough):
     with torch.cuda.device(tensor.device):
         try:
             if index not in _kernels:
-                sample = torch.tensor([1.5, -0.0, 0.0, 2.0 ** -130, float("nan"), float("inf"), -3.0, 1000.0],
-                                      device=tensor.device)
-                _kernels[index] = _make(sample, thorough(sample))
+                _kernels[index] = _make(tensor.device, thorough)
             kernel = _kernels[index]
-            return kernel and kernel.launch(tensor, torch.cuda.current_stream(tensor.device).cuda_stream)
-        except (Unavailable, AttributeError, OSError):
-            _kernels[index] = None
+            return kernel.launch(tensor, torch.cuda.current_stream(tensor.device).cuda_stream) \
+                if isinstance(kernel, Kernel) else None
+        except (Unavailable, AttributeError, OSError) as error:
+            _kernels[index] = error
             return None
+
+
+def state(index=0):
+    """In words, whether the kernel is used on a device."""
+    kernel = _kernels.get(index, "no statistics have been computed")
+    return "in use" if isinstance(kernel, Kernel) else "not used: %s" % kernel
 
 
 def _is_dense(tensor):
