@@ -2,9 +2,9 @@
 """Statistics of a tensor, computed on its device, and copies of its elements to the host.
 
 Only a record of some dozen numbers crosses the bus, or all of a small tensor; those of many tensors at once, through
-pinned memory and on a stream of its own, which waits for the training's stream up to the values and for nothing else.
-The statistics have the meaning that they have in libgradb; all sums are accumulated in float64. On the CPU the code does
-the same."""
+pinned memory and on a stream of its own. It waits for the training's stream up to the values, and for nothing else.
+The statistics have the meaning that they have in libgradb; all sums are accumulated in float64. On the CPU the code
+does the same."""
 import math
 
 import torch
