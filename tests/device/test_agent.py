@@ -116,6 +116,39 @@ open(sys.argv[1], "w").write(digest)
 """
 
 
+# Two ranks, each on its own device; gradients are averaged over gloo, on the host.
+RANKS = """
+import os, sys
+import torch
+import torch.distributed as dist
+from torch import nn
+rank, kind = int(os.environ["RANK"]), torch.get_default_device().type
+device = torch.device(kind, rank) if kind != "cpu" else torch.device("cpu")
+torch.set_default_device("cpu")
+if kind != "cpu":
+    torch.accelerator.set_device_index(rank)
+def train():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3)).to(device)
+    torch.manual_seed(rank)
+    data, label = torch.randn(32, 6).to(device), torch.randint(0, 3, (32,)).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(6):
+        loss = nn.functional.cross_entropy(net(data) * (float("inf") if step == 3 and rank == 1 else 1.0), label)
+        optimizer.zero_grad()
+        (loss if step != 3 else nn.functional.cross_entropy(net(data), label)).backward()
+        for one in net.parameters():
+            gradient = one.grad.cpu()
+            dist.all_reduce(gradient)
+            one.grad.copy_(gradient / 2)
+        optimizer.step()
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+train()
+dist.destroy_process_group()
+"""
+
+
 class Agent(torches.Folder):
     which = staticmethod(torches.emulated)
 
@@ -209,6 +242,29 @@ class Values(Agent):
                 noticed = next((what for what, differs in probes.items() if differs()), "nothing")
                 print("# %s: noticed by %s" % (fault or "no fault", noticed))
                 self.assertEqual(noticed != "nothing", bool(fault))
+
+
+class Ranks(Agent):
+    def together(self, python=None, **env):
+        """What gradb says of the ranks."""
+        words = [torches.DEBIAN, "-S", str(torches.HERE / "by_hand.py"), "2", str(harness.free_port()), str(harness.DEADLINE),
+                 *self.words(RANKS, python, **env)]
+        commands = ("watch TO on all", "step 2", "stats net/0/weight", "print net/2/bias", "rank 1",
+                    "stats net/0/weight.grad", "continue", "info hits", "info ranks", "kill")
+        done = harness.run_gradb("-nx", "--batch", "--listen", "127.0.0.1:0",
+                                 *harness.typed("set start-timeout 0", "run -- " + " ".join('"%s"' % word for word in words),
+                                                *commands),
+                                 env=self.environment(**env), cwd=self.folder, timeout=4 * harness.DEADLINE)
+        said, _, ranks = done.stdout.partition("Stopped before the first step.\n")[2].partition("Rank 0 is running")
+        return re.sub(r"Training process \d+", "Training process #", said), re.findall(r"(cpu|cuda(?::\d)?) ", ranks)
+
+    def test_each_on_its_device(self):
+        expected, devices = self.together(python=torches.pip())
+        self.assertIn("[rank 1] Watchpoint 1, step 4, forward, train/mul (mul)", expected)
+        self.assertEqual(devices, ["cpu", "cpu"])
+        said, devices = self.together(name="cuda", schedule="random:1")
+        self.assertEqual(said, expected)
+        self.assertEqual(devices, ["cuda:0", "cuda:1"])
 
 
 class Check(Agent):
