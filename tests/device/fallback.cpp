@@ -37,6 +37,9 @@ using torch::jit::Stack;
 // Whose Meta kernels imitate the shapes of CUDA's kernels, which differ from the CPU's.
 const char *const UNLIKE_CPU[] = {"aten::_embedding_bag", "aten::_embedding_bag_forward_only"};
 
+// Whose CPU kernels give the result another shape while they compute it.
+const char *const RESHAPING[] = {"aten::mse_loss", "aten::smooth_l1_loss"};
+
 template <class Function> void each_tensor(const IValue &value, Function look)
 {
     if (value.isTensor()) {
@@ -228,6 +231,17 @@ class Call
     {
         const auto *alias_info = schema.arguments()[place].alias_info();
         return alias_info && alias_info->isWrite();
+    }
+
+    // The results that must be able to change their shape: their places among the arguments.
+    std::vector<size_t> reshaped() const
+    {
+        std::vector<size_t> found;
+        for (const char *name : RESHAPING)
+            for (size_t place = 0; schema.name() == name && place < given.size(); ++place)
+                if (schema.arguments()[place].is_out() && given[place].isTensor())
+                    found.push_back(place);
+        return found;
     }
 
     bool needs_wait() const
@@ -422,17 +436,26 @@ class Call
             const bool list = schema.returns()[number].type()->kind() == c10::TypeKind::ListType;
             results.push_back(list ? IValue(c10::List<at::Tensor>(made)) : IValue(made.at(0)));
         }
-        current_stream(device).push(
-            [kernel = kernel, arguments = Stack(on_cpu.begin(), on_cpu.end()), places]() mutable {
-                const Stack made = run_kernel(kernel, std::move(arguments));
-                for (size_t number = 0; number < places.size(); ++number) {
-                    size_t next = 0;
-                    if (!places[number].empty())
-                        each_tensor(made[number], [&](const at::Tensor &one, bool) {
-                            places[number][next++].copy_(one);
-                        });
-                }
-            });
+        current_stream(device).push([kernel = kernel,
+                                     arguments = Stack(on_cpu.begin(), on_cpu.end()), places,
+                                     reshaped = reshaped()]() mutable {
+            std::vector<std::pair<at::Tensor, at::Tensor>> copies;
+            for (const size_t place : reshaped) {
+                const at::Tensor own = arguments[place].toTensor();
+                copies.emplace_back(own, at::empty_like(own));
+                arguments[place] = copies.back().second;
+            }
+            const Stack made = run_kernel(kernel, std::move(arguments));
+            for (const auto &[own, copy] : copies)
+                own.copy_(copy);
+            for (size_t number = 0; number < places.size(); ++number) {
+                size_t next = 0;
+                if (!places[number].empty())
+                    each_tensor(made[number], [&](const at::Tensor &one, bool) {
+                        places[number][next++].copy_(one);
+                    });
+            }
+        });
         return results;
     }
 

@@ -33,6 +33,7 @@ class Events(native.base("Events")):
         self._several = False  # a step of several passes was seen
         self._numbers = {}  # name -> number, one on its way, or a list; to be reported at the end of the step
         self._late = []     # (name, the same, the step that it belongs to) of those that were put off
+        self._ordered = set()  # names of those that may be put off
         self._told = set()  # names that the script reports
 
     def _catch_up(self):
@@ -119,9 +120,14 @@ class Events(native.base("Events")):
         self._told.add(name)
 
     def put_off(self, name, number):
-        """A number of this step may be on its way yet: it is reported when it is there."""
+        """A number of this step may be on its way yet: it is reported when it is there. The first of its name at once:
+        numbers are shown in the order in which their names were reported."""
         self.agent.source.hear_of_looks()
-        self._late.append((name, number, self.agent.steps.step))
+        if name in self._ordered:
+            self._late.append((name, number, self.agent.steps.step))
+        else:
+            self._ordered.add(name)
+            self.agent.library.gradb_scalar(self.agent.handle, _encode(name), _value(number))
 
     @guarded
     def give_late(self):

@@ -12,7 +12,7 @@ import torch
 
 from .. import evaluate
 from . import commands, device_stats, devices, stack, values
-from .guard import of_program
+from .guard import apart, of_program
 
 _CHECKED = 64 << 20     # bytes of tensors whose elements are compared, before and after the user's code
 _SUMMARISED = 1 << 20   # elements of a tensor whose range is shown in a list of variables
@@ -96,7 +96,7 @@ class Program:
 
     def versions(self, frame, sums=True):
         """What changed() compares with: how often tensors were written, and with `sums`, for writes that PyTorch does
-        not count (through `.data`), the checksums of tensors in host memory, as long as they are small."""
+        not count (through `.data`), the checksums of tensors, as long as they are small."""
         found, room = {}, _CHECKED if sums else -1
         for name, tensor in self._written(frame):
             if isinstance(tensor, torch.Tensor) and id(tensor) not in found:
@@ -358,9 +358,13 @@ def _statistics(tensor):
 
 
 def _checksum(tensor):
-    """Of the bytes of a plain tensor in host memory; None for others."""
-    if type(tensor) not in values.PLAIN or tensor.device.type != "cpu" or tensor.layout != torch.strided \
-            or not tensor.is_contiguous():
+    """Of the bytes of a plain tensor, whose elements are copied from a device; None for others."""
+    if type(tensor) not in values.PLAIN or tensor.layout != torch.strided or not tensor.is_contiguous():
+        return None
+    if devices.of(tensor) is not None:
+        with apart(), values.outside_training():
+            tensor = device_stats.to_host(tensor.detach())
+    elif not tensor.is_cpu:
         return None
     size = tensor.numel() * tensor.element_size()
     return zlib.crc32((ctypes.c_char * size).from_address(tensor.data_ptr())) if size else 0

@@ -40,10 +40,24 @@ def _unsupported(text, *args):
 
 
 @contextlib.contextmanager
+def _untraced():
+    tracing = torch._C._get_tracing_state()
+    if tracing is None:
+        yield
+        return
+    torch._C._set_tracing_state(None)
+    try:
+        yield
+    finally:
+        torch._C._set_tracing_state(tracing)
+
+
+@contextlib.contextmanager
 def outside_training():
-    """What is computed inside is not part of the training: no gradients, no modes of the program."""
+    """What is computed inside is not part of the training: no gradients, no modes of the program, and nothing for a
+    torch.jit.trace() that runs."""
     guard = None
-    with torch.no_grad(), torch._C.DisableTorchFunction():
+    with torch.no_grad(), torch._C.DisableTorchFunction(), _untraced():
         try:
             guard = torch._C._DisableTorchDispatch()
             if hasattr(guard, "__enter__"):
