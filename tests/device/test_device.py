@@ -147,6 +147,7 @@ def run(where):
         optimizer.step()
     return torch.cat([one.detach().cpu().flatten() for one in net.parameters()])
 
+import copy
 torch.set_default_device("cpu")
 apart = float((run(D) - run("cpu")).abs().max())
 if apart > 1e-6:
@@ -160,7 +161,9 @@ views = {"t": lambda a: a.t(), "step": lambda a: a[::2, 1:], "row": lambda a: a[
          a.sort(1)[1], "unique": lambda a: (a > 0).unique(), "nonzero": lambda a: (a > 0).nonzero(), "where": lambda a:
          torch.where(a > 0, a, -a), "cumsum": lambda a: a.cumsum(0), "mm": lambda a: a @ a.t(), "cat": lambda a:
          torch.cat([a, a]), "max": lambda a: a.max(1)[0], "topk": lambda a: a.topk(2)[0], "bfloat16": lambda a:
-         a.bfloat16().float(), "clone": lambda a: a.t().clone(), "stack": lambda a: torch.stack([a, a], 1)}
+         a.bfloat16().float(), "clone": lambda a: a.t().clone(), "stack": lambda a: torch.stack([a, a], 1),
+         "mse": lambda a: torch.nn.functional.mse_loss(a, a + 1), "smooth": lambda a:
+         torch.nn.functional.smooth_l1_loss(a, a + 2), "copied": lambda a: copy.deepcopy(a)}
 for name, view in views.items():
     check(name, view(y), view(x))
 out = torch.empty(0, device=D)

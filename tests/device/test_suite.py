@@ -16,6 +16,18 @@ import torches  # noqa: E402
 
 # reason -> MODULE.Case or MODULE.Case.test
 LEFT_OUT = {
+    "its workers are forked after the device was used":
+        ("control.Copies.test_what_is_copied_and_saved_has_nothing_of_ours",),
+    "it makes sparse tensors, which the device has not": ("values.Kinds",),
+    "its script casts for the CPU, or makes a tensor in a backward pass, whose thread has another default device":
+        ("overflow.Overflow.test_an_operator_of_a_custom_backward", "overflow.Overflow.test_each_is_found_and_made_again",
+         "overflow.Overflow.test_three_are_written_and_the_training_goes_on"),
+    "its ranks average tensors of the device over gloo, which is for the host": (
+        "happenings.Happenings.test_all_ranks_end_after_the_same_step",
+        "actions.Actions.test_all_ranks_change_and_each_writes_a_file"),
+    "it takes tensors of the host for those of a device": ("values.Staged", "values.Previous"),
+    "its data are random, and drawn by the device's generator":
+        ("alarms.Recommended.test_a_loss_that_is_nearly_0_does_not_spike",),
 }
 
 
