@@ -113,7 +113,8 @@ class Events(native.base("Events")):
             number, step = self._read(value), self.agent.steps.belongs_to()
             if step == self.agent.steps.step:
                 self._numbers[name] = number
-            elif not isinstance(number, float):
+            elif isinstance(number, devices.Later):
+                self.agent.source.hear_of_looks()
                 self._late.append((name, number, step))
             else:
                 self.agent.happenings.number(name, number, step)
