@@ -193,6 +193,11 @@ class Agent(torches.Folder):
         return {name: int(number) for name, number in (pair.split("=") for pair in text.split())}
 
 
+    def waits(self, **env):
+        """How often a step waits in which nothing is asked for."""
+        return sum(number for name, number in self.counts(**env).items() if name in WAITS)
+
+
 class Values(Agent):
     def test_it_says_what_it_says_on_the_cpu(self):
         expected, digest = self.said(TRAINING, COMMANDS, python=torches.pip())
@@ -230,7 +235,7 @@ class Values(Agent):
         sys.path.insert(0, str(HERE))
         from faults import FAULTS
         expected = self.said(TRAINING, COMMANDS, schedule="lazy")
-        amp, idle = self.bare(AMP, schedule="lazy"), self.counts()
+        amp, idle = self.bare(AMP, schedule="lazy"), self.waits()
         for fault in ("", *FAULTS):
             with self.subTest(fault=fault):
                 probes = {  # one after the other, until one notices it
@@ -238,7 +243,7 @@ class Values(Agent):
                     "what the training computes": lambda: self.said(
                         AMP, ("step 2", "print net/0/weight", "stats net/0/weight", "continue"), schedule="lazy",
                         GRADB_FAULT=fault)[1] != amp,
-                    "the counts of idle steps": lambda: self.counts(GRADB_FAULT=fault) != idle}
+                    "the waits of idle steps": lambda: self.waits(GRADB_FAULT=fault) != idle}
                 noticed = next((what for what, differs in probes.items() if differs()), "nothing")
                 print("# %s: noticed by %s" % (fault or "no fault", noticed))
                 self.assertEqual(noticed != "nothing", bool(fault))

@@ -22,6 +22,7 @@ import torches
 HERE = harness.SOURCE / "tests" / "torch"
 WRITE = bool(os.environ.get("GRADB_WRITE_EXPECTED"))
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
+WHOLE = re.compile(r"[-+]?\d+")
 CLOSE = 2e-3  # of two numbers with a decimal point: they agree in three digits
 
 # In this order: what differs between two runs of the same version, or only in the interpreter's own files.
@@ -57,15 +58,17 @@ def plain(line):
     return " " * indent + " ".join(line.split())
 
 
-def same(line, expected):
-    """Whether two plain lines agree. A column is as wide as its longest number."""
+def same(line, expected, rough=0.0):
+    """Whether two plain lines agree. A column is as wide as its longest number. rough: the part of the line's largest
+    number by which its numbers may differ."""
     line, expected = line.replace(" ]", "]"), expected.replace(" ]", "]")
     if NUMBER.sub("0", line) != NUMBER.sub("0", expected):
         return False
+    largest = max((abs(float(b)) for b in NUMBER.findall(expected) if not WHOLE.fullmatch(b)), default=0.0)
     for a, b in zip(NUMBER.findall(line), NUMBER.findall(expected)):
-        whole = re.fullmatch(r"[-+]?\d+", a) and re.fullmatch(r"[-+]?\d+", b)
+        whole = WHOLE.fullmatch(a) and WHOLE.fullmatch(b)
         x, y = float(a), float(b)
-        if a != b and (whole or abs(x - y) > CLOSE * max(abs(x), abs(y), 1e-6)):
+        if a != b and (whole or abs(x - y) > max(CLOSE * max(abs(x), abs(y), 1e-6), rough * largest)):
             return False
     return True
 
@@ -143,7 +146,7 @@ class Session(torches.Case):
         self.assertIn(done.returncode, (0, 4), done.stdout + done.stderr)  # 4: something fired
         return [plain(line) for line in (done.stdout + done.stderr).splitlines()]
 
-    def check(self, name, *args, python=None):
+    def check(self, name, *args, python=None, rough=0.0):
         release = torches.release_of(self.python)
         lines = self.output(name, [*(python or torches.warm(self.python)), torches.SCRIPTS / (name + ".py"), *args])
         path = HERE / (name + ".expected")
@@ -154,7 +157,7 @@ class Session(torches.Case):
             return
         expected = read_expected(path, release, lines)
         wrong = [f"line {i + 1}: {a!r}\nexpected {b!r}" for i, (a, b) in enumerate(zip(lines, expected))
-                 if not same(a, b)]
+                 if not same(a, b, rough)]
         self.assertFalse(wrong, "\n".join(wrong[:3] + ["the whole output:"] + lines))
         self.assertEqual(len(lines), len(expected), "\n".join(lines))
 
@@ -172,7 +175,8 @@ class Session(torches.Case):
         self.check("gan", "--steps", "6")
 
     def test_accumulate(self):
-        self.check("accumulate", "--steps", "4")
+        # with PyTorch 1.13, products of bfloat16 are rounded in another way on processors without AVX-512
+        self.check("accumulate", "--steps", "4", rough=0.02 if torches.release_of(self.python) < (2, 0) else 0.0)
 
     def test_workers(self):
         self.check("workers")
