@@ -63,7 +63,7 @@ def run(command):
 
 
 def is_missing(printed, lines):
-    """Whether a line that a script has printed is not among these, but for lines that contain times."""
+    """Whether a line that a script has printed is not among these, except lines that contain times."""
     return any(line not in lines for line in printed.split("\n") if line.strip() and not TIMES.search(line))
 
 

@@ -46,7 +46,7 @@ struct live {
 /* Call it before live_open, so that the fork does not copy the debugger. */
 struct live_trainer live_start(const struct live_graph *graph);
 void live_open(struct live *live);
-/* Until the training stands before its first step. */
+/* Until the training stops before its first step. */
 void live_connect(struct live *live, struct live_trainer *trainer);
 /* Seconds of the median of the next steps; at most 60. */
 double live_time_steps(struct live *live, struct live_trainer *trainer, unsigned steps);

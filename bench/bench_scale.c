@@ -4,7 +4,7 @@
  * A figure is the cost of one node or tensor at the largest size, over that at the middle one: 1
  * where growth is linear.
  *
- *   scale.graph_*    a live graph of 10^4, 10^5, 10^6 nodes: time until the training stands before
+ *   scale.graph_*    a live graph of 10^4, 10^5, 10^6 nodes: time until the training stops before
  *                    its first step, and memory of both processes
  *   scale.watched_*  10^3, 10^4, 10^5 nodes watched exactly, of 256 elements: time of a step, and
  *                    memory of both processes
@@ -22,7 +22,7 @@
 
 struct amount {
     double time;              /* seconds, of one node or tensor */
-    double trainer, debugger; /* bytes, likewise */
+    double trainer, debugger; /* bytes, of one node or tensor */
 };
 
 static double memory_of(pid_t pid)

@@ -361,7 +361,7 @@ static void end_of_step_watchpoints_see_what_is_gone(void **state)
     atomic_store(&b->e.odd, EAGER_SANE);
 }
 
-/* Exactly what it is asked for then, and it may let go of it afterwards. */
+/* Exactly what the source is asked for then; it may free the values afterwards. */
 static void what_is_looked_at_is_announced(void **state)
 {
     struct both *b = *state;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The statistics of a tensor on a CUDA device in one launch of a kernel of ours, record.cu, where device_stats needs
-some twenty launches of PyTorch's.
+about 25 launches of PyTorch's.
 
 NVRTC, which comes with PyTorch's builds for CUDA, compiles it when it is needed first, and the driver loads it. Where
 either is missing, or the kernel's answer about a few numbers is not that of PyTorch's operators, it is not used."""
