@@ -119,8 +119,6 @@ class Kernel:
 
 def _make(device, thorough):
     """The Kernel of a device, if it computes what thorough() does, see rows. Unavailable."""
-    if torch.version.cuda is None:
-        raise Unavailable("PyTorch was built without CUDA")
     major, minor = torch.cuda.get_device_capability(device)
     kernel = Kernel(ctypes.CDLL("libcuda.so.1"), compile_for(nvrtc(), 10 * major + minor))
     sample = torch.tensor([1.5, -0.0, 0.0, 2.0 ** -130, float("nan"), float("inf"), -3.0, 1000.0], device=device)
@@ -133,7 +131,7 @@ def _make(device, thorough):
 def rows(tensor, thorough):
     """The kernel's rows of a tensor on a CUDA device, see Kernel.launch; None: it cannot be used. thorough(tensor):
     the same by operators, one row."""
-    if tensor.dtype not in TYPES or not _is_dense(tensor):
+    if torch.version.cuda is None or tensor.dtype not in TYPES or not _is_dense(tensor):
         return None
     index = tensor.device.index
     with torch.cuda.device(tensor.device):
@@ -150,7 +148,8 @@ def rows(tensor, thorough):
 
 def state(index=0):
     """In words, whether the kernel is used on a device."""
-    kernel = _kernels.get(index, "no statistics have been computed")
+    without = "no statistics have been computed" if torch.version.cuda else "PyTorch was built without CUDA"
+    kernel = _kernels.get(index, without)
     return "in use" if isinstance(kernel, Kernel) else "not used: %s" % kernel
 
 
