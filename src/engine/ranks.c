@@ -11,6 +11,7 @@
 #include "engine/watch/watchpoint.h"
 
 #define NUDGE    0.5 /* seconds before stopped ranks make room for one that does not come; doubles */
+#define ARRIVAL  2.0 /* the same for one that has just connected, and stops by itself if it can */
 #define NO_STEP  INT64_C(1) /* "the end of the step that runs", for interrupt_at */
 #define MS_LIMIT 30 /* seconds that a collective of MindSpore's waits on a CPU, 2.7 to 2.10 */
 #define MARGIN   10 /* of it are left when gradb finishes a step by itself */
@@ -36,6 +37,12 @@ uint64_t gd_ranks_settled(const struct gd_ranks *ranks)
 static bool is_live(const struct gd_ranks *ranks, const struct gd_session *session)
 {
     return gd_ranks_of(session) == ranks && gd_session_is_live(session);
+}
+
+static void start_clock(struct gd_ranks *ranks, double patience)
+{
+    ranks->since = debugger_now(ranks->debugger);
+    ranks->patience = patience;
 }
 
 /* The live sessions, one after another: *at is 0 at first. NULL: no more. */
@@ -103,6 +110,9 @@ void ranks_join(struct gd_session *session)
         debugger->impl->ranks = ranks;
     }
     session->impl->rank.ranks = ranks;
+    if (ranks->phase == RANKS_CONNECT) {
+        start_clock(ranks, ARRIVAL);
+    }
 }
 
 void ranks_end(struct gd_debugger *debugger)
@@ -181,12 +191,6 @@ struct gd_session **ranks_list(const struct gd_ranks *ranks, size_t *count)
 }
 
 /* ---- moving them --------------------------------------------------------------------------- */
-
-static void start_clock(struct gd_ranks *ranks, double patience)
-{
-    ranks->since = debugger_now(ranks->debugger);
-    ranks->patience = patience;
-}
 
 /* Resumes one stopped rank. If it cannot resume (false), it counts as stopped by itself: the others
  * must not wait for it, and ranks_advance runs again. */
@@ -650,7 +654,7 @@ bool ranks_take_stop(struct gd_session *session, enum breakpoint_verdict verdict
         ranks->phase = RANKS_CONNECT;
         ranks->run = (struct gd_run){.kind = GD_RUN_STEP, .count = 1, .node = GD_NO_NODE};
         ranks->gave_up = ranks->pause = ranks->caused = ranks->together = false;
-        start_clock(ranks, NUDGE);
+        start_clock(ranks, ARRIVAL);
     }
     if (rank->hit && stop->at_step_end) {
         session->stop.reason = GD_STOP_HIT;

@@ -283,6 +283,24 @@ static void test_one_does_not_connect(void **state)
     destroy_bench(bench);
 }
 
+/* The other had been waiting for long when it came: it stops before its first step, too. */
+static void test_one_connects_late(void **state)
+{
+    struct bench *bench = make_bench(2);
+
+    join_rank(bench, 1);
+    stop_rank(&bench->rank[1], GD_STOP_CONNECTED, true);
+    bench->clock += 10;
+    gd_ranks_tick(bench->debugger);
+    join_rank(bench, 0);
+    bench->clock += 1;
+    gd_ranks_tick(bench->debugger);
+    stop_rank(&bench->rank[0], GD_STOP_CONNECTED, true);
+    assert_int_equal(bench->settled, 1);
+    expect_text(bench, "All 2 ranks are stopped before the first step.\n");
+    destroy_bench(bench);
+}
+
 /* They were attached to in mid-run: one waits in step 8 for one that stands before it. */
 static void test_connect_in_mid_run(void **state)
 {
@@ -600,6 +618,7 @@ static void test_divergence(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_connect),
     cmocka_unit_test(test_one_does_not_connect),
+    cmocka_unit_test(test_one_connects_late),
     cmocka_unit_test(test_connect_in_mid_run),
     cmocka_unit_test(test_step),
     cmocka_unit_test(test_asked_what_it_did),
