@@ -5,12 +5,16 @@ import functools
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 
 import harness
 import minds
 import test_identity
+import warmed
+
+BIN = pathlib.Path(minds.PYTHON or "").parent
 
 MOVES = ("step", "info ranks", "rank", "rank check", "rank 1", "watch loss > 4", "continue", "info hits -ranks", "delete 1",
          "step", "rank check *weight")
@@ -52,17 +56,27 @@ Continuing.
 
 
 class Ranks(minds.Case):
-    """Scripts below msrun, which starts the `python` of the path."""
+    """Scripts below msrun, which starts the `python` of the path for each rank. All of them are forks of a process that
+    has imported MindSpore."""
     maxDiff = None
 
+    def warm(self):
+        """What replaces an interpreter. With a MALLOC_PERTURB_, as meson sets it, MindSpore's ranks fail at their end."""
+        return warmed.command(minds.PYTHON, "mindspore",
+                              super().environment(OPENBLAS_NUM_THREADS="1", MALLOC_PERTURB_="0"))
+
     def words(self, program):
-        return ["msrun", "--worker_num=2", "--local_worker_num=2", f"--master_port={harness.free_port()}", "--log_dir=logs",
+        return [*self.warm(), BIN / "msrun", "--worker_num=2", "--local_worker_num=2", f"--master_port={harness.free_port()}", "--log_dir=logs",
                 "--join=True", *map(str, program)]
 
     def environment(self, **more):
-        """With a MALLOC_PERTURB_, as meson sets it, MindSpore's ranks fail at their end."""
-        return super().environment(PATH=f"{pathlib.Path(minds.PYTHON).parent}:{os.environ['PATH']}", MALLOC_PERTURB_="0",
-                                   **more)
+        """`python` is what msrun starts each rank with."""
+        python = self.folder / "bin" / "python"
+        if not python.exists():
+            python.parent.mkdir()
+            python.write_text('#!/bin/sh\nexec %s "$@"\n' % shlex.join(self.warm()), encoding="utf-8")
+            python.chmod(0o755)
+        return super().environment(PATH=f"{python.parent}:{BIN}:{os.environ['PATH']}", MALLOC_PERTURB_="0", **more)
 
     def program(self, mode):
         """A training, whose digests `digests` finds."""

@@ -182,8 +182,8 @@ sys.meta_path.insert(0, Finder)
 """
 
 
-@torches.both
-class Started(torches.Folder):
+class Launched(torches.Folder):
+    """Programs whose processes import PyTorch themselves."""
     cold = True
 
     def assert_seen(self, program, sessions=1, steps=2, **env):
@@ -225,6 +225,61 @@ class Started(torches.Folder):
             (packages / "base.pth").write_text(f"{path}\n")  # of the environment that this one was made from
         return self.folder / "venv" / "bin" / "python"
 
+
+@torches.both
+class Started(Launched):
+    def test_hook_of_the_program_around_the_import(self):
+        self.assert_seen([self.python, self.write("train.py", WRAPPED + TRAINER + "assert wrapped == ['torch']\n")])
+
+    def test_launcher_of_ranks(self):
+        torchrun = pathlib.Path(self.python).with_name("torchrun")
+        if torches.version_of(self.python).startswith("1.") or not torchrun.exists():
+            self.skipTest("no torchrun that runs on this Python")
+        self.assert_two_ranks(f"{torchrun} --nproc-per-node 2 --master-port {free_port()} '{torches.SCRIPTS}/ddp.py'")
+
+    def test_program_that_does_not_train(self):
+        why = self.assert_not_seen([self.python, "-c", "import torch; print(torch.ones(2).sum().item())"])
+        self.assertIn("creates an optimizer", why)
+        failing = self.assert_not_seen([self.python, "-c", "raise SystemExit(7)"])
+        self.assertIn("exited with status 7 before it connected", failing)
+        self.assertNotIn("creates an optimizer", failing)
+
+    def test_workers_are_left_alone(self):
+        script = self.write("workers.py", WORKERS)
+        for method, count in (("fork", "2"), ("spawn", "1")):
+            with self.subTest(method=method):
+                self.assert_seen([*torches.warm(self.python), script, method, count], steps=4)
+
+    def test_spawned_trainers_are_ranks(self):
+        program = shlex.join([*torches.warm(self.python), self.write("spawned.py", SPAWNED), str(free_port())])
+        self.assert_two_ranks(program)
+
+    def test_own_package_is_the_one_that_is_there(self):
+        """`import gradb.torch` gives the package of `gradb run`, even where a copy is installed."""
+        script = self.write("train.py", "import gradb\nimport gradb.torch\nfrom gradb.torch import attach\n" + TRAINER
+                            + "import sys\nprint(gradb.torch.is_attached(), gradb.attach is not None, attach is "
+                            "gradb.torch.attach, sys.modules['gradb.torch'] is gradb.torch)\n")
+        shutil.copytree(torches.PACKAGE / "gradb", self.folder / "copy" / "gradb")
+        for path in ("", f"{self.folder}/copy"):
+            done = self.gradb([self.python, script], "step 2", "continue", "info log", **({"PYTHONPATH": path} if path else {}))
+            self.assertIn("trained\nTrue True True True\n", done.stdout, done.stderr)
+
+    def test_processes_that_multiprocessing_forks_end_as_others_do(self):
+        """It ends them by os._exit: neither their output nor their status is lost."""
+        script = self.write("unequal.py", UNEQUAL.replace("spawn", "fork").replace("(3, 100)", "(3,)").replace(
+            'print("trained', 'print("no exception so far"); sys.exit(7) if len(sys.argv) > 1 else print("trained'
+        ).replace("import time", "import sys, time"))
+        for arguments in ([], ["fails"]):
+            done = self.gradb([self.python, script, *arguments], "continue", "info log")
+            self.assertIn("The training ended.", done.stdout, done.stderr)
+            self.assertNotIn("lost", done.stdout)
+            self.assertIn(f"statuses [{7 if arguments else 0}]", done.stdout)
+
+
+class StartedOnce(Launched):
+    """One PyTorch is enough: it depends on Python."""
+    which = staticmethod(lambda: torches.pip() or torches.debian())
+
     def test_shell_script_environment_module_and_own_customizations(self):
         """A shell script starts a module with a virtual environment's Python; the folders on the user's path run their
         customizations as without gradb."""
@@ -238,15 +293,6 @@ class Started(torches.Folder):
         os.chmod(script, 0o755)
         out = self.assert_seen([script], PYTHONPATH=f"{self.folder}/site:{self.folder}/lib")
         self.assertNotIn("Error in sitecustomize", out)
-
-    def test_hook_of_the_program_around_the_import(self):
-        self.assert_seen([self.python, self.write("train.py", WRAPPED + TRAINER + "assert wrapped == ['torch']\n")])
-
-    def test_launcher_of_ranks(self):
-        torchrun = pathlib.Path(self.python).with_name("torchrun")
-        if torches.version_of(self.python).startswith("1.") or not torchrun.exists():
-            self.skipTest("no torchrun that runs on this Python")
-        self.assert_two_ranks(f"{torchrun} --nproc-per-node 2 --master-port {free_port()} '{torches.SCRIPTS}/ddp.py'")
 
     def test_fault_of_an_own_customization_is_its_own(self):
         self.write("site/sitecustomize.py", "import no_such_module\n")
@@ -268,30 +314,13 @@ class Started(torches.Folder):
                 self.assertIn("exited with status 0 before it connected; its last output: trained", why)
                 self.assertIn("python -m gradb", why)
 
-    def test_program_that_does_not_train(self):
-        why = self.assert_not_seen([self.python, "-c", "import torch; print(torch.ones(2).sum().item())"])
-        self.assertIn("creates an optimizer", why)
-        failing = self.assert_not_seen([self.python, "-c", "raise SystemExit(7)"])
-        self.assertIn("exited with status 7 before it connected", failing)
-        self.assertNotIn("creates an optimizer", failing)
-
     def test_disabled_inside(self):
         program = shlex.join([*torches.warm(self.python), self.write("train.py", TRAINER)])
         self.assertIn("trained", self.assert_not_seen(["sh", "-c", f"GRADB_DISABLE=1 {program}"]))
 
-    def test_workers_are_left_alone(self):
-        script = self.write("workers.py", WORKERS)
-        for method, count in (("fork", "2"), ("spawn", "1")):
-            with self.subTest(method=method):
-                self.assert_seen([*torches.warm(self.python), script, method, count], steps=4)
-
     def test_helpers_are_left_alone(self):
         self.assert_seen([*torches.warm(self.python), self.write("helpers.py", HELPERS),
                           self.write("train.py", TRAINER)])
-
-    def test_spawned_trainers_are_ranks(self):
-        program = shlex.join([*torches.warm(self.python), self.write("spawned.py", SPAWNED), str(free_port())])
-        self.assert_two_ranks(program)
 
     def test_program_does_not_notice(self):
         """Its own module `gradb`, its hooks, its path and its traceback are as without gradb."""
@@ -312,16 +341,6 @@ class Started(torches.Folder):
                 log = done.stdout[done.stdout.index("[{"):]
                 self.assertEqual(log, alone.stdout)
 
-    def test_own_package_is_the_one_that_is_there(self):
-        """`import gradb.torch` gives the package of `gradb run`, even where a copy is installed."""
-        script = self.write("train.py", "import gradb\nimport gradb.torch\nfrom gradb.torch import attach\n" + TRAINER
-                            + "import sys\nprint(gradb.torch.is_attached(), gradb.attach is not None, attach is "
-                            "gradb.torch.attach, sys.modules['gradb.torch'] is gradb.torch)\n")
-        shutil.copytree(torches.PACKAGE / "gradb", self.folder / "copy" / "gradb")
-        for path in ("", f"{self.folder}/copy"):
-            done = self.gradb([self.python, script], "step 2", "continue", "info log", **({"PYTHONPATH": path} if path else {}))
-            self.assertIn("trained\nTrue True True True\n", done.stdout, done.stderr)
-
     def test_batch_lasts_until_all_processes_have_ended(self):
         done = self.gradb([self.python, self.write("unequal.py", UNEQUAL)], "continue", "info log")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -335,17 +354,6 @@ class Started(torches.Folder):
             done = self.gradb([self.python, script, status], "continue", "info log")
             self.assertEqual(done.returncode, expected, done.stdout + done.stderr)
             self.assertIn("trained\nbecame\n", done.stdout)
-
-    def test_processes_that_multiprocessing_forks_end_as_others_do(self):
-        """It ends them by os._exit: neither their output nor their status is lost."""
-        script = self.write("unequal.py", UNEQUAL.replace("spawn", "fork").replace("(3, 100)", "(3,)").replace(
-            'print("trained', 'print("no exception so far"); sys.exit(7) if len(sys.argv) > 1 else print("trained'
-        ).replace("import time", "import sys, time"))
-        for arguments in ([], ["fails"]):
-            done = self.gradb([self.python, script, *arguments], "continue", "info log")
-            self.assertIn("The training ended.", done.stdout, done.stderr)
-            self.assertNotIn("lost", done.stdout)
-            self.assertIn(f"statuses [{7 if arguments else 0}]", done.stdout)
 
     def test_module_runs_a_script(self):
         """README's `python -m gradb train.py`, and the same with a module."""
