@@ -306,9 +306,10 @@ void gradb_did_slow(gradb *g, gradb_node id)
     if (!a || pass_by(a, id) || !agent_usable(a) || !agent_turn_take(a)) {
         return;
     }
-    node_did(a, id, (struct agent_told){NULL, 0});
+    struct agent_told told = {NULL, 0};
+    node_did(a, id, told);
     if (a->source.locate) {
-        agent_capture_node(a, id);
+        agent_capture_node(a, id, told);
     }
     agent_metric_node(a, id);
     agent_turn_end(a);
@@ -333,8 +334,9 @@ void gradb_did_with_same_slow(gradb *g, gradb_node id, const gradb_tensor *outpu
     for (unsigned i = 0; i < slots; i++) {
         agent_bind(a, id, i, i < count ? &outputs[i] : &none);
     }
-    node_did(a, id, (struct agent_told){same, same ? count : 0});
-    agent_capture_node(a, id);
+    struct agent_told told = {same, same ? count : 0};
+    node_did(a, id, told);
+    agent_capture_node(a, id, told);
     agent_metric_node(a, id);
     for (unsigned i = 0; known && i < count; i++) {
         agent_bind(a, id, i, NULL);

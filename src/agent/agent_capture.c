@@ -139,13 +139,31 @@ static bool capture_slots(struct agent *a, gradb_node id)
     return ok;
 }
 
-void agent_capture_node(struct agent *a, gradb_node id)
+/* The copies of earlier runs would hide that the value is gone. */
+static void drop_earlier(struct agent_node *node)
+{
+    for (uint32_t i = 0; i < node->slot_count; i++) {
+        agent_copy_free(node->slots[i].captured);
+        node->slots[i].captured = NULL;
+    }
+}
+
+void agent_capture_node(struct agent *a, gradb_node id, struct agent_told told)
 {
     const struct agent_node *node = agent_node_at(a, id);
-    unsigned wanted = NODE_CAPTURE_WATCH;
+    if (!node) {
+        return;
+    }
+    bool watched = node->flags & NODE_CAPTURE_WATCH;
+    bool wanted = watched && agent_watch_early(a, id, told);
+    node = &a->nodes[id];
     /* Previous values are kept by the source, if it can. */
-    wanted |= a->source.keep ? 0 : NODE_KEEP | NODE_KEEP_WATCH;
-    if (node && (node->flags & wanted || agent_captures(a, node)) && !capture_slots(a, id)) {
+    bool kept = !a->source.keep && node->flags & (NODE_KEEP | NODE_KEEP_WATCH);
+    if (!wanted && !kept && !agent_captures(a, node)) {
+        if (watched) {
+            drop_earlier(&a->nodes[id]);
+        }
+    } else if (!capture_slots(a, id)) {
         agent_set_error(a, "out of memory for a copy of %.100s", a->nodes[id].name);
     }
 }

@@ -37,6 +37,11 @@ bool agent_item_wants_age(const struct agent_watch_item *item)
     return item->message->n_report_if == 0;
 }
 
+bool agent_item_is_of_elements(const struct agent_watch_item *item)
+{
+    return !agent_item_wants_previous(item) && agent_item_dead_steps(item) == 0;
+}
+
 /* ---- the set of plans ------------------------------------------------------------------------ */
 
 static void plan_free(struct agent_watch_plan *plan)
@@ -45,6 +50,7 @@ static void plan_free(struct agent_watch_plan *plan)
         gd_units_destroy(plan->items[i].units);
         free(plan->items[i].shared);
         free(plan->items[i].seen);
+        free(plan->items[i].early);
     }
     gradb__v1__to_trainer__free_unpacked(plan->message, NULL);
     gd_buf_deinit(&plan->record);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Values that share their elements with others: a view, a transpose, a gradient passed through.
- * Programs declare this when they report them. No statistic of an exact plan depends on the shape,
- * so the statistics of the other value are reused. They are remembered until the node is reported
- * again within the step, and only from the first declaration on, so that values that nobody shares
- * cost nothing.
+ * Programs declare this when they report them. No statistic of an exact plan, or of one that looks
+ * early (agent_watch_early), depends on the shape, so the statistics of the other value are reused.
+ * They are remembered until the node is reported again within the step, and only from the first
+ * declaration on, so that values that nobody shares cost nothing.
  *
  * What is compared with the previous step, or counted from step to step (dead units), belongs to
  * one value alone and is never reused.
@@ -30,13 +30,6 @@ static bool is_asked(const struct agent *a, const struct agent_watch_item *item)
     return agent_asks(a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT);
 }
 
-/* Its statistics depend on nothing but the elements. */
-static bool is_of_elements(const struct agent_watch_item *item)
-{
-    const Gradb__V1__StatsOptions *options = item->message->options;
-    return !options || (!options->against_previous && options->dead_steps == 0);
-}
-
 /* The item that remembers for all that want the same statistics of the slot; NULL: none. */
 static struct agent_watch_item *find_twin(const struct agent *a, struct agent_watch_item *item,
                                           const gradb_same *same)
@@ -48,7 +41,7 @@ static struct agent_watch_item *find_twin(const struct agent *a, struct agent_wa
     }
     const struct agent_node *node = agent_node_at(a, same->node);
     twin = node ? node->watch : NULL;
-    while (twin && (twin->slot != same->slot || !twin->plan->exact ||
+    while (twin && (twin->slot != same->slot || twin->plan->exact != item->plan->exact ||
                     !agent_options_equal(twin->message->options, item->message->options))) {
         twin = twin->next_of_node;
     }
@@ -63,7 +56,7 @@ static const struct agent_seen *find_seen(const struct agent_moment *m,
                                           struct agent_watch_item *item)
 {
     const gradb_same *same = item->slot < m->told.count ? &m->told.same[item->slot] : NULL;
-    if (!same || same->node == 0 || !is_of_elements(item)) {
+    if (!same || same->node == 0 || !agent_item_is_of_elements(item)) {
         return NULL;
     }
     struct agent_watch_item *twin = find_twin(m->a, item, same);

@@ -149,6 +149,42 @@ static bool has_not_run(const struct agent *a, const struct agent_watch_item *it
            ran_in(a, item) != PEEK(a->step);
 }
 
+/* ---- values that do not outlive their node -------------------------------------------------- */
+
+struct agent_early {
+    uint64_t begun; /* agent.begun */
+    struct agent_value value;
+    struct gd_stats stats;
+};
+
+static bool has_early(const struct agent *a, const struct agent_watch_item *item)
+{
+    return item->early && item->early->begun == PEEK(a->begun);
+}
+
+static void take_early(const struct agent_watch_item *item, struct agent_look *ret)
+{
+    ret->code = -1;
+    ret->located = ret->taken = true;
+    ret->value = item->early->value;
+    ret->stats = item->early->stats;
+}
+
+/* Remembers a result for the end of the step. False: out of memory. */
+static bool keep_early(const struct agent *a, struct agent_watch_item *item,
+                       const struct agent_look *look)
+{
+    item->early = item->early ? item->early : calloc(1, sizeof(*item->early));
+    if (!item->early) {
+        return false;
+    }
+    item->early->begun = PEEK(a->begun);
+    item->early->value = look->value;
+    item->early->value.tensor.data = NULL; /* it will be gone */
+    item->early->stats = look->stats;
+    return true;
+}
+
 /* Items without a leader may be processed concurrently. */
 static void look_at(const struct agent_moment *m, struct agent_watch_item *item,
                     struct agent_look *ret)
@@ -167,6 +203,8 @@ static void look_at(const struct agent_moment *m, struct agent_watch_item *item,
         /* asking the source for each would cost too much */
     } else if (!m->exact && has_not_run(m->a, item)) {
         *ret = (struct agent_look){.code = CODE(NO_VALUE), .text = "it has not run in this step"};
+    } else if (!m->exact && has_early(m->a, item)) {
+        take_early(item, ret);
     } else if (!agent_same_take(m, item, ret)) {
         look_at_node(m->a, item, ret);
     }
@@ -322,9 +360,10 @@ static bool is_over(const struct agent_moment *m)
 /* Only the thread with the turn may call the source. */
 static bool is_for_source(const struct agent *a, const struct agent_watch_item *item)
 {
-    return item->node && (agent_asks(a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT) ||
-                          (agent_item_wants_previous(item) &&
-                           agent_asks(a, item->node, item->slot, GRADB__V1__ITERATION__PREVIOUS)));
+    return item->node && !has_early(a, item) &&
+           (agent_asks(a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT) ||
+            (agent_item_wants_previous(item) &&
+             agent_asks(a, item->node, item->slot, GRADB__V1__ITERATION__PREVIOUS)));
 }
 
 static void add_member(struct agent *a, struct agent_watch_item *item)
@@ -473,6 +512,47 @@ bool agent_watch_node(struct agent *a, gradb_node id, struct agent_told told)
     }
     agent_report_end(&m);
     return end_moment(&m, id, false);
+}
+
+/* It can be examined right after its node has run. */
+static bool can_be_early(const struct agent *a, const struct agent_watch_item *item)
+{
+    const Gradb__V1__StatsOptions *options = item->message->options;
+    return agent_item_is_of_elements(item) && !(options && options->histogram) &&
+           !is_for_source(a, item);
+}
+
+/* Whether the item needs a copy. */
+static bool watch_early(struct agent_moment *m, struct agent_watch_item *item)
+{
+    struct agent_look seen;
+    if (item->early) {
+        item->early->begun = 0; /* of an earlier run in this step */
+    }
+    if (!can_be_early(m->a, item)) {
+        return true;
+    }
+    begin_step(m->a, item->plan);
+    look_at(m, item, &seen);
+    item->plan->step_ns += seen.cost_ns;
+    seen.value.step = PEEK(m->a->step); /* it has just run */
+    return seen.code != -1 || !keep_early(m->a, item, &seen) || is_worth_telling(m, item, &seen);
+}
+
+bool agent_watch_early(struct agent *a, gradb_node id, struct agent_told told)
+{
+    struct agent_node *node = &a->nodes[id];
+    /* what exact plans have just remembered of the node belongs to the same moment */
+    uint64_t number = node->flags & NODE_WATCH_EXACT ? node->told : ++a->moments;
+    struct agent_moment m = {.a = a, .number = number, .told = told, .exact = true};
+    node->told = number;
+    bool copy = false;
+    for (struct agent_watch_item *i = node->watch; i && !is_over(&m); i = i->next_of_node) {
+        if (!i->plan->exact && is_due(a, i->plan) && !is_empty(a, i)) {
+            copy = watch_early(&m, i) || copy;
+        }
+    }
+    return copy;
 }
 
 /* Records what was not recorded when its node ran. */

@@ -53,6 +53,7 @@ struct agent_watch_item {
     /* For values that others share elements with: what was seen of them. Held by the leader; NULL
      * until the program declares it for the first time. */
     struct agent_seen *seen;
+    struct agent_early *early;     /* NULL, or what was seen of a value before it was gone */
     struct agent_watch_item *twin; /* the item whose result was last reused; NULL: unknown */
     uint64_t twin_of; /* agent.plan_changes at that time: if it differs now, `twin` may be gone */
     unsigned char counted; /* bits of agent_plans.c: which counts of the agent include it */
@@ -103,6 +104,8 @@ bool agent_item_wants_previous(const struct agent_watch_item *item);
 uint32_t agent_item_dead_steps(const struct agent_watch_item *item);
 /* Whether the report depends on the age of the value. */
 bool agent_item_wants_age(const struct agent_watch_item *item);
+/* Whether its statistics depend on nothing but the elements: not on an earlier value. */
+bool agent_item_is_of_elements(const struct agent_watch_item *item);
 
 /* ---- agent_stats.c ------------------------------------------------------------------- */
 
@@ -184,6 +187,10 @@ void agent_watch_clear(struct agent *a);
  * and a run that began here has not moved yet. */
 bool agent_watch_node(struct agent *a, gradb_node node, struct agent_told told);
 bool agent_watch_step_end(struct agent *a);
+/* The same, for a value that will be gone at the end of the step: examines it now for the plans of
+ * that moment. Whether they need a copy of it: the elements themselves are wanted then, or it is
+ * worth reporting, so that a user who is stopped for it can see it. */
+bool agent_watch_early(struct agent *a, gradb_node node, struct agent_told told);
 /* With the lock, on the training thread: a scalar was reported. */
 void agent_watch_scalar(struct agent *a, const char *name, double value, int64_t step);
 /* Adds the time spent on keeping the node's previous value. Callable concurrently for different

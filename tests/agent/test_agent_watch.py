@@ -160,6 +160,28 @@ class Triggers(Watching):
             self.assertEqual((value.step, value.stats.count, value.stats.max), (step, step, 101 * step - 1))
         self.ends()
 
+    def test_those_worth_reporting_are_there_for_whoever_is_stopped_for_them(self):
+        self.first_stop(steps=5)
+        self.send(pb.WatchItem(node=EAGER, report_if=[trigger(pb.STAT_MAX, pb.EQ, 302)]), hold=True)
+        self.run_on(pb.Run.STEP, count=2)
+        self.stops(pb.STOP_STEP, 2)
+        self.debugger.say(fetch=pb.Fetch(request=1, node=EAGER))
+        self.assertEqual(self.debugger.hear("error").code, pb.RequestError.NO_VALUE)
+        self.run_on()
+        report = self.report(step=3)
+        self.verdict(report, stop=True)
+        self.stops(pb.STOP_WATCH, 3)
+        self.debugger.say(fetch=pb.Fetch(request=2, node=EAGER))
+        begin = self.debugger.hear("tensor_begin")
+        self.assertEqual((begin.step, begin.bytes), (3, 12))
+        self.debugger.hear("tensor_data")
+        self.run_on(pb.Run.STEP, count=1)
+        self.stops(pb.STOP_STEP, 4)
+        self.debugger.say(fetch=pb.Fetch(request=3, node=EAGER))  # not that of step 3
+        self.assertEqual(self.debugger.hear("error").code, pb.RequestError.NO_VALUE)
+        self.run_on()
+        self.ends()
+
 
 class Records(Watching):
     def test_once_a_step_whatever_the_triggers_say(self):
