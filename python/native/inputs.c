@@ -17,7 +17,7 @@ static PyObject *find_known(PyObject *origins, PyObject *key, PyObject *tensor)
     return same ? Py_NewRef(origin) : NULL;
 }
 
-/* The same in all tables; writes through views are not considered, see graph.Graph.producer. */
+/* The same in all tables; writes are not considered, see graph.Graph.producer. */
 static PyObject *find_own_origin(struct native_context *context, PyObject *key, PyObject *tensor)
 {
     PyObject *origins = native_get(context->graph, GRAPH_ORIGINS);
@@ -34,7 +34,32 @@ static PyObject *find_own_origin(struct native_context *context, PyObject *key, 
     return origin;
 }
 
-/* Nobody has written the tensor, or its base, since. */
+/* Like graph.Graph._last_writer: an operator has written to the tensor's memory after its origin.
+ */
+static int is_written_later(struct native_context *context, PyObject *origin, PyObject *tensor)
+{
+    PyObject *base = PyObject_GetAttr(tensor, native_names.base);
+    PyObject *written = base == Py_None ? tensor : base;
+    PyObject *key = written ? PyLong_FromVoidPtr(written) : NULL;
+    PyObject *writer =
+        key ? find_known(native_get(context->graph, GRAPH_WRITERS), key, written) : NULL;
+    int later = writer ? PyObject_RichCompareBool(PyTuple_GetItem(writer, ORIGIN_VERSION),
+                                                  PyTuple_GetItem(origin, ORIGIN_VERSION), Py_GT)
+                       : 0;
+    Py_XDECREF(writer);
+    Py_XDECREF(key);
+    Py_XDECREF(base);
+    return PyErr_Occurred() ? -1 : later;
+}
+
+/* The origin is still what made the tensor's value. */
+static int is_last_writer(struct native_context *context, PyObject *origin, PyObject *tensor)
+{
+    int same = native_take_equal(native_version(tensor), PyTuple_GetItem(origin, ORIGIN_VERSION));
+    int later = same == 0 ? is_written_later(context, origin, tensor) : 0;
+    return same < 0 || later < 0 ? -1 : !later;
+}
+
 static int is_unwritten(struct native_context *context, PyObject *origin, PyObject *tensor)
 {
     if (PyDict_Size(native_get(context->graph, GRAPH_WRITERS)) == 0) {
@@ -44,7 +69,7 @@ static int is_unwritten(struct native_context *context, PyObject *origin, PyObje
     if (!apart) {
         return -1;
     }
-    int same = native_take_equal(native_version(tensor), PyTuple_GetItem(origin, ORIGIN_VERSION));
+    int same = is_last_writer(context, origin, tensor);
     return native_leave_apart(apart) < 0 ? -1 : same;
 }
 

@@ -23,6 +23,10 @@ static PyMethodDef module_functions[] = {
      "registrar(others, type of dict): puts hooks on nodes; a PassNode needs no handle of its own"},
     {"ran", native_report_ran, METH_VARARGS,
      "ran(context, node, tensors, records): a node has run; records: its origins, or None"},
+    {"updated", native_updated, METH_VARARGS,
+     "updated(context, told, optimizer, its states, its parameters): reports the updates whose "
+     "nodes "
+     "are known; returns the other parameters with gradients"},
     {"read_by", native_read_by, METH_VARARGS,
      "read_by(addresses, strided, cpu, dtypes): sets libtorch's functions; () for none"},
     {"reads", native_reads, METH_VARARGS,

@@ -15,5 +15,6 @@ extern PyType_Spec native_source_spec;    /* source.c */
 PyObject *native_excepthook(PyObject *module, PyObject *callable); /* excepthook.c */
 PyObject *native_hook_all(PyObject *module, PyObject *args);       /* pass_hooks.c */
 PyObject *native_registrar(PyObject *module, PyObject *args);      /* pass_hooks.c */
+PyObject *native_updated(PyObject *module, PyObject *args);        /* updates.c */
 
 #endif

@@ -26,7 +26,8 @@
  * - graph, places, inputs: which node it is, where its outputs are, what it reads
  * - same, clearing, numbers: repeated values; zeroed gradients; loss and learning rates
  * - report, idle: a node has run; a step that nobody watches
- * - operators, pass_node, pass_hooks, engine, hand_over, source: what PyTorch and libgradb call
+ * - operators, updates, pass_node, pass_hooks, engine, hand_over, source: what PyTorch, gradb.torch
+ *   and libgradb call
  * - batch: what the wrappers of losses call
  * - frames: stops at lines of source
  * - context_type, module: the Python module; module.h declares its other parts
@@ -43,6 +44,6 @@
 
 /* The version of the interface between this module and gradb.torch: both must come from one tree.
  */
-#define NATIVE_INTERFACE 16
+#define NATIVE_INTERFACE 17
 
 #endif

@@ -26,10 +26,15 @@ static PyObject *find_type(const struct pass *pass, PyObject *function)
     return PyObject_CallFunctionObjArgs(pass->context->type_of, function, NULL);
 }
 
-/* The mark that the grad_fn has or inherits, see backward.PassNode. */
+/* The mark that the grad_fn has or inherits, see backward.PassNode. No operator returns what a leaf
+ * accumulates, so the grad_fn that does that has none of its own. */
 static PyObject *find_mark(const struct pass *pass, PyObject *function, PyObject *inherited,
-                           bool *marked)
+                           bool leaf, bool *marked)
 {
+    *marked = false;
+    if (leaf) {
+        return Py_NewRef(inherited);
+    }
     PyObject *metadata = PyObject_GetAttr(function, native_names.metadata);
     PyObject *mark =
         metadata ? Py_XNewRef(PyDict_GetItemWithError(metadata, native_names.key)) : NULL;
@@ -39,10 +44,7 @@ static PyObject *find_mark(const struct pass *pass, PyObject *function, PyObject
         return mark;
     }
     Py_XDECREF(mark);
-    int custom = PyObject_IsInstance(function, pass->context->custom_type);
-    if (custom < 0) {
-        return NULL;
-    }
+    bool custom = PyObject_TypeCheck(function, (PyTypeObject *)pass->context->custom_type);
     return custom
                ? PyObject_CallFunctionObjArgs(pass->context->custom_mark, function, inherited, NULL)
                : Py_NewRef(inherited);
@@ -112,14 +114,15 @@ static int describe_node(const struct pass *pass, struct native_pass_node *own, 
     own->context = (struct native_context *)Py_NewRef((PyObject *)pass->context);
     own->nodes = Py_NewRef(pass->nodes);
     own->type = find_type(pass, function);
-    own->mark = own->type ? find_mark(pass, function, inherited, &own->marked) : NULL;
+    int leaf =
+        own->type ? PyObject_RichCompareBool(own->type, native_names.accumulate_grad, Py_EQ) : -1;
+    own->mark = leaf >= 0 ? find_mark(pass, function, inherited, leaf, &own->marked) : NULL;
     if (!own->mark) {
         return -1;
     }
     if (own->mark == Py_None) {
         Py_CLEAR(own->mark);
     }
-    int leaf = PyObject_RichCompareBool(own->type, native_names.accumulate_grad, Py_EQ);
     if (leaf > 0) {
         own->variable = PyObject_GetAttr(function, native_names.variable);
         leaf = own->variable ? leaf : -1;

@@ -169,6 +169,23 @@ static PyObject *make_records(PyObject *tensors)
     return records;
 }
 
+static int report_ran(struct native_context *context, PyObject *node, PyObject *tensors,
+                      PyObject *records)
+{
+    PyObject *before = PyTuple_New(0);
+    int status = before ? native_ran(context, node, tensors, records, before) : -1;
+    Py_XDECREF(before);
+    return status;
+}
+
+int native_ran_anew(struct native_context *context, PyObject *node, PyObject *tensors)
+{
+    PyObject *records = make_records(tensors);
+    int status = records ? report_ran(context, node, tensors, records) : -1;
+    Py_XDECREF(records);
+    return status;
+}
+
 PyObject *native_report_ran(PyObject *module, PyObject *args)
 {
     PyObject *node, *given, *told;
@@ -179,12 +196,10 @@ PyObject *native_report_ran(PyObject *module, PyObject *args)
         return NULL;
     }
     PyObject *tensors = PySequence_Tuple(given);
-    PyObject *records = !tensors          ? NULL
-                        : told == Py_None ? make_records(tensors)
-                                          : PySequence_Tuple(told);
-    PyObject *before = records ? PyTuple_New(0) : NULL;
-    int status = before ? native_ran(context, node, tensors, records, before) : -1;
-    Py_XDECREF(before);
+    PyObject *records = tensors && told != Py_None ? PySequence_Tuple(told) : NULL;
+    int status = records                      ? report_ran(context, node, tensors, records)
+                 : tensors && told == Py_None ? native_ran_anew(context, node, tensors)
+                                              : -1;
     Py_XDECREF(records);
     Py_XDECREF(tensors);
     return status < 0 ? NULL : Py_NewRef(Py_None);

@@ -10,6 +10,9 @@
 int native_ran(struct native_context *context, PyObject *node, PyObject *tensors, PyObject *records,
                PyObject *before);
 
+/* The same for values that only the table of the step knows: their records are made. */
+int native_ran_anew(struct native_context *context, PyObject *node, PyObject *tensors);
+
 /* ran(context, node, tensors, records): see Reporter._ran. */
 PyObject *native_report_ran(PyObject *module, PyObject *args);
 

@@ -115,10 +115,10 @@ class PassNode(native.base("PassNode", _Fields)):
         """Fills in the attributes. inherited: the mark of the node before it, or None."""
         self.type = _types.get(type(grad_fn)) or _type_of(grad_fn)
         self.nodes = nodes
-        mark = grad_fn.metadata.get(KEY)
-        self.marked = mark is not None
         if self.type == "AccumulateGrad":
             self.variable = grad_fn.variable
+        mark = grad_fn.metadata.get(KEY) if self.variable is None else None
+        self.marked = mark is not None
         if mark is None:
             mark = custom_mark(grad_fn, inherited) if isinstance(grad_fn, _CUSTOM) else inherited
         self.mark = mark

@@ -108,6 +108,7 @@ class Graph(native.base("Graph")):
         self._writers = {}   # id(base) -> origin of the last write in place, of this step
         self._signatures = {}  # set of the nodes of a step -> the step
         self._last = None    # (set of nodes, number) of the step that was watched last
+        self._last_ran = []  # what ran in it
         self._passes = 1     # counted down from -2, of evaluations
         self.novel = -1      # the last step with a new operator, whose outputs others may read
         self.grown = False   # nodes were added since the last publishing
@@ -333,8 +334,12 @@ class Graph(native.base("Graph")):
 
         Evaluation, which runs only now and then, does not count. Nor do tensors from outside: one that lives on is
         reported again only after a step that was not watched."""
+        if self._last is not None and self.ran == self._last_ran:  # nearly always: only the step differs
+            self._last = self._last[0], self.step
+            return None
         now = frozenset(number for number in self.ran if self.by_id[number].operator != "Input")
         last, self._last = self._last, (now, self.step)
+        self._last_ran = list(self.ran)
         if self.step <= 1:  # the script's setup runs in it too
             self._last = None
         if now in self._signatures:

@@ -85,7 +85,7 @@ def _sets_memory(function, name):
 def _operator_of(function):
     """What is known of a function; None for one that is ignored."""
     name = getattr(function, "__name__", None)
-    if not isinstance(name, str) or name in _NOISE:
+    if not isinstance(name, str) or name.partition(".")[0] in _NOISE:  # of an overload: NAME.OVERLOAD
         leaks = name in _LEAKS or _sets_memory(function, name)
         return _Operator(name, leaks=leaks) if leaks or name in _EXITS or name in _READS else None
     if name == "__get__":

@@ -3,12 +3,13 @@
 
 An optimizer is named after its class, the second one of a class `Adam_1`. Each parameter that it updates is a node
 `optimizer/Adam/model/fc1/weight`, and each tensor of its state a node below: `....weight.exp_avg`."""
+import collections
 import functools
 import weakref
 
 import torch
 
-from .. import _lib
+from .. import _lib, native
 from . import regions, stack, values, variables
 from .guard import apart, contained, guarded
 
@@ -277,24 +278,34 @@ class Optimizers:
             return
         agent.watching_now = False
         try:
-            name = self.name_of(optimizer)
-            frames = stack.frames(2)
             with apart():
-                for parameter in parameters_of(optimizer):
-                    if parameter.grad is not None:
-                        self._tell(optimizer, name, parameter, frames)
+                others = self._tell_known(optimizer)
+            name = self.name_of(optimizer)
+            frames = stack.frames(2) if others else ()
+            with apart():
+                for parameter in others:
+                    self._tell(self._node(optimizer, name, parameter, frames), parameter)
         finally:
             agent.watching_now = not agent.dead
 
-    def _tell(self, optimizer, name, parameter, frames):
-        reporter = self.agent.reporter
-        known = self._told.get(id(parameter))
-        if known is not None and known.is_of(optimizer, parameter):
-            node = known.node
-        else:
-            node = self._node(optimizer, name, parameter, frames)
+    def _tell_known(self, optimizer):
+        """Reports the updates whose nodes are known. Returns the other parameters with gradients."""
+        agent, parameters = self.agent, list(parameters_of(optimizer))
+        if agent.native is not None and agent.overflow is None and isinstance(optimizer.state, dict):
+            return native.module.updated(agent.native, self._told, optimizer, optimizer.state, parameters)
+        others = []
+        for parameter in parameters:
+            if parameter.grad is not None:
+                known = self._told.get(id(parameter))
+                if known is not None and known.is_of(optimizer, parameter):
+                    self._tell(known.node, parameter)
+                else:
+                    others.append(parameter)
+        return others
+
+    def _tell(self, node, parameter):
         if node is not None:
-            reporter.ran(node, (parameter,))
+            self.agent.reporter.ran(node, (parameter,))
             if self.agent.overflow is not None:
                 self.agent.overflow.optimizer_ran(node, parameter)
 
@@ -315,7 +326,8 @@ class Optimizers:
             node = graph.add(full, _lib.OTHER, operator=type(optimizer).__name__, phase=_lib.OPTIMIZER,
                              inputs=inputs, outputs=(values.shape_of(parameter),), stack=frames)
         if node is not None:
-            self._told[id(parameter)] = _Told(optimizer, parameter, node)
+            self._told[id(parameter)] = _Told(weakref.ref(optimizer), weakref.ref(parameter), node,
+                                              _form_of_state(optimizer, parameter))
         return node
 
     def _weight(self, parameter):
@@ -350,20 +362,15 @@ class Optimizers:
         return found
 
 
-class _Told:
-    """The node of a parameter under an optimizer, valid while its state has the same form."""
-    __slots__ = ("optimizer", "parameter", "node", "_state")
-
-    def __init__(self, optimizer, parameter, node):
-        self.optimizer = weakref.ref(optimizer)
-        self.parameter = weakref.ref(parameter)
-        self.node = node
-        self._state = _form_of_state(optimizer, parameter)
+class _Told(collections.namedtuple("_Told", "optimizer parameter node form")):
+    """The node of a parameter under an optimizer (weak references to both), valid while its state has that form.
+    gradb._native reads it, too."""
+    __slots__ = ()
 
     def is_of(self, optimizer, parameter):
         """Whether it belongs to these, and nothing is to be added."""
         return (self.parameter() is parameter and self.optimizer() is optimizer
-                and self._state == _form_of_state(optimizer, parameter))
+                and self.form == _form_of_state(optimizer, parameter))
 
 
 def _form_of_state(optimizer, parameter):

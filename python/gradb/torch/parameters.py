@@ -100,9 +100,9 @@ class Parameters:
         """Says which parameters have begun or ceased to be trained."""
         for reference, name in self._parameters:
             parameter, node = reference(), self.graph.nodes.get(name)
-            if parameter is None or node is None or self.agent.live.lasting(node.id) is not parameter:
+            if parameter is None or node is None or parameter.requires_grad != (node.id in self._frozen):
                 continue
-            if parameter.requires_grad == (node.id in self._frozen):
+            if self.agent.live.lasting(node.id) is parameter:
                 self._frozen.symmetric_difference_update((node.id,))
                 self.graph.set_attr(node, "frozen", "" if parameter.requires_grad else "requires_grad is False now")
 
