@@ -179,7 +179,7 @@ class DebianPackages(Root):
         made = subprocess.run(["dpkg-buildpackage", "--unsigned-source", "--unsigned-changes", "--build=binary",
                                f"--jobs={os.cpu_count()}"], cwd=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, errors="replace", timeout=BUILD_LIMIT, check=False,
-                              env=dict(environment, DEB_BUILD_OPTIONS="noautodbgsym"))
+                              env=dict(environment, DEB_BUILD_OPTIONS="noautodbgsym", DEB_CFLAGS_APPEND="-O1"))
         assert made.returncode == 0, made.stdout[-4000:]
         cls.changes = next(cls.work.glob("gradb_*.changes"))
         names = [shutil.copy(path, cls.root) and f"/{path.name}" for path in cls.work.glob("*.deb") if "-dev_" not in path.name]

@@ -7,7 +7,7 @@ target=$1 corpus=$2 dict=$3 max_len=$4
 work=$(mktemp -d "${TMPDIR:-/tmp}/gradb-fuzz-XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/new"
-set -- -max_len="$max_len" -runs="${FUZZ_RUNS:-20000}" -max_total_time="${FUZZ_SECONDS:-10}" \
+set -- -max_len="$max_len" -runs="${FUZZ_RUNS:-20000}" -max_total_time="${FUZZ_SECONDS:-6}" \
     -seed=1 -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$work/" -print_final_stats=1
 [ -f "$dict" ] && set -- "$@" -dict="$dict"
 echo 1..1

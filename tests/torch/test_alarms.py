@@ -275,7 +275,7 @@ class Alarms(torches.Folder):
         return done.returncode, done.stdout + done.stderr
 
 
-@torches.both
+@torches.newest
 class Recommended(Alarms):
     def test_healthy_ones_run_to_their_end(self):
         for name, text in HEALTHY.items():
@@ -313,7 +313,7 @@ class Recommended(Alarms):
         self.assertEqual(len(re.findall(r"hid \d+ values of \d tensors: intentional, e\.g\. masks", said)), 2, said)
 
 
-@torches.both
+@torches.newest
 class Parameters(Alarms):
     def test_a_parameter_does_not_run(self):
         why = "m/weight is a parameter, which does not run: m/linear reads it, optimizer/SGD/m/weight updates it"
@@ -437,7 +437,7 @@ for step in range(6):
 """ + UPDATE
 
 
-@torches.both
+@torches.newest
 class Names(Alarms):
     def test_a_parameter_has_the_name_that_the_program_reaches_it_by(self):
         _, said = self.run_of("moves", MOVES, "watch TO on all", "step 5", "search type:Parameter", "print model/fc/weight")

@@ -70,7 +70,7 @@ class Harm(Diagnoses):
             self.assertEqual(self.taken(), alone)
 
 
-@torches.both
+@torches.newest
 class Text(Diagnoses):
     def test_the_output_of_the_training_comes_first(self):
         path = self.write("train.py", "print('learning rate 0.1')\n" + MLP)
@@ -81,7 +81,7 @@ class Text(Diagnoses):
         self.assertTrue(0 <= follows < printed < report, done.stdout + done.stderr)
 
 
-@torches.both
+@torches.newest
 class WhyLoss(Diagnoses):
     """`why loss` by the rules of `diagnose`, and what it must not say."""
 

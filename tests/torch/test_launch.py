@@ -276,9 +276,9 @@ class Started(Launched):
             self.assertIn(f"statuses [{7 if arguments else 0}]", done.stdout)
 
 
-class StartedOnce(Launched):
-    """One PyTorch is enough: it depends on Python."""
-    which = staticmethod(lambda: torches.pip() or torches.debian())
+@torches.newest
+class StartedByPython(Launched):
+    """It depends on Python, not on PyTorch."""
 
     def test_shell_script_environment_module_and_own_customizations(self):
         """A shell script starts a module with a virtual environment's Python; the folders on the user's path run their

@@ -418,7 +418,7 @@ class Found(Metrics):
         self.assertRegex(said, r"Metric accuracy: net/3/linear against \S+ \(found at the loss\), by epoch\.")
 
 
-@torches.both
+@torches.newest
 class Chosen(Metrics):
     def test_several_losses(self):
         path = self.write("two.py", TWO_LOSSES)
@@ -454,7 +454,7 @@ class Chosen(Metrics):
         self.assertGreater(float(re.search(r"best = ([\d.]+)", said.split("end of step %d" % step)[1]).group(1)), 0.6)
 
 
-@torches.both
+@torches.newest
 class Own(Metrics):
     def test_a_file(self):
         path, own = self.write("train.py", CLASSIFIER), self.write("own.py", OWN)
@@ -643,7 +643,7 @@ class Anywhere(Metrics):
             self.assertIn(self.digest(path, kind).splitlines()[1], said[0])
 
 
-@torches.both
+@torches.newest
 class Again(Metrics):
     """A batch like the last one, which goes to libgradb without Python."""
 
@@ -660,7 +660,7 @@ class Again(Metrics):
             self.assertEqual(slow < 40, native == "1" and torches.release_of(self.python) > (1, 13), slow)
 
 
-@torches.both
+@torches.newest
 class Listed(Metrics):
     def test_a_matrix_and_removal(self):
         said = self.said([self.write("train.py", CLASSIFIER), "module"], "metric confusion", "metric accuracy", "step 4",

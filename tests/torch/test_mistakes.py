@@ -267,7 +267,7 @@ for step in range(1, 9):
 """
 
 
-@torches.both
+@torches.newest
 class Still(torches.Folder):
     """Weights that do not move."""
 
@@ -319,7 +319,7 @@ class Still(torches.Folder):
                       " ".join(done.stdout.split()))
 
 
-@torches.both
+@torches.newest
 class Loss(torches.Folder):
     """`why loss` where the loss is not the first result that is differentiated, or is gone."""
 
@@ -650,7 +650,7 @@ class Paths(torches.Folder):
         self.assertIn("Adam holds net/first/weight but did not step in step 5: it last stepped in step 3.", out)
 
 
-@torches.both
+@torches.newest
 class Truth(torches.Folder):
     """What is said about a training is true, also where nothing is wrong."""
 
@@ -783,7 +783,7 @@ class Truth(torches.Folder):
                               r"values are shown without that factor\.")
 
 
-@torches.both
+@torches.newest
 class Vanishing(torches.Folder):
     """A gradient that is too small is followed back to where it fell."""
 
@@ -878,7 +878,7 @@ class Raised(torches.Folder):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
-@torches.both
+@torches.newest
 class LossAlone(torches.Folder):
     """What is found where only the loss was watched."""
 

@@ -16,7 +16,7 @@ def line_of(script):
 
 
 class Mistakes(Diagnoses):
-    """Of each rule, the oldest PyTorch runs the first script only, for the sake of time."""
+    """The oldest PyTorch runs the first script of every fourth rule only, for the sake of time."""
     which = staticmethod(lambda: torches.pip() or torches.debian())
 
     def scripts(self):
@@ -40,7 +40,8 @@ class MistakesDebian(Mistakes):
     which = staticmethod(torches.debian)
 
     def scripts(self):
-        return list({script.stem.split(".")[0]: script for script in reversed(super().scripts())}.values())
+        first = {script.stem.split(".")[0]: script for script in reversed(super().scripts())}
+        return list(first.values())[::4]
 
 
 class Correct(Diagnoses):

@@ -37,7 +37,7 @@ class Timings(torches.Folder):
         return advice.get(rule)
 
 
-@torches.both
+@torches.newest
 class Advice(Timings):
     def test_a_tuned_script_gets_none(self):
         self.assertIsNone(self.advice_of(None, "none", 60))
