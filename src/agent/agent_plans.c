@@ -336,13 +336,11 @@ static void inherit_state(struct agent *a, struct agent_watch_plan *plan,
 {
     for (size_t i = 0; i < plan->item_count; i++) {
         struct agent_watch_item *item = &plan->items[i];
-        if (agent_item_dead_steps(item) == 0 && !agent_item_is_scalar(item)) {
-            continue;
-        }
         struct agent_watch_item *before = old_item(a, old, item);
         if (!before) {
             continue;
         }
+        agent_watch_inherit(item, before);
         item->scalar = before->scalar;
         item->scalar_step = before->scalar_step;
         item->scalar_due = before->scalar_due;

@@ -185,6 +185,17 @@ static bool keep_early(const struct agent *a, struct agent_watch_item *item,
     return true;
 }
 
+void agent_watch_inherit(struct agent_watch_item *item, struct agent_watch_item *from)
+{
+    bool enough = from->early && (!from->early->stats.unknown || item->only_not_finite) &&
+                  !item->plan->exact && !from->plan->exact &&
+                  agent_options_equal(item->message->options, from->message->options);
+    if (enough) {
+        item->early = from->early;
+        from->early = NULL;
+    }
+}
+
 /* Items without a leader may be processed concurrently. */
 static void look_at(const struct agent_moment *m, struct agent_watch_item *item,
                     struct agent_look *ret)
@@ -536,7 +547,10 @@ static bool watch_early(struct agent_moment *m, struct agent_watch_item *item)
     look_at(m, item, &seen);
     item->plan->step_ns += seen.cost_ns;
     seen.value.step = PEEK(m->a->step); /* it has just run */
-    return seen.code != -1 || !keep_early(m->a, item, &seen) || is_worth_telling(m, item, &seen);
+    /* the graph may be growing, and the next plan of this step may ask for more */
+    bool changing = item->plan->since > PEEK(m->a->step);
+    return changing || seen.code != -1 || !keep_early(m->a, item, &seen) ||
+           is_worth_telling(m, item, &seen);
 }
 
 bool agent_watch_early(struct agent *a, gradb_node id, struct agent_told told)

@@ -183,6 +183,8 @@ void agent_record_send(struct agent *a, struct agent_watch_plan *plan);
 /* With the lock, on the I/O thread: takes ownership of the message. */
 void agent_watch_set(struct agent *a, agent_to *message);
 void agent_watch_clear(struct agent *a);
+/* What was seen early of an item's value goes to the item that replaces it, if it suffices. */
+void agent_watch_inherit(struct agent_watch_item *item, struct agent_watch_item *from);
 /* With the lock, on the training thread. May wait for a verdict. True: the thread was stopped here,
  * and a run that began here has not moved yet. */
 bool agent_watch_node(struct agent *a, gradb_node node, struct agent_told told);

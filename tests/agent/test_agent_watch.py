@@ -555,6 +555,20 @@ class Replaced(Watching):
         self.stops(pb.STOP_STEP)
         return [(report.plan, [value.node for value in report.values]) for report in reports]
 
+    def test_what_was_seen_before_is_there_for_the_plan_that_replaces_it(self):
+        """In the middle of a step, when the value is gone."""
+        self.first_stop(steps=3)
+        self.send(pb.WatchItem(node=EAGER, report_if=[trigger(pb.STAT_MAX, pb.GT, 1000)]))
+        self.run_on(pb.Run.STEP, count=1)
+        self.stops(pb.STOP_STEP, 1)
+        self.run_on(pb.Run.TO_NODE, node=RELU)
+        self.assertEqual(self.debugger.hear("stopped").step, 2)
+        self.send(pb.WatchItem(node=EAGER, report_if=[trigger(pb.STAT_MAX, pb.EQ, 201)]))
+        self.run_on()
+        value = self.report(step=2).values[0]
+        self.assertEqual((value.node, value.step, value.stats.max, value.error), (EAGER, 2, 201, ""))
+        self.ends()
+
     def test_in_any_order(self):
         options = [pb.StatsOptions(), pb.StatsOptions(dead_steps=2), pb.StatsOptions(against_previous=True)]
 
