@@ -153,6 +153,7 @@ static bool has_not_run(const struct agent *a, const struct agent_watch_item *it
 
 struct agent_early {
     uint64_t begun; /* agent.begun */
+    bool done;      /* nothing of it is left to do at the end of the step */
     struct agent_value value;
     struct gd_stats stats;
 };
@@ -160,6 +161,11 @@ struct agent_early {
 static bool has_early(const struct agent *a, const struct agent_watch_item *item)
 {
     return item->early && item->early->begun == PEEK(a->begun);
+}
+
+static bool is_done(const struct agent *a, const struct agent_watch_item *item)
+{
+    return has_early(a, item) && item->early->done;
 }
 
 static void take_early(const struct agent_watch_item *item, struct agent_look *ret)
@@ -179,6 +185,7 @@ static bool keep_early(const struct agent *a, struct agent_watch_item *item,
         return false;
     }
     item->early->begun = PEEK(a->begun);
+    item->early->done = false;
     item->early->value = look->value;
     item->early->value.tensor.data = NULL; /* it will be gone */
     item->early->stats = look->stats;
@@ -193,6 +200,7 @@ void agent_watch_inherit(struct agent_watch_item *item, struct agent_watch_item 
     if (enough) {
         item->early = from->early;
         from->early = NULL;
+        item->early->done = false; /* other triggers, another record */
     }
 }
 
@@ -401,8 +409,8 @@ static void watch_plan(struct agent_moment *m, struct agent_watch_plan *plan)
     }
     for (size_t i = 0; i < plan->item_count && !is_over(m); i++) {
         struct agent_watch_item *item = &plan->items[i];
-        bool there =
-            agent_item_is_scalar(item) || (agent_node_at(a, item->node) && !is_empty(a, item));
+        bool there = agent_item_is_scalar(item) ||
+                     (agent_node_at(a, item->node) && !is_empty(a, item) && !is_done(a, item));
         if (there && share && !item->leader) {
             add_member(a, item);
         } else if (there) {
@@ -540,17 +548,23 @@ static bool watch_early(struct agent_moment *m, struct agent_watch_item *item)
     if (item->early) {
         item->early->begun = 0; /* of an earlier run in this step */
     }
-    if (!can_be_early(m->a, item)) {
+    /* while the graph grows, the next plan of this step may ask for more */
+    if (item->plan->since > PEEK(m->a->step) || !can_be_early(m->a, item)) {
         return true;
     }
     begin_step(m->a, item->plan);
     look_at(m, item, &seen);
     item->plan->step_ns += seen.cost_ns;
     seen.value.step = PEEK(m->a->step); /* it has just run */
-    /* the graph may be growing, and the next plan of this step may ask for more */
-    bool changing = item->plan->since > PEEK(m->a->step);
-    return changing || seen.code != -1 || !keep_early(m->a, item, &seen) ||
-           is_worth_telling(m, item, &seen);
+    if (seen.code != -1 || !keep_early(m->a, item, &seen)) {
+        return true;
+    }
+    bool worth = is_worth_telling(m, item, &seen);
+    item->early->done = !worth;
+    if (item->plan->plan->record && item->recorded_step != PEEK(m->a->step)) {
+        agent_record_value(m->a, item, &seen);
+    }
+    return worth;
 }
 
 bool agent_watch_early(struct agent *a, gradb_node id, struct agent_told told)
