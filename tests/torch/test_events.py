@@ -69,6 +69,23 @@ for step in range(1, 41):
 """
 
 
+# Passes that are given a gradient: that of a loss is 1.
+WEIGHTED = """
+import torch
+net = torch.nn.Linear(1, 1, bias=False)
+with torch.no_grad():
+    net.weight.fill_(2.0)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
+for step in range(1, 5):
+    optimizer.zero_grad()
+    if step % 2 == 1:
+        net(torch.ones(1, 1)).sum().backward(torch.tensor(1.0))
+    if step > 1:
+        net(torch.full((1, 1), 3.0)).sum().backward(torch.tensor(0.5))
+    optimizer.step()
+"""
+
+
 # Logs inside the steps and after them: the sixth number comes after the last step.
 LATE = """
 import sys, torch
@@ -149,6 +166,11 @@ lr = 0.5, lr_1 = 0.25, loss = 12, micro_batch = 2
 Stopped at the end of step 2.
 lr = 0.5, lr_1 = 0.25, loss = -4, micro_batch = 2
 """)
+
+    def test_a_pass_with_a_weight_is_not_of_a_loss(self):
+        said = self.said([self.write("weighted.py", WEIGHTED)], "step", "step", "step", "step")
+        self.assertEqual(re.findall(r"(?m)^lr = 0(.*)$", said), [
+            ", loss = 2", "", ", loss = 2, micro_batch = 2", ", micro_batch = 1"])
 
     def test_a_closure_is_called_several_times_and_its_first_loss_counts(self):
         said = self.said([self.write("closure.py", CLOSURE)], "step")

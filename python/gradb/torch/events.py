@@ -50,14 +50,14 @@ class Events(native.base("Events")):
         self.loader.used()
         if "loss" in self._told or not self.agent.connected():
             return
-        loss = self.agent.scaler.unscaled(alone(tensors))
-        if _is_number(loss) and not self._is_weighted(gradients):
+        loss, gradient = self.agent.scaler.unscaled(alone(tensors)), alone(gradients)
+        if not _is_number(loss):
+            return
+        weight = self._read(gradient) if _is_number(gradient) else 1
+        if isinstance(weight, devices.Later):
+            self._losses.append(_Perhaps(self._read(loss), weight))
+        elif weight == 1:
             self._losses.append(self._read(loss))
-
-    def _is_weighted(self, gradients):
-        """Whether backward() was given a gradient other than 1. One on a device is not read: that would wait."""
-        gradient = alone(gradients)
-        return _is_number(gradient) and gradient.is_cpu and self._read(gradient) != 1
 
     def _read(self, value):
         """The number; of a tensor on a device, the number on its way, to be read when the step is over."""
@@ -128,7 +128,9 @@ class Events(native.base("Events")):
             self._late.append((name, number, self.agent.steps.step))
         else:
             self._ordered.add(name)
-            self.agent.library.gradb_scalar(self.agent.handle, _encode(name), _value(number))
+            value = _value(number)
+            if value is not None:
+                self.agent.library.gradb_scalar(self.agent.handle, _encode(name), value)
 
     @guarded
     def give_late(self):
@@ -144,7 +146,9 @@ class Events(native.base("Events")):
         given = 0 if self.agent.connected() else len(late)
         while given < len(late) and (waits or len(late) - given > _MOST_LATE or _is_there(late[given][1])):
             name, number, step = late[given]
-            self.agent.happenings.number(name, _value(number), step)
+            value = _value(number)
+            if value is not None:
+                self.agent.happenings.number(name, value, step)
             given += 1
         del late[:given]
 
@@ -167,6 +171,27 @@ class Events(native.base("Events")):
             self.give_late()
 
 
+class _Perhaps(devices.Later):
+    """A number that a backward pass began at: a loss, if the gradient that the pass was given is 1. That one is on its
+    way from a device."""
+    __slots__ = ("_number", "_gradient")
+
+    def __init__(self, number, gradient):
+        self._number = number
+        self._gradient = gradient
+
+    def is_there(self):
+        """As of Later, for both."""
+        return devices.are_there((self._number, self._gradient))
+
+    def is_loss(self):
+        """Waits for the gradient."""
+        return float(self._gradient) == 1
+
+    def __float__(self):
+        return float(self._number)
+
+
 def _is_plain(number):
     """Whether nothing of it is on a device."""
     return all(isinstance(one, (float, int)) for one in (number if isinstance(number, list) else (number,)))
@@ -178,8 +203,11 @@ def _is_there(number):
 
 
 def _value(number):
-    """float; of a list the sum. Waits for what is on its way."""
-    return float(sum(map(float, number))) if isinstance(number, list) else float(number)
+    """float; of a list the sum, or None where nothing in it is a loss. Waits for what is on its way."""
+    if not isinstance(number, list):
+        return float(number)
+    losses = [float(one) for one in number if not isinstance(one, _Perhaps) or one.is_loss()]
+    return sum(losses) if losses else None
 
 
 def _is_number(value):
