@@ -396,16 +396,29 @@ class Warned(Alarms):
                               timeout=4 * harness.DEADLINE)
         return sorted(WARNED.findall(done.stderr))
 
-    def test_warnings_keep_their_line(self):
-        script = self.write("warns.py", HEAD + WARNS)
+    def check(self, text):
+        """Returns the lines without gradb, which are those with it."""
+        script = self.write("warns.py", text)
         alone = self.lines_of([self.python, str(script)])
-        self.assertGreater(len([place for place, _ in alone if "warns.py" in place]), 20)
         for native in ("1", "0"):
             said = self.folder / ("said" + native)
             done = self.gradb(["sh", "-c", f"exec {self.python} {script} 2> {said}"], "trace TO on all", "continue",
                               GRADB_NATIVE=native)
             self.assertIn("The training ended.", done.stdout)
             self.assertEqual(sorted(WARNED.findall(said.read_text())), alone)
+        return alone
+
+    def test_warnings_keep_their_line(self):
+        alone = self.check(HEAD + WARNS)
+        own = [place for place, _ in alone if "warns.py" in place]
+        self.assertGreater(len(alone if torches.on_device(self) else own), 20)
+
+    def test_so_they_do_with_a_default_device(self):
+        """PyTorch calls that from the place that it calls gradb from."""
+        if torches.release_of(self.python) < (2, 0):
+            self.skipTest("default devices came with 2.0")
+        alone = self.check(HEAD + "torch.set_default_device('cpu')" + WARNS)
+        self.assertTrue([place for place, _ in alone if "_device.py" in place], alone)
 
 
 MOVES = """

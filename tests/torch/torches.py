@@ -90,6 +90,11 @@ def emulated():
     return next((str(root / EMULATED) for root in roots if (root / EMULATED).exists()), None)
 
 
+def on_device(case):
+    """Whether the case runs on the emulated device: its tensors are not in host memory."""
+    return type(case).which is emulated
+
+
 def interpreters():
     """The interpreters that are installed."""
     return [python for python in (debian(), pip()) if python]

@@ -71,6 +71,11 @@ def is_ours(frame):
     return _kind(frame) == _OURS
 
 
+def is_between(frame):
+    """Whether it is one that PyTorch puts between the program and a mode: gradb's, or another one."""
+    return frame.f_code.co_filename == _dispatch
+
+
 def own_files():
     """The path prefixes of those files."""
     return OWN, _dispatch

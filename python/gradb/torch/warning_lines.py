@@ -2,7 +2,8 @@
 """Warnings keep the user's line: `stacklevel` does not count our frames.
 
 A watched function of PyTorch's is called a second time from torch/overrides.py, so its frame is on the stack twice; the
-outer one is not counted either."""
+outer one is not counted either. Modes of the program, such as the default device, are called from there as well; their
+frames count, as they do without us."""
 import sys
 import warnings
 
@@ -41,9 +42,18 @@ def _unseen(frame, level):
     while level > 1 and frame is not None:
         code, again = frame.f_code, False
         frame = frame.f_back
-        while frame is not None and (stack.is_ours(frame) or again and frame.f_code is code):
+        while frame is not None and (_is_added(frame, code, again) or again and frame.f_code is code):
             again = stack.is_ours(frame)
             count += 1
             frame = frame.f_back
         level -= 1
     return count
+
+
+def _is_added(frame, code, again):
+    """Whether a frame would not be there without us. code: of the last one that counts; again: the frame that it calls
+    is ours."""
+    if not stack.is_ours(frame):
+        return False
+    around = frame.f_back
+    return again or not stack.is_between(frame) or around is not None and around.f_code is code
