@@ -32,9 +32,13 @@ void check(int device);
 uint64_t draw_from(c10::GeneratorImpl *generator);
 uint64_t draw(int device);
 
+// The process group of that name, which has a backend for the host, gets one for the device.
+void use_collectives(const std::string &group);
+
 // They are called once, when the library is loaded.
 void register_device();    // allocators, device guard, hooks
 void register_operators(); // kernels, copies, autocast
 void register_fallback();  // all other operators, by their CPU kernels
+void register_collectives();
 
 } // namespace emulated

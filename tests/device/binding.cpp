@@ -14,6 +14,7 @@ const bool registered = [] {
     emulated::register_device();
     emulated::register_operators();
     emulated::register_fallback();
+    emulated::register_collectives();
     return true;
 }();
 
@@ -79,4 +80,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)
     m.def("reset_peak", emulated::reset_peak);
     m.def("default_generator", default_generator);
     m.def("was_forked", emulated::was_forked);
+    m.def("use_collectives", emulated::use_collectives,
+          "gives a process group those of the device");
 }

@@ -4,7 +4,8 @@ makes it the default one. build.py makes the interpreter in which this happens; 
 
 Environment: GRADB_EMULATED, "cuda" or "emu"; GRADB_EMULATED_LIBRARY, the extension that build.py makes;
 GRADB_EMULATED_SCHEDULE, "eager", "random:SEED" or "lazy"; GRADB_EMULATED_SCRIPTS, for scripts that were written for the
-CPU: numpy() of a tensor on the device copies it."""
+CPU: numpy() of a tensor on the device copies it, processes that are forked later use the CPU, and loaders copy what their
+workers made to the device."""
 import atexit
 import contextlib
 import ctypes
@@ -49,15 +50,30 @@ def _finish(torch, name):
         torch.utils.rename_privateuse1_backend(name)
         torch._register_device_module(name, _module(torch, name))
         torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    _patch_groups(torch)
     native.report_faults()
     atexit.register(native.wait_for_all)  # else streams' threads would run kernels while the process ends
     kind, _, seed = os.environ.get("GRADB_EMULATED_SCHEDULE", "eager").partition(":")
     native.set_schedule(kind, int(seed or 0))
     torch.set_default_device(name)
     if "GRADB_EMULATED_SCRIPTS" in os.environ:
-        of_cpu = torch.Tensor.numpy
-        torch.Tensor.numpy = lambda self, force=False: of_cpu(self.cpu() if self.device.type == name else self,
-                                                              force=force)
+        _run_scripts_of_cpu(torch, name)
+
+
+def _run_scripts_of_cpu(torch, name):
+    from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter as Loads
+    of_cpu, of_workers = torch.Tensor.numpy, Loads._process_data
+
+    def numpy(self, force=False):
+        return of_cpu(self.cpu() if self.device.type == name else self, force=force)
+
+    def process(self, *args):
+        made = of_workers(self, *args)
+        with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+            return torch.utils._pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(name), made)
+
+    torch.Tensor.numpy, Loads._process_data = numpy, process
+    os.register_at_fork(after_in_child=lambda: native.was_forked() and torch.set_default_device("cpu"))
 
 
 def _functions(torch, name):
@@ -167,9 +183,38 @@ def _patch_cuda(torch):
     for name in ("memory_stats", "memory_allocated", "memory_reserved", "max_memory_allocated", "max_memory_reserved",
                  "memory_snapshot", "mem_get_info", "reset_peak_memory_stats", "empty_cache"):
         setattr(torch.cuda.memory, name, getattr(torch.cuda, name))
-    torch.storage._StorageBase.clone = lambda self: torch.empty(
-        self.nbytes(), dtype=torch.uint8, device=self.device).untyped_storage().copy_(self)  # else "device not recognized"
+    _patch_storages(torch)
     torch.cuda.random.get_rng_state, torch.cuda.random.set_rng_state = torch.cuda.get_rng_state, torch.cuda.set_rng_state
+
+
+def _patch_groups(torch):
+    """Gives each process group a backend for the device."""
+    module = torch.distributed.distributed_c10d
+    of_host = module._register_process_group
+
+    def register(name, group):
+        of_host(name, group)
+        native.use_collectives(name)
+    module._register_process_group = register
+
+
+def _patch_storages(torch):
+    """Storages that PyTorch makes without a tensor: a build without CUDA refuses those of "cuda". As there, no mode of the
+    program sees them."""
+    of_host = torch.storage._to
+
+    def copied(storage, device, non_blocking=False):
+        with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+            made = torch.empty(storage.nbytes(), dtype=torch.uint8, device=device).untyped_storage()
+        return made.copy_(storage, non_blocking)
+
+    def to(self, device, non_blocking=False):
+        if device.type != "cuda" or self.device == device:
+            return of_host(self, device, non_blocking)
+        return copied(self, device, non_blocking)
+
+    torch.storage._to = to
+    torch.storage._StorageBase.clone = lambda self: copied(self, self.device)
 
 
 class Loader:

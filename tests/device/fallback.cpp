@@ -95,6 +95,8 @@ Form form_of(const at::Tensor &tensor)
 {
     if (!tensor.defined())
         return {false, {}, {}, at::kFloat};
+    TORCH_CHECK_NOT_IMPLEMENTED(!c10::isQIntType(tensor.scalar_type()),
+                                "emulated device: no quantized tensors");
     return {true, tensor.sizes().vec(), tensor.strides().vec(), tensor.scalar_type()};
 }
 
@@ -442,7 +444,7 @@ class Call
             std::vector<std::pair<at::Tensor, at::Tensor>> copies;
             for (const size_t place : reshaped) {
                 const at::Tensor own = arguments[place].toTensor();
-                copies.emplace_back(own, at::empty_like(own));
+                copies.emplace_back(own, at::empty({0}, own.options())); // else it warns
                 arguments[place] = copies.back().second;
             }
             const Stack made = run_kernel(kernel, std::move(arguments));
@@ -568,6 +570,9 @@ void register_fallback()
               torch::CppFunction::makeFromBoxedFunction<&convolution>());
     some.impl("convolution_backward_overrideable",
               torch::CppFunction::makeFromBoxedFunction<&convolution_backward>());
+    // Of CUDA: the composite ones look for kernels of CUDA's own.
+    for (const char *name : {"convolution", "convolution_backward"})
+        some.impl(name, torch::CppFunction::makeFromBoxedFunction<&fallback>());
 }
 
 } // namespace emulated

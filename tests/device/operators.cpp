@@ -311,6 +311,19 @@ gru_cell_backward(const at::Tensor &grad, const at::Tensor &workspace, bool has_
             has_bias ? of_hidden.sum(0) : at::Tensor()};
 }
 
+// CUDA asks for each loss whether its libraries compute it.
+bool use_library_ctc(const at::Tensor &, const at::Tensor &, at::IntArrayRef, at::IntArrayRef,
+                     int64_t)
+{
+    return false;
+}
+
+bool use_library_ctc_of_tensors(const at::Tensor &, const at::Tensor &, const at::Tensor &,
+                                const at::Tensor &, int64_t)
+{
+    return false;
+}
+
 void register_copies(torch::Library &library)
 {
     auto *conjugate = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::Conjugate,
@@ -382,5 +395,9 @@ void emulated::register_operators()
     m.impl("_thnn_fused_lstm_cell_backward_impl", lstm_cell_backward);
     m.impl("_thnn_fused_gru_cell", gru_cell);
     m.impl("_thnn_fused_gru_cell_backward", gru_cell_backward);
+    for (const std::string name : {"_use_cudnn_ctc_loss", "_use_miopen_ctc_loss"}) {
+        m.impl(name.c_str(), use_library_ctc);
+        m.impl((name + ".Tensor").c_str(), use_library_ctc_of_tensors);
+    }
     register_copies(m);
 }

@@ -39,6 +39,8 @@ if len(sys.argv) > 2:
         scheduler.load_state_dict(held)
         scheduler.step()
     torch.set_rng_state(state["rng"]["torch"])
+    if "cuda" in state["rng"]:
+        torch.cuda.set_rng_state_all(state["rng"]["cuda"])
     first = state["step"] + 1
 for step in range(first, 9):
     optimizer.zero_grad()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Metrics of PyTorch trainings: `metric`, `info metrics`. What they should be, the script computes itself."""
 import json
+import math
 import re
 import shlex
 import subprocess
@@ -82,7 +83,7 @@ for step in range(3):
         found = (out - x[:, :1]).double().pow(2).mean()
     loss.backward()
     optimizer.step()
-    print("found %.5g" % found, flush=True)
+    print("found %.9g" % found, flush=True)
 """
 
 # The model computes the loss, of shifted labels, as language models do; or (N, C, H, W) against (N, H, W).
@@ -402,7 +403,9 @@ class Found(Metrics):
                              "info history " + metric, "continue", "info log -a")
             self.assertIn("%s: 3 steps recorded" % metric, said)  # with nothing watched
             found = re.findall(r"(?m)^found (\S+)$", said)
-            self.assertEqual(["%.5g" % float(self.numbers(said, step)[metric]) for step in (1, 2, 3)], found, loss)
+            self.assertEqual(len(found), 3, said)
+            for step, number in enumerate(found, 1):
+                self.assertTrue(math.isclose(float(self.numbers(said, step)[metric]), float(number), rel_tol=1e-5), loss)
 
     def test_styles(self):
         path = self.write("styles.py", STYLES)
@@ -657,7 +660,8 @@ class Again(Metrics):
             del found["40"], found["60"]  # under a mode, the program calls it at another place; not stopped there
             self.assertEqual(dict(re.findall(r"(?m)^ +(\d+) +(\S+)$", done.stdout)), found, native)
             slow = int(re.search(r"(?m)^slow (\d+)$", done.stdout).group(1))
-            self.assertEqual(slow < 40, native == "1" and torches.release_of(self.python) > (1, 13), slow)
+            without = native == "1" and torches.release_of(self.python) > (1, 13) and not torches.on_device(self)
+            self.assertEqual(slow < 40, without, slow)
 
 
 @torches.newest

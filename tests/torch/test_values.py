@@ -61,12 +61,13 @@ class Shard(torch.Tensor):  # as DTensor has it
 tensors["shard"] = Shard(torch.arange(8.0).reshape(2, 4), (8, 4))
 
 hidden = dict(tensors)
-hidden["sparse"] = torch.eye(6).to_sparse()
-hidden["csr"] = torch.eye(6).to_sparse_csr()
-hidden["quantised"] = torch.quantize_per_tensor(torch.arange(4.0), 0.1, 0, torch.qint8)
+here = {"device": "cpu"}
+hidden["sparse"] = torch.eye(6, **here).to_sparse()
+hidden["csr"] = torch.eye(6, **here).to_sparse_csr()
+hidden["quantised"] = torch.quantize_per_tensor(torch.arange(4.0, **here), 0.1, 0, torch.qint8)
 hidden["half_complex"] = torch.zeros(3, dtype=torch.complex32)
 hidden["meta"] = torch.zeros(3, device="meta")
-hidden["nested"] = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]) if hasattr(
+hidden["nested"] = torch.nested.nested_tensor([torch.ones(2, **here), torch.ones(3, **here)], **here) if hasattr(
     torch.nested, "nested_tensor") else torch.nested_tensor([torch.ones(2), torch.ones(3)])
 hidden["given_back"] = torch.ones(100)[10:]
 storage = hidden["given_back"].untyped_storage() if hasattr(torch.Tensor, "untyped_storage") \\
