@@ -564,7 +564,8 @@ class Ends(Control):
              "print(state['step'], *state['models'], *state['optimizers'], *sorted(state['rng']))",
              str(where / "mlp.step2.pt"), loading(self.python)],
             env=torches.environment(), capture_output=True, text=True, check=True, timeout=harness.DEADLINE)
-        self.assertRegex(keys.stdout, r"^2 net SGD (numpy )?python torch\n$")
+        self.assertRegex(keys.stdout, r"^2 net SGD %s(numpy )?python torch\n$" % (
+            "cuda " * torches.on_device(self)))
 
 
 def end(pid):

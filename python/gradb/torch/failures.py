@@ -42,7 +42,7 @@ class Failures:
             ops.tensors_in(kwargs or {}, found)
             inputs, _ = self.reporter.inputs_of(node, found, ())
             if node.id == 0:
-                self.reporter.settle(node, (), inputs, stack.frames(3))
+                self.reporter.settle(node, (), inputs, stack.frames(3, agent.thread()))
             else:
                 self.graph.set_inputs(node, inputs)
             agent.live.ran_as(node.id, agent.steps.step, ())  # its earlier outputs are not of this call

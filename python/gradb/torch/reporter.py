@@ -223,7 +223,8 @@ class Reporter(native.base("Reporter")):
             ops.tensors_in(kwargs, found)
         if node.id == 0 and not found:  # a factory becomes a node when its result is used
             if not node.stack:
-                node.stack, node.phase, node.kind = stack.frames(3), self.agent.steps.phase, _kind(outputs)
+                node.stack = stack.frames(3, self.agent.thread())
+                node.phase, node.kind = self.agent.steps.phase, _kind(outputs)
                 node.said = node_attributes.of_call(node.operator, args, kwargs)
             return
         inputs, node.foreign = self.inputs_of(node, found, outputs)
@@ -232,7 +233,7 @@ class Reporter(native.base("Reporter")):
         if node.id == 0:
             attrs = node_attributes.of_call(node.operator, args, kwargs)
             attrs += node_attributes.lost_gradient(found, node, self.graph)
-            self.settle(node, outputs, inputs, stack.frames(3), attrs)
+            self.settle(node, outputs, inputs, stack.frames(3, self.agent.thread()), attrs)
         else:
             self.graph.set_inputs(node, inputs)
 
@@ -426,6 +427,12 @@ class Reporter(native.base("Reporter")):
                 timing.hook_ended()
             agent.watching_now = watching and not agent.dead
 
+    def _stack_of(self, own):
+        """The source lines of a backward node: those of its operator. The operators of a compiled function were not
+        seen: it gets the lines of the running backward pass."""
+        found = own.mark.stack if own.mark is not None else ()
+        return found or (stack.frames(3, self.agent.thread()) if self.agent.regions.watches() else ())
+
     def _backward_node_ran(self, own, grad_inputs):
         graph = self.graph
         if own.name is not None:
@@ -442,7 +449,7 @@ class Reporter(native.base("Reporter")):
             if self.agent.into_leaves and not own.incoming:  # autograd.grad() inside a loss does not count
                 attrs.append(("begins", "backward()"))
             graph.settle(node, _lib.GRADIENT, type=own.type, phase=_lib.BACKWARD, attrs=attrs, inputs=inputs,
-                         stack=_stack_of(own, self.agent.regions.watches()),
+                         stack=self._stack_of(own),
                          outputs=[tensor is not None and values.shape_of(tensor) for tensor in grad_inputs])
             node.mark = backward.Mark(own.scope, own.operator, node, node.stack)
         if node.id == 0:
@@ -579,12 +586,3 @@ def _is_counter(tensor):
     """Whether an operator that adds in place is a counter, as BatchNorm's count of batches."""
     return isinstance(tensor, torch.Tensor) and tensor.dim() == 0 and not tensor.is_floating_point() \
         and not tensor.is_complex()
-
-
-def _stack_of(own, compiles):
-    """The source lines of a backward node: those of its operator. The operators of a compiled function were not seen:
-    it gets the lines of the running backward pass. compiles: there may be such functions."""
-    found = own.mark.stack if own.mark is not None else ()
-    return found or (stack.frames(3) if compiles else ())
-
-

@@ -8,6 +8,7 @@ calls: the lines of a model that comes with a package say more than the line tha
 (its training loop, its helpers) is left out, as are PyTorch and the standard library."""
 import os
 import sys
+import threading
 import types
 
 import torch
@@ -175,16 +176,24 @@ def function(depth=1, outermost=None):
     return ""
 
 
-def frames(depth=1):
-    """The stack above the caller, innermost first: a tuple of (code, line, is_library), without our own frames."""
+def frames(depth=1, thread=None):
+    """The stack above the caller, innermost first: a tuple of (code, line, is_library), without our own frames. On
+    another thread than the one with this identifier, that one's are below: on a device, backward passes run on a thread
+    of PyTorch's, for which the training's waits."""
+    found = _frames_from(sys._getframe(depth))
+    if thread is not None and thread != threading.get_ident():
+        found = (found + _frames_from(sys._current_frames().get(thread)))[:MAX_FRAMES]
+    return tuple((code, line, kind != _USER) for code, line, kind in _with_models(found))
+
+
+def _frames_from(frame):
     found = []
-    frame = sys._getframe(depth)
     while frame is not None and len(found) < MAX_FRAMES:
         kind = _kind(frame)
         if kind != _OURS:
             found.append((frame.f_code, frame.f_lineno, kind))
         frame = frame.f_back
-    return tuple((code, line, kind != _USER) for code, line, kind in _with_models(found))
+    return found
 
 
 def _with_models(stack):
@@ -278,11 +287,11 @@ def runs_in(file, depth=1):
 
 
 def live(thread=None):
-    """(frame, whether it is a library's) of the Python code that runs, innermost first, without our own frames. Where
-    this thread runs none of the user's, that of the thread with this identifier."""
+    """(frame, whether it is a library's) of the Python code that runs, innermost first, without our own frames. thread:
+    as of frames()."""
     found = _callers(sys._getframe(1))
-    if thread is not None and not any(_kind(frame) == _USER for frame in found):
-        found = _callers(sys._current_frames().get(thread)) or found
+    if thread is not None and thread != threading.get_ident():
+        found += _callers(sys._current_frames().get(thread))
     return of_frames(found)
 
 
