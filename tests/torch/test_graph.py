@@ -148,6 +148,22 @@ agent.reporter.flush()
         self.assertEqual(said, {"net/table/linear"})
         self.assertIn("eval/net/table/linear", told.nodes)
 
+    def test_memory_without_a_value_is_no_node(self):
+        told = self.told("""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+    def forward(self, x):
+        room = torch.ops.aten.empty_like.default(x)
+        torch.ops.aten.copy_.default(room, x)
+        return self.fc(room)
+net = Net()
+train(net, lambda step: net(torch.ones(1, 2)).sum(), 2)
+""")
+        self.assertEqual(told.nodes["net/fc/linear"]["inputs"][:1], ["net/copy_.default"])
+        self.assertEqual([name for name in told.nodes if "empty" in name], [])
+
     def test_levels_that_only_wrap_are_left_out(self):
         told = self.told("""
 inner = nn.Sequential(nn.Linear(2, 2), nn.ReLU())

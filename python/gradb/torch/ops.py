@@ -64,6 +64,7 @@ class _Operator(native.base("Operator")):
 
     def __init__(self, name, view=False, leaks=False):
         self.name = name
+        name = name.partition(".")[0]  # of torch.ops.aten.add_.Tensor, which is named "add_.Tensor"
         self.exits = name in _EXITS or name in _READS
         self.writes = name in _IN_PLACE or (name.endswith("_") and not name.startswith("_")
                                             and name != "clip_grad_norm_")

@@ -261,19 +261,20 @@ def describe(tensor):
 def shape_of(tensor):
     """Its struct without an address, for the graph; None when nothing is known of it."""
     try:
-        if type(tensor) not in PLAIN:
-            tensor = _inner(tensor)
-        if tensor.layout == torch.strided and tensor.dtype in DTYPES:
-            shape, _, number, rank, *_ = geometry(tensor)
-        else:
-            number = DTYPES.get(tensor.dtype, (_lib.FLOAT32, 0))[0]
-            rank = tensor.dim()
-            shape = (ctypes.c_int64 * rank)(*tensor.shape)
+        with _untraced():  # else lengths are tensors
+            return _shape_of(tensor if type(tensor) in PLAIN else _inner(tensor))
     except (NoValue, RuntimeError, AttributeError, TypeError):
         return None
+
+
+def _shape_of(tensor):
+    if tensor.layout == torch.strided and tensor.dtype in DTYPES:
+        shape, _, number, rank, *_ = geometry(tensor)
+    else:
+        number = DTYPES.get(tensor.dtype, (_lib.FLOAT32, 0))[0]
+        rank = tensor.dim()
+        shape = (ctypes.c_int64 * rank)(*tensor.shape)
     return _lib.Tensor(number, rank, shape, None, None)
-
-
 
 
 def version_of(tensor):
