@@ -91,6 +91,21 @@ c10::Stream as_torch(int device, int id)
 
 // ---- memory ----
 
+// As CUDA's allocator writes it.
+std::string size_text(size_t bytes)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB"};
+    if (bytes <= 1024)
+        return std::to_string(bytes) + " bytes";
+    double size = static_cast<double>(bytes) / 1024;
+    size_t unit = 0;
+    for (; size > 1024 && unit < 2; ++unit)
+        size /= 1024;
+    char text[32];
+    snprintf(text, sizeof(text), "%.2f %s", size, units[unit]);
+    return text;
+}
+
 struct Memory final : c10::DeviceAllocator {
     c10::DataPtr allocate(size_t bytes) override
     {
@@ -101,9 +116,9 @@ struct Memory final : c10::DeviceAllocator {
                     " in a forked process: its streams are not there. ",
                     "Use the 'spawn' start method");
         void *block = emulated::allocate(current, bytes, streams[current]);
-        TORCH_CHECK_WITH(OutOfMemoryError, block,
-                         "emulated device out of memory: tried to allocate ", bytes,
-                         " bytes on device ", current);
+        TORCH_CHECK_WITH(OutOfMemoryError, block, "emulated device out of memory. ",
+                         "Tried to allocate ", size_text(bytes), ". GPU ", current,
+                         " has a total capacity of ", size_text(MEMORY), ".");
         return {block, block, &release, device};
     }
 

@@ -78,6 +78,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)
         return std::make_pair(usage.bytes, usage.peak);
     });
     m.def("reset_peak", emulated::reset_peak);
+    m.def("set_limit", emulated::set_limit, "of a device's memory, in bytes");
     m.def("default_generator", default_generator);
     m.def("was_forked", emulated::was_forked);
     m.def("use_collectives", emulated::use_collectives,

@@ -4,8 +4,8 @@ makes it the default one. build.py makes the interpreter in which this happens; 
 
 Environment: GRADB_EMULATED, "cuda" or "emu"; GRADB_EMULATED_LIBRARY, the extension that build.py makes;
 GRADB_EMULATED_SCHEDULE, "eager", "random:SEED" or "lazy"; GRADB_EMULATED_SCRIPTS, for scripts that were written for the
-CPU: numpy() of a tensor on the device copies it, processes that are forked later use the CPU, and loaders copy what their
-workers made to the device."""
+CPU: random numbers are the CPU's, numpy() of a tensor on the device copies it, processes that are forked later use the
+CPU, and loaders copy what their workers made to the device."""
 import atexit
 import contextlib
 import ctypes
@@ -146,6 +146,8 @@ def _functions(torch, name):
         "max_memory_allocated": lambda device=None: native.usage(index_of(device))[1],
         "max_memory_reserved": lambda device=None: native.usage(index_of(device))[1],
         "reset_peak_memory_stats": lambda device=None: native.reset_peak(index_of(device)),
+        "set_per_process_memory_fraction": lambda fraction, device=None: native.set_limit(
+            index_of(device), int(fraction * (8 << 30))),
         "mem_get_info": lambda device=None: ((8 << 30) - native.usage(index_of(device))[0], 8 << 30),
         "memory_snapshot": lambda mempool_id=None: [], "empty_cache": lambda: None,
         "get_device_name": lambda device=None: "emulated device",
@@ -181,7 +183,8 @@ def _patch_cuda(torch):
         setattr(torch.cuda, name, function)
     torch.cuda.device = _Device
     for name in ("memory_stats", "memory_allocated", "memory_reserved", "max_memory_allocated", "max_memory_reserved",
-                 "memory_snapshot", "mem_get_info", "reset_peak_memory_stats", "empty_cache"):
+                 "memory_snapshot", "mem_get_info", "reset_peak_memory_stats", "empty_cache",
+                 "set_per_process_memory_fraction"):
         setattr(torch.cuda.memory, name, getattr(torch.cuda, name))
     _patch_storages(torch)
     torch.cuda.random.get_rng_state, torch.cuda.random.set_rng_state = torch.cuda.get_rng_state, torch.cuda.set_rng_state

@@ -6,6 +6,7 @@
 // are thrown there, as by CUDA. What has no Meta kernel, or shapes that depend on data, waits for
 // the stream and runs at once, as CUDA does, too; counted as an implicit wait.
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -39,6 +40,9 @@ const char *const UNLIKE_CPU[] = {"aten::_embedding_bag", "aten::_embedding_bag_
 
 // Whose CPU kernels give the result another shape while they compute it.
 const char *const RESHAPING[] = {"aten::mse_loss", "aten::smooth_l1_loss"};
+
+// For scripts whose results on the CPU are known: random numbers are those of the CPU's generator.
+const bool draws_as_cpu = getenv("GRADB_EMULATED_SCRIPTS");
 
 template <class Function> void each_tensor(const IValue &value, Function look)
 {
@@ -217,16 +221,28 @@ class Call
         const IValue &value = given[place];
         if (value.isDevice())
             return c10::Device(c10::kCPU);
-        const bool seeded = kernel.hasTag(at::Tag::nondeterministic_seeded) &&
-                            schema.arguments()[place].name() == "generator";
         if (value.isGenerator())
-            return at::detail::createCPUGenerator(
-                draw_from(value.toGenerator().unsafeGetGeneratorImpl()));
-        if (seeded)
+            return generator_for_cpu(value.toGenerator());
+        if (draws() && schema.arguments()[place].name() == "generator" && !draws_as_cpu)
             return at::detail::createCPUGenerator(draw(device));
         return with_tensors(value, [this](const at::Tensor &one, bool index) {
             return tensor_for_cpu(one, index);
         });
+    }
+
+    // Whether it draws random numbers.
+    bool draws() const
+    {
+        return kernel.hasTag(at::Tag::nondeterministic_seeded);
+    }
+
+    static IValue generator_for_cpu(const at::Generator &generator)
+    {
+        if (generator.device().type() == type())
+            return at::detail::createCPUGenerator(draw_from(generator.unsafeGetGeneratorImpl()));
+        TORCH_CHECK(draws_as_cpu, "Expected a '", type(), "' device type for generator but found '",
+                    generator.device().type(), "'");
+        return generator;
     }
 
     bool is_written(size_t place) const
@@ -249,7 +265,7 @@ class Call
     bool needs_wait() const
     {
         if (kernel.hasTag(at::Tag::dynamic_output_shape) ||
-            kernel.hasTag(at::Tag::data_dependent_output))
+            kernel.hasTag(at::Tag::data_dependent_output) || (draws_as_cpu && draws()))
             return true;
         for (const char *name : UNLIKE_CPU)
             if (schema.name() == name)

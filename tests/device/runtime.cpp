@@ -68,7 +68,7 @@ struct Block {
 
 struct Device {
     char *shown = nullptr, *kept = nullptr; // starts of the public and the private range
-    size_t top = 0, used = 0, peak = 0;
+    size_t top = 0, used = 0, peak = 0, limit = MEMORY;
     long allocations = 0;
     std::unordered_map<size_t, Block> blocks; // by offset: in use
     std::map<std::pair<int, size_t>, std::deque<std::pair<size_t, long>>>
@@ -334,8 +334,8 @@ void *allocate(int number, size_t bytes, int stream)
     Block block;
     block.bytes = (bytes + SMALLEST - 1) / SMALLEST * SMALLEST;
     block.stream = stream;
-    const size_t offset =
-        is_chosen(allocation_to_fail) ? MEMORY : find_place(device, stream, block.bytes);
+    const bool fails = is_chosen(allocation_to_fail) || device.used + block.bytes > device.limit;
+    const size_t offset = fails ? MEMORY : find_place(device, stream, block.bytes);
     if (offset == MEMORY)
         return nullptr;
     device.used += block.bytes;
@@ -408,6 +408,13 @@ void reset_peak(int number)
     Device &device = devices().at(number);
     std::lock_guard<std::recursive_mutex> lock(device.mutex);
     device.peak = device.used;
+}
+
+void set_limit(int number, size_t bytes)
+{
+    Device &device = devices().at(number);
+    std::lock_guard<std::recursive_mutex> lock(device.mutex);
+    device.limit = bytes;
 }
 
 // ---- pinned memory ----

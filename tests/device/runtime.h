@@ -128,6 +128,8 @@ struct Usage {
 };
 Usage usage_of(int device);
 void reset_peak(int device);
+// Allocations fail that would make it use more; at first MEMORY.
+void set_limit(int device, size_t bytes);
 
 // Host memory that streams may copy from and to.
 void *allocate_pinned(size_t bytes);

@@ -20,15 +20,11 @@ LEFT_OUT = {
         ("graph.Undisturbed.test_a_backward_pass_of_another_thread_is_left_alone",),
     "it takes the default device away, or makes another one the default":
         ("graph.Undisturbed.test_modes_of_the_program",),
+    "its worker processes call a module that is on the device": ("launch.Started.test_workers_are_left_alone",),
+    "it makes sparse tensors, which the emulated device lacks": ("memory.Memory.test_tensors_of_all_kinds",),
     "it uses DataParallel, which copies by functions of CUDA": ("graph.Names.test_levels_that_only_wrap_are_left_out",),
-    "its script casts for the CPU, or makes a tensor in a backward pass, whose thread has another default device":
-        ("overflow.Overflow.test_an_operator_of_a_custom_backward", "overflow.Overflow.test_each_is_found_and_made_again",
-         "overflow.Overflow.test_three_are_written_and_the_training_goes_on"),
     "it takes tensors of the host for those of a device": ("values.Staged", "values.Previous"),
     "it compares counting in host memory with counting on a device": ("metrics.Anywhere",),
-    "its data are random, and drawn by the device's generator":
-        ("alarms.Recommended.test_a_loss_that_is_nearly_0_does_not_spike",
-         "metrics.Ranks.test_conditions_fire_at_the_step"),
 }
 
 

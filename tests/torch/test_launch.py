@@ -186,11 +186,15 @@ class Launched(torches.Folder):
     """Programs whose processes import PyTorch themselves."""
     cold = True
 
+    def device(self):
+        """What the column says: a pattern."""
+        return r"cuda(?::\d)?" if torches.on_device(self) else "cpu"
+
     def assert_seen(self, program, sessions=1, steps=2, **env):
         """The program is stopped at the end of a step, as that many sessions."""
         done = self.gradb(program, f"step {steps}", "info ranks", "kill", **env)
         self.assertIn(f"Stopped at the end of step {steps}", done.stdout, done.stdout + done.stderr)
-        rows = re.findall(r"(?m)^[* ] +\d+ +\d+(?: of \d+)? +\d+ +\S+ +cpu ", done.stdout)
+        rows = re.findall(r"(?m)^[* ] +\d+ +\d+(?: of \d+)? +\d+ +\S+ +%s " % self.device(), done.stdout)
         self.assertEqual(len(rows), sessions, done.stdout)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
@@ -203,7 +207,8 @@ class Launched(torches.Folder):
             gradb.expect("training process 1,")
             gradb.expect("training process 2,")
             gradb.send("info ranks")
-            ranks = {gradb.expect(r"^[* ] +\d+ +(\d+) of 2 +\d+ +\S+ +cpu ").group(1) for _ in range(2)}
+            row = r"^[* ] +\d+ +(\d+) of 2 +\d+ +\S+ +%s " % self.device()
+            ranks = {gradb.expect(row).group(1) for _ in range(2)}
             self.assertEqual(ranks, {"0", "1"})
             gradb.send("kill")
             gradb.expect("ended")

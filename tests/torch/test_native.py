@@ -59,7 +59,7 @@ class Net(torch.nn.Module):
         y = y + self.room
         y += 1
         y[:, 0] = 0
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch.autocast(y.device.type, dtype=torch.bfloat16):
             y = self.last(y)
         return y.float()
 
@@ -534,9 +534,15 @@ class Native(torches.Folder):
         super().setUp()
         torches.need_native(self)
 
+    def script(self, text):
+        """The path of a script. On a device, it cannot write through NumPy."""
+        if torches.on_device(self):
+            text = text.replace(".data.numpy()[:] = 0", ".data.zero_()")
+        return self.write("script.py", WITH + text)
+
     def answers(self, native, script, *commands):
         """gradb's records of the commands, up to the last "info hits", of a run with the module or without."""
-        path = self.write("script.py", WITH + script)
+        path = self.script(script)
         args = ["-nx", "--json", "--batch", "--listen", "127.0.0.1:0",
                 *harness.typed("set start-timeout 0", *commands, "kill")]
         done = harness.run_gradb(*args, "run", "--", *torches.warm(self.python), path, self.folder, cwd=self.folder,
@@ -609,7 +615,7 @@ class Optimizers(Native):
     maxDiff = 4000
 
     def test_what_nobody_sets_back_of_several_optimizers(self):
-        path = self.write("script.py", WITH + OPTIMIZERS)
+        path = self.script(OPTIMIZERS)
         for native in (True, False):
             with self.subTest(native=native):
                 done = self.gradb([self.python, path, self.folder], "continue", GRADB_NATIVE="1" if native else "0")
@@ -671,6 +677,8 @@ class Views(Native):
             self.assertEqual(params[BAD, one], params[BAD, other], (one, other))
         large = {node for (step, node), given in params.items() if step == BAD and given[0]["actual"] > 1e5}
         for way, (before, *after) in WRITTEN.items():
+            if way == "numpy" and torches.on_device(self):
+                continue
             with self.subTest(way=way):
                 self.assertNotIn(before, large)
                 self.assertLessEqual(set(after), large)

@@ -51,7 +51,7 @@ class Scale(torch.autograd.Function):
         return x.clone()
     @staticmethod
     def backward(ctx, gradient):
-        return gradient / torch.tensor([ctx.by]), None
+        return gradient / torch.tensor([ctx.by], device=gradient.device), None
 net = torch.nn.Linear(3, 1)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 for step in range(1, 4):

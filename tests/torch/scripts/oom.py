@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """oom.py WHERE BATCHES: trains with batches of those sizes. In the last one memory is short (emulated with a limit of
-the address space) in the forward pass, the backward pass, a custom function's backward pass, the optimizer, or between
-two steps; nowhere for `none`. `uncaught-...`: the exception ends the program."""
+the address space, or of the device's memory) in the forward pass, the backward pass, a custom function's backward
+pass, the optimizer, or between two steps; nowhere for `none`. `uncaught-...`: the exception ends the program."""
 import hashlib
 import resource
 import sys
@@ -14,9 +14,19 @@ torch.set_num_threads(1)
 
 
 def limit(mebibytes):
+    if net.head.weight.is_cuda:
+        whole = torch.cuda.mem_get_info()[1]
+        torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_allocated() + (mebibytes << 20)) / whole)
+        return
     with open("/proc/self/statm", encoding="utf-8") as file:
         now = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + (mebibytes << 20), -1))
+
+
+def no_limit():
+    if net.head.weight.is_cuda:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
 
 
 class Block(torch.nn.Module):
@@ -49,7 +59,7 @@ class Greedy(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         limit(64)
-        return gradient * torch.ones(1 << 26)[0]
+        return gradient * torch.ones(1 << 26, device=gradient.device)[0]
 
 
 net = Net(256)
@@ -89,7 +99,7 @@ for size in BATCHES:
     except RuntimeError:
         if sys.argv[1].startswith("uncaught"):
             raise
-        resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+        no_limit()
         say("caught")
 text = b"".join(parameter.detach().numpy().tobytes() for parameter in net.parameters())
 say("weights", hashlib.sha256(text + torch.get_rng_state().numpy().tobytes()).hexdigest())
