@@ -470,7 +470,9 @@ class Call
                 size_t next = 0;
                 if (!places[number].empty())
                     each_tensor(made[number], [&](const at::Tensor &one, bool) {
-                        places[number][next++].copy_(one);
+                        const at::Tensor &place = places[number][next++];
+                        if (one.numel() || !place.numel()) // the CPU's batch norm leaves some out
+                            place.copy_(one);
                     });
             }
         });

@@ -22,6 +22,13 @@ LEFT_OUT = {
         ("graph.Undisturbed.test_modes_of_the_program",),
     "its worker processes call a module that is on the device": ("launch.Started.test_workers_are_left_alone",),
     "it makes sparse tensors, which the emulated device lacks": ("memory.Memory.test_tensors_of_all_kinds",),
+    "a bad index on a device is noticed later, and ends the device":
+        ("mistakes.Mistake.test_label_out_of_range", "mistakes.Raised.test_which_number_of_what_picks",
+         "mistakes.Raised.test_which_number_where_nobody_looked", "mistakes.Raised.test_which_of_many_layers"),
+    "a forked process cannot use the device": ("attach.ByHand.test_attach_twice_and_in_a_child",),
+    "collectives of a device are launched, not waited for":
+        ("timing.Collectives.test_calls_that_wait_at_once", "timing.Collectives.test_one_large_call"),
+    "up to 256 numbers are on their way from a device, which it counts": ("leaks.Leaks.test_steps_hold_nothing",),
     "it uses DataParallel, which copies by functions of CUDA": ("graph.Names.test_levels_that_only_wrap_are_left_out",),
     "it takes tensors of the host for those of a device": ("values.Staged", "values.Previous"),
     "it compares counting in host memory with counting on a device": ("metrics.Anywhere",),

@@ -435,7 +435,7 @@ CUT = [
     ("h = h.detach() + x", "net/detach (detach) cuts it off from the loss."),
     ("h = h.detach().relu() * 2", "net/detach (detach) cuts it off from the loss."),
     ("h = h.data.clamp(-1, 1)", "net/clamp (clamp) received .data of its input, which carries no gradient."),
-    ("h = torch.from_numpy(h.detach().numpy().copy())", "leave the graph through numpy() at cut.py:9, and no gradient"),
+    ("h = torch.from_numpy(h.detach().numpy().copy()).to(x.device)", "leave the graph through numpy() at cut.py:9, and no gradient"),
     ("h = torch.tensor(h.tolist())", "leave the graph through tolist() at cut.py:9, and no gradient"),
     ("h = x * h.mean().item()", "leave the graph through item() at cut.py:9, and no gradient"),
 ]
@@ -530,7 +530,7 @@ optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
 scaler = torch.amp.GradScaler("cpu", init_scale=2.0 ** 24)
 x = torch.ones(4, 8)
 for step in range(1, 9):
-    with torch.autocast("cpu", dtype=torch.float16):
+    with torch.autocast(x.device.type, dtype=torch.float16):
         loss = (net(x).float() * (1e30 if step == 3 else 1)).pow(2).mean()
     optimizer.zero_grad()
     scaler.scale(loss).backward()

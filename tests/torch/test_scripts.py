@@ -144,7 +144,8 @@ class Session(torches.Case):
         done = harness.run_gradb("-nx", "--batch", "--listen", "127.0.0.1:0", "-x", HERE / (name + ".gdb"), "run",
                                  "--", *program, env=torches.environment())
         self.assertIn(done.returncode, (0, 4), done.stdout + done.stderr)  # 4: something fired
-        return [plain(line) for line in (done.stdout + done.stderr).splitlines()]
+        lines = [plain(line) for line in (done.stdout + done.stderr).splitlines()]
+        return [re.sub(r"\bcuda\b", "cpu", line) for line in lines] if torches.on_device(self) else lines
 
     def check(self, name, *args, python=None, rough=0.0):
         release = torches.release_of(self.python)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Gradient accumulation over four micro-batches under CPU autocast in bfloat16."""
+"""Gradient accumulation over four micro-batches under autocast in bfloat16."""
 import argparse
 
 import torch
@@ -23,7 +23,7 @@ def main():
         for _ in range(args.micro):
             x = torch.randn(32, 16)
             y = torch.sin(x @ weights)
-            with torch.autocast("cpu", dtype=torch.bfloat16):
+            with torch.autocast(x.device.type, dtype=torch.bfloat16):
                 prediction = model(x)
             loss = F.mse_loss(prediction.float(), y) / args.micro
             loss.backward()

@@ -95,7 +95,7 @@ def main():
         for x in Loader(Rows(), batch_size=2):
             y = torch.randint(0, 3, (2,))
             optimizer.zero_grad()
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=epoch == 1 and hasattr(torch, "func")):
+            with torch.autocast(x.device.type, dtype=torch.bfloat16, enabled=epoch == 1 and hasattr(torch, "func")):
                 value = loss(net(x.requires_grad_()).float(), y)
             value.backward()
             optimizer.fails = epoch == 1

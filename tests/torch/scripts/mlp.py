@@ -32,7 +32,7 @@ def in_half(net, x):
     """The net's result in float16: by autocast, where PyTorch has that on the CPU (2.2); else of one layer."""
     if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 2):
         return net.out(torch.relu(net.fc2(torch.relu(net.fc1(x)).half().float())))
-    with torch.autocast("cpu", dtype=torch.float16):
+    with torch.autocast(x.device.type, dtype=torch.float16):
         return net(x)
 
 
