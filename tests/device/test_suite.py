@@ -18,7 +18,7 @@ import torches  # noqa: E402
 LEFT_OUT = {
     "backward passes of a device run on one thread: its second one waits for the first":
         ("graph.Undisturbed.test_a_backward_pass_of_another_thread_is_left_alone",),
-    "it takes the default device away, or makes another one the default":
+    "it makes another device the default one":
         ("graph.Undisturbed.test_modes_of_the_program",),
     "its worker processes call a module that is on the device": ("launch.Started.test_workers_are_left_alone",),
     "it makes sparse tensors, which the emulated device lacks": ("memory.Memory.test_tensors_of_all_kinds",),
@@ -29,6 +29,9 @@ LEFT_OUT = {
     "collectives of a device are launched, not waited for":
         ("timing.Collectives.test_calls_that_wait_at_once", "timing.Collectives.test_one_large_call"),
     "up to 256 numbers are on their way from a device, which it counts": ("leaks.Leaks.test_steps_hold_nothing",),
+    "its program imports PyTorch in a way of its own, by which it has no emulated device":
+        ("launch.Started.test_hook_of_the_program_around_the_import",
+         "launch.Started.test_shell_script_environment_module_and_own_customizations"),
     "it uses DataParallel, which copies by functions of CUDA": ("graph.Names.test_levels_that_only_wrap_are_left_out",),
     "it takes tensors of the host for those of a device": ("values.Staged", "values.Previous"),
     "it compares counting in host memory with counting on a device": ("metrics.Anywhere",),

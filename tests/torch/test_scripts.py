@@ -144,8 +144,10 @@ class Session(torches.Case):
         done = harness.run_gradb("-nx", "--batch", "--listen", "127.0.0.1:0", "-x", HERE / (name + ".gdb"), "run",
                                  "--", *program, env=torches.environment())
         self.assertIn(done.returncode, (0, 4), done.stdout + done.stderr)  # 4: something fired
-        lines = [plain(line) for line in (done.stdout + done.stderr).splitlines()]
-        return [re.sub(r"\bcuda\b", "cpu", line) for line in lines] if torches.on_device(self) else lines
+        said = done.stdout + done.stderr
+        if torches.on_device(self):
+            said = said.replace(" cuda ", " cpu ")
+        return [plain(line) for line in said.splitlines()]
 
     def check(self, name, *args, python=None, rough=0.0):
         release = torches.release_of(self.python)

@@ -69,7 +69,7 @@ hidden["half_complex"] = torch.zeros(3, dtype=torch.complex32)
 hidden["meta"] = torch.zeros(3, device="meta")
 hidden["nested"] = torch.nested.nested_tensor([torch.ones(2, **here), torch.ones(3, **here)], **here) if hasattr(
     torch.nested, "nested_tensor") else torch.nested_tensor([torch.ones(2), torch.ones(3)])
-hidden["given_back"] = torch.ones(100)[10:]
+hidden["given_back"] = torch.ones(100, **here)[10:]
 storage = hidden["given_back"].untyped_storage() if hasattr(torch.Tensor, "untyped_storage") \\
     else hidden["given_back"].storage()
 storage.resize_(0)
