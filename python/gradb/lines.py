@@ -49,6 +49,7 @@ class Lines:
         self._places = {}  # path -> line -> numbers of wishes
         self._thread = threading.get_ident()
         self._watcher = None
+        self._is_late = False  # what is wanted has changed while the training thread waited for another one
 
     # ---- what is asked for ----
 
@@ -60,8 +61,9 @@ class Lines:
             self.agent.fault(error)
 
     def set(self, wishes):
-        """Replaces the lines. On the training thread."""
-        self._thread = threading.get_ident()
+        """Replaces the lines. On the training thread, or where one runs for it."""
+        if not self.agent.runs_aside():
+            self._thread = threading.get_ident()
         self._wishes = [wish for wish in wishes if wish.line or wish.function]
         returns = [wish.number for wish in wishes if not wish.line and not wish.function]
         if self._ending is not None and self._ending[1] not in returns:
@@ -109,6 +111,11 @@ class Lines:
         self._watch()
 
     def _watch(self):
+        self._is_late = self.agent.runs_aside()
+        if self._is_late and _monitoring is None:  # tracing belongs to the training thread, which waits
+            if self._watcher is not None:
+                self._watcher.renew()
+            return
         for kind in _KINDS if self._places or self._ending is not None else ():
             if type(self._watcher) is not kind:
                 self._leave()
@@ -116,6 +123,11 @@ class Lines:
             if self._watcher.start():
                 return
         self._leave()
+
+    def catch_up(self):
+        """The training thread continues, after one that ran for it."""
+        if self._is_late:
+            self._watch()
 
     def _leave(self):
         if self._watcher is not None:
@@ -208,7 +220,7 @@ class Lines:
     def _can_stop(self):
         agent = self.agent
         return not (agent.dead or agent.handle is None or self.frame is not None
-                    or threading.get_ident() != self._thread)
+                    or threading.get_ident() != self._thread and not agent.runs_aside())
 
     def _stop(self, frame, numbers):
         agent = self.agent
@@ -235,8 +247,17 @@ class Lines:
                 file = _path(code.co_filename)
                 found.append(_lib.Frame(_lib.text(file), frame.f_lineno or 0, _lib.text(_function(code, file)),
                                         _is_library(file)))
-            frame = frame.f_back
+            frame = frame.f_back or self._below(frame)
         return (_lib.Frame * len(found))(*found)
+
+    def _below(self, frame):
+        """The frame of the training thread that waits for the thread whose outermost one this is; None: it is its own.
+        """
+        inner = sys._current_frames().get(self._thread) if threading.get_ident() != self._thread else None
+        outer = inner
+        while outer is not None and outer is not frame:
+            outer = outer.f_back
+        return inner if outer is None else None
 
 
 # ---- finding --------------------------------------------------------------------------------------
@@ -475,6 +496,8 @@ class _Tracer:
         self._lines = lines
         self._ours = None    # the function that is set
         self._theirs = None  # the one that it replaced
+        self._known = {}     # co_filename -> whether it has a line
+        self._codes = {}     # id -> (code, its lines)
 
     def start(self):
         """Watches for the lines that are wanted now. False: it cannot."""
@@ -509,10 +532,14 @@ class _Tracer:
             sys.settrace(self._theirs)
         self._ours = None
 
+    def renew(self):
+        """What is wanted has changed, and it cannot start again now."""
+        self._known.clear()
+        self._codes.clear()
+
     def _make(self, theirs):
-        known = {}  # co_filename -> whether it has a line
-        codes = {}  # id -> (code, its lines)
-        lines = self._lines
+        known, codes, lines = {}, {}, self._lines
+        self._known, self._codes = known, codes
 
         def trace(frame, event, arg):
             code = frame.f_code
@@ -547,7 +574,7 @@ class _Frames(_Tracer):
             if code in tracers:
                 return 2
             return int(code is not None and self._lines.of_code(code) is not None)
-        if not module.frames_begin(decide, trace, self._make):
+        if not module.frames_begin(decide, trace, self._make, self._lines.agent.runs_aside):
             return False
         module.frames_trace(self._mark(self._lines.of_code, self._left))
         return True

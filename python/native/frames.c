@@ -34,7 +34,7 @@ static struct {
     uintptr_t round;  /* of verdicts: earlier ones are void */
     PyObject *probe;  /* a code object to recognize; borrowed, compared only */
     bool recognized;
-    PyObject *decide, *trace, *chain, *settrace, *gettrace;
+    PyObject *decide, *trace, *chain, *aside, *settrace, *gettrace;
     PyObject *set;    /* `trace`, or what `chain` made of `theirs` */
     PyObject *theirs; /* or NULL */
 } watch = {.extra = -1};
@@ -155,6 +155,53 @@ static PyObject *run_frame(PyThreadState *thread, struct _PyInterpreterFrame *fr
     return result;
 }
 
+/* ---- frames of other threads ----------------------------------------------------------------- */
+
+/* A frame of this thread is judged, or runs: those that it calls are part of it. */
+static _Thread_local bool is_aside;
+
+/* The trace function of this thread becomes ours. Returns the one that it replaces; NULL: nothing
+ * was done. */
+static PyObject *trace_aside(void)
+{
+    PyObject *before = PyObject_CallNoArgs(watch.gettrace);
+    int status =
+        before ? native_take_truth(PyObject_CallFunctionObjArgs(watch.settrace, watch.trace, NULL))
+               : -1;
+    if (status < 0) {
+        Py_CLEAR(before);
+        settle_error();
+    }
+    return before;
+}
+
+/* Runs the outermost frame of a thread that is not watched. Where it runs for the watched one,
+ * which waits, all that it calls is traced: that is little. */
+static PyObject *run_aside(PyThreadState *thread, struct _PyInterpreterFrame *frame, int thrown)
+{
+    struct native_error error = native_take_error();
+    is_aside = true;
+    int ours = native_take_truth(PyObject_CallNoArgs(watch.aside));
+    if (ours < 0) {
+        settle_error();
+    }
+    PyObject *before = ours > 0 ? trace_aside() : NULL;
+    native_restore_error(error);
+    PyObject *result = _PyEval_EvalFrameDefault(thread, frame, thrown);
+    if (before) {
+        error = native_take_error();
+        if (native_take_truth(PyObject_CallFunctionObjArgs(watch.settrace, before, NULL)) < 0) {
+            settle_error();
+        }
+        Py_DECREF(before);
+        native_restore_error(error);
+    }
+    is_aside = false;
+    return result;
+}
+
+/* ---- all frames ------------------------------------------------------------------------------ */
+
 static PyObject *run_any_frame(PyThreadState *thread, struct _PyInterpreterFrame *frame, int thrown)
 {
     if (watch.active && thread == watch.thread) {
@@ -163,6 +210,8 @@ static PyObject *run_any_frame(PyThreadState *thread, struct _PyInterpreterFrame
         } else if (!watch.busy) {
             return run_frame(thread, frame, thrown);
         }
+    } else if (watch.active && !watch.probe && !is_aside && !PyEval_GetFrame()) {
+        return run_aside(thread, frame, thrown);
     }
     return _PyEval_EvalFrameDefault(thread, frame, thrown);
 }
@@ -213,11 +262,17 @@ static int probe_frames(PyObject *function)
     return done ? watch.recognized : -1;
 }
 
+/* Only the watched thread has the state of its tracing. */
+static bool is_watched_thread(void)
+{
+    return watch.active && PyThreadState_Get() == watch.thread;
+}
+
 PyObject *native_frames_end(PyObject *module, PyObject *none)
 {
     (void)module;
     (void)none;
-    if (watch.active) {
+    if (is_watched_thread()) {
         set_tracing(false);
         watch.active = false;
         watch.round++;
@@ -229,14 +284,14 @@ PyObject *native_frames_end(PyObject *module, PyObject *none)
 PyObject *native_frames_trace(PyObject *module, PyObject *wanted)
 {
     (void)module;
-    if (watch.active) {
+    if (is_watched_thread()) {
         set_tracing(wanted == Py_True);
     }
     return Py_NewRef(Py_None);
 }
 
 /* Watches from now on. 0: it cannot. */
-static int begin_watching(PyObject *decide, PyObject *trace, PyObject *chain)
+static int begin_watching(PyObject *decide, PyObject *trace, PyObject *chain, PyObject *aside)
 {
     if (watch.extra < 0) {
         watch.extra = _PyEval_RequestCodeExtraIndex(NULL);
@@ -250,6 +305,7 @@ static int begin_watching(PyObject *decide, PyObject *trace, PyObject *chain)
     native_swap(&watch.decide, Py_NewRef(decide));
     native_swap(&watch.trace, Py_NewRef(trace));
     native_swap(&watch.chain, Py_NewRef(chain));
+    native_swap(&watch.aside, Py_NewRef(aside));
     native_swap(&watch.settrace, Py_XNewRef(PySys_GetObject("settrace")));
     native_swap(&watch.gettrace, Py_XNewRef(PySys_GetObject("gettrace")));
     return watch.settrace && watch.gettrace ? probe_frames(decide) : 0;
@@ -257,8 +313,8 @@ static int begin_watching(PyObject *decide, PyObject *trace, PyObject *chain)
 
 PyObject *native_frames_begin(PyObject *module, PyObject *args)
 {
-    PyObject *decide, *trace, *chain;
-    if (!PyArg_ParseTuple(args, "OOO:frames_begin", &decide, &trace, &chain)) {
+    PyObject *decide, *trace, *chain, *aside;
+    if (!PyArg_ParseTuple(args, "OOOO:frames_begin", &decide, &trace, &chain, &aside)) {
         return NULL;
     }
     if (!is_known_version()) {
@@ -267,7 +323,7 @@ PyObject *native_frames_begin(PyObject *module, PyObject *args)
     if (watch.active) {
         set_tracing(false);
     }
-    int status = begin_watching(decide, trace, chain);
+    int status = begin_watching(decide, trace, chain, aside);
     if (status <= 0) {
         Py_XDECREF(native_frames_end(module, NULL));
     }

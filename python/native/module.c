@@ -41,7 +41,8 @@ static PyMethodDef module_functions[] = {
     {"excepthook", native_excepthook, METH_O,
      "excepthook(function): a built-in function of sys that calls the last function given"},
     {"frames_begin", native_frames_begin, METH_VARARGS,
-     "frames_begin(decide, trace, chain): traces this thread while a frame has a wanted line"},
+     "frames_begin(decide, trace, chain, aside): traces this thread while a frame has a wanted "
+     "line"},
     {"frames_trace", native_frames_trace, METH_O,
      "frames_trace(wanted): whether the running frames are traced"},
     {"frames_end", native_frames_end, METH_NOARGS, "frames_end(): ends frames_begin"},

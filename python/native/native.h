@@ -44,6 +44,6 @@
 
 /* The version of the interface between this module and gradb.torch: both must come from one tree.
  */
-#define NATIVE_INTERFACE 17
+#define NATIVE_INTERFACE 18
 
 #endif

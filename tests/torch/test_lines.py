@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stops at lines of a PyTorch script, with an operator or without."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -98,6 +99,7 @@ class Library:
         reached(ids[0])
 class Agent:
     dead, handle, library, before_line = False, 1, Library, None
+    runs_aside = staticmethod(lambda: False)
     class timing:
         call_waiting = staticmethod(lambda function, *args: function(*args))
     class exceptions:
@@ -258,7 +260,7 @@ class Versions(unittest.TestCase):
             done = subprocess.run([name, "agent.py"], cwd=folder, env=env, capture_output=True, text=True)
             self.assertEqual(done.stdout + done.stderr, "%s %s\nTrue %s True\n" % (
                 [(4, 7, "total"), (2, 9, "total"), (1, 3, "squares"), (8, 9, "total"), (2, 9, "total"), (1, 3, "squares"),
-                 (2, 9, "total"), (6, 19, "outer"), (7, 20, "outer"), (9, 41, "<module>")],
+                 (2, 9, "total"), (6, 19, "outer"), (7, 20, "outer"), (9, 42, "<module>")],
                 {1: [(3, "squares")], 2: [(9, "total")], 3: "", 4: [(7, "total")],
                  5: "prog.py has no code at or after line 99", 6: [(19, "outer")], 7: [(20, "outer")]},
                 [(1, 9, "total")] * 2 + [(8, 18, "outer")]), name)
@@ -281,6 +283,33 @@ class Versions(unittest.TestCase):
             self.assertEqual(said[0][1][1].rsplit(" ", 1)[0], "['_Tracer']")
             self.assertEqual(said[1][1][1].rsplit(" ", 1)[0], "['_Frames', '_Tracer']")  # the latter for __getitem__
             self.assertLess(10 * float(said[1][1][1].rsplit(" ", 1)[1]), float(said[0][1][1].rsplit(" ", 1)[1]))
+
+
+# What runs in a backward pass.
+PASSES = """\
+import torch
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, gradient):
+        doubled = gradient * 2
+        return doubled
+def look(gradient):
+    largest = gradient.abs().max()
+    assert largest > 0
+net = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+def train():
+    out = Double.apply(net(torch.ones(2, 4)))
+    out.register_hook(look)
+    optimizer.zero_grad()
+    out.sum().backward()
+    optimizer.step()
+for step in range(4):
+    train()
+"""
 
 
 @torches.both
@@ -358,6 +387,23 @@ class Lines(torches.Folder):
             self.assertIn(text, said)
         # `up` selected train, on whose way out the breakpoints stop again
         self.assertRegex(said, r"Run till exit from #[23]  nano.py:30 in train\nBreakpoint 1, Breakpoint 2, step 3 \(")
+
+    def test_lines_of_a_backward_pass(self):
+        """Of a hook and of a custom function; on a device they run on another thread. What is asked for there holds for
+        the training thread, too."""
+        script = self.write("passes.py", PASSES)
+        done = self.gradb([self.python, script], "tbreak look", "break Double.backward", "continue", "backtrace",
+                          "break passes.py:16", "continue", "info locals", "up", "continue", "continue", "delete",
+                          "continue")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        stops = re.findall(r"(?m)^((?:Temporary b|B)reakpoint \d, .*)\n.*passes.py:(\d+)", done.stdout)
+        self.assertEqual(stops, [("Temporary breakpoint 1, step 1 (backward), in look", "11"),
+                                 ("Breakpoint 2, step 1 (backward), in Double.backward", "8"),
+                                 ("Breakpoint 3, after step 1, in train", "16"),
+                                 ("Breakpoint 2, step 2 (backward), in Double.backward", "8")], done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^#0 .*in look\n(.*\n)*#\d .*passes.py:19 in train\n")
+        self.assertRegex(done.stdout, r"Variables in backward .*\n(.*\n)*.*gradient")
+        self.assertIn("passes.py:19", done.stdout.partition("Variables in backward")[2])
 
     def test_break_main_before_run(self):
         script = self.write("main.py", SCRIPT.replace("def train(", "def main(").replace("train(8)", "main(3)"))

@@ -113,6 +113,11 @@ class Agent:
         self.timing.begins()
         self.steps.begin()
 
+    @staticmethod
+    def runs_aside():
+        """Whether this thread runs the program's code for the training thread, which waits: there is none."""
+        return False
+
     def connected(self):
         """Whether a debugger is connected."""
         return not self.dead and bool(self.library.gradb_is_connected(self.handle))

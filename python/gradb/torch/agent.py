@@ -156,6 +156,12 @@ class Agent(native.base("Agent")):
         """The identifier of that thread."""
         return self._thread
 
+    def runs_aside(self):
+        """Whether this is a thread of PyTorch's that runs a backward pass for the training thread, which waits: that of
+        a device."""
+        return self.in_backward and not self.is_training_thread() \
+            and isinstance(threading.current_thread(), threading._DummyThread)
+
     def connected(self):
         """Whether a debugger is connected."""
         return not self.dead and bool(self.library.gradb_is_connected(self.handle))

@@ -4,7 +4,6 @@ gets hooks. A grad_fn inherits scope and stack of the operator that made it or t
 import functools
 import os
 import re
-import threading
 
 import torch
 
@@ -271,9 +270,7 @@ class Backward(native.base("Backward")):
     def is_of_another_thread(self):
         """Whether the next pass is not the training's. A pass inside one of the training's may run on a device's
         thread, which was not made by Python."""
-        if self._agent.is_training_thread():
-            return False
-        return self.depth == 0 or not isinstance(threading.current_thread(), threading._DummyThread)
+        return not self._agent.is_training_thread() and not self._agent.runs_aside()
 
     def begin(self, tensors, args, kwargs):
         """Called before a pass with run_backward's arguments: hooks its nodes when somebody watches. Returns a function
@@ -327,6 +324,7 @@ class Backward(native.base("Backward")):
         agent = self._agent
         self.depth -= 1
         agent.in_backward = self.depth > 0
+        agent.lines.catch_up()
         if agent.overflow is not None and not self.depth:
             agent.overflow.pass_ended()
         _remove(handles)
