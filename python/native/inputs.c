@@ -34,8 +34,7 @@ static PyObject *find_own_origin(struct native_context *context, PyObject *key, 
     return origin;
 }
 
-/* Like graph.Graph._last_writer: an operator has written to the tensor's memory after its origin.
- */
+/* An operator has written to the tensor's memory since, see graph.Graph._last_writer. */
 static int is_written_later(struct native_context *context, PyObject *origin, PyObject *tensor)
 {
     PyObject *base = PyObject_GetAttr(tensor, native_names.base);

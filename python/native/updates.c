@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+/* The updates of an optimizer's parameters whose nodes are known. All others are optim.Optimizers'
+ * in Python. */
 #include "module.h"
 
 #include "context.h"

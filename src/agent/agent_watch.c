@@ -194,6 +194,7 @@ static bool keep_early(const struct agent *a, struct agent_watch_item *item,
 
 void agent_watch_inherit(struct agent_watch_item *item, struct agent_watch_item *from)
 {
+    item->repeats = from->repeats;
     bool enough = from->early && (!from->early->stats.unknown || item->only_not_finite) &&
                   !item->plan->exact && !from->plan->exact &&
                   agent_options_equal(item->message->options, from->message->options);
@@ -545,8 +546,9 @@ static bool can_be_early(const struct agent *a, const struct agent_watch_item *i
 static bool watch_early(struct agent_moment *m, struct agent_watch_item *item)
 {
     struct agent_look seen;
-    if (item->early) {
-        item->early->begun = 0; /* of an earlier run in this step */
+    if (has_early(m->a, item)) {
+        item->repeats = true;
+        item->early->begun = 0;
     }
     /* while the graph grows, the next plan of this step may ask for more */
     if (item->plan->since > PEEK(m->a->step) || !can_be_early(m->a, item)) {
@@ -560,10 +562,11 @@ static bool watch_early(struct agent_moment *m, struct agent_watch_item *item)
         return true;
     }
     bool worth = is_worth_telling(m, item, &seen);
-    item->early->done = !worth;
-    if (item->plan->plan->record && item->recorded_step != PEEK(m->a->step)) {
+    bool records = item->plan->plan->record && item->recorded_step != PEEK(m->a->step);
+    if (records && !item->repeats) {
         agent_record_value(m->a, item, &seen);
     }
+    item->early->done = !worth && !(records && item->repeats);
     return worth;
 }
 

@@ -57,6 +57,7 @@ struct agent_watch_item {
     struct agent_watch_item *twin; /* the item whose result was last reused; NULL: unknown */
     uint64_t twin_of; /* agent.plan_changes at that time: if it differs now, `twin` may be gone */
     unsigned char counted; /* bits of agent_plans.c: which counts of the agent include it */
+    bool repeats;          /* its node has run more than once in a step: the last run is recorded */
     bool only_not_finite;  /* a value with finite elements only is not worth reporting */
     int64_t recorded_step; /* step in which it was last recorded */
     uint64_t ns, runs;
