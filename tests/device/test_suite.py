@@ -31,7 +31,7 @@ LEFT_OUT = {
     "up to 256 numbers are on their way from a device, which it counts": ("leaks.Leaks.test_steps_hold_nothing",),
     "its program imports PyTorch in a way of its own, by which it has no emulated device":
         ("launch.Started.test_hook_of_the_program_around_the_import",
-         "launch.Started.test_shell_script_environment_module_and_own_customizations"),
+         "launch.StartedByPython.test_shell_script_environment_module_and_own_customizations"),
     "it uses DataParallel, which copies by functions of CUDA": ("graph.Names.test_levels_that_only_wrap_are_left_out",),
     "it takes tensors of the host for those of a device": ("values.Staged", "values.Previous"),
     "it compares counting in host memory with counting on a device": ("metrics.Anywhere",),

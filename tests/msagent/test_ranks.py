@@ -66,8 +66,8 @@ class Ranks(minds.Case):
                               super().environment(OPENBLAS_NUM_THREADS="1", MALLOC_PERTURB_="0"))
 
     def words(self, program):
-        return [*self.warm(), BIN / "msrun", "--worker_num=2", "--local_worker_num=2", f"--master_port={harness.free_port()}", "--log_dir=logs",
-                "--join=True", *map(str, program)]
+        return [*self.warm(), BIN / "msrun", "--worker_num=2", "--local_worker_num=2",
+                f"--master_port={harness.free_port()}", "--log_dir=logs", "--join=True", *map(str, program)]
 
     def environment(self, **more):
         """`python` is what msrun starts each rank with."""
