@@ -153,6 +153,9 @@ void agent_stats_look(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__
     bool against;
     if (agent_stats_find(a, node, slot, iteration, options, &previous, &against, ret)) {
         agent_stats_compute(a, &ret->value, against ? &previous.tensor : NULL, options, ret);
+    } else if (iteration == GRADB__V1__ITERATION__CURRENT &&
+               (ret->code == CODE(NO_VALUE) || ret->code == CODE(GONE))) {
+        agent_watch_recall(a, node, slot, options, ret);
     }
 }
 

@@ -172,6 +172,7 @@ static void take_early(const struct agent_watch_item *item, struct agent_look *r
 {
     ret->code = -1;
     ret->located = ret->taken = true;
+    ret->remote = false;
     ret->value = item->early->value;
     ret->stats = item->early->stats;
 }
@@ -190,6 +191,25 @@ static bool keep_early(const struct agent *a, struct agent_watch_item *item,
     item->early->value.tensor.data = NULL; /* it will be gone */
     item->early->stats = look->stats;
     return true;
+}
+
+void agent_watch_recall(const struct agent *a, gradb_node id, uint32_t slot,
+                        const Gradb__V1__StatsOptions *options, struct agent_look *ret)
+{
+    const struct agent_node *node = agent_node_at(a, id);
+    const struct agent_watch_item *i = node ? node->watch : NULL;
+    Gradb__V1__StatsOptions own = GRADB__V1__STATS_OPTIONS__INIT;
+    if (options) {
+        own = *options;
+        own.against_previous = false; /* it is gone as well */
+    }
+    while (i && (i->slot != slot || !has_early(a, i) || i->early->stats.unknown ||
+                 !agent_options_equal(i->message->options, &own))) {
+        i = i->next_of_node;
+    }
+    if (i) {
+        take_early(i, ret);
+    }
 }
 
 void agent_watch_inherit(struct agent_watch_item *item, struct agent_watch_item *from)

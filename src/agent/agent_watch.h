@@ -131,7 +131,8 @@ uint64_t *agent_look_bins(struct agent_look *look, const Gradb__V1__Bins *bins);
 bool agent_stats_find(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__Iteration iteration,
                       const Gradb__V1__StatsOptions *options, struct agent_value *previous,
                       bool *against, struct agent_look *ret);
-/* agent_stats_find and agent_stats_compute in one call. */
+/* agent_stats_find and agent_stats_compute in one call; or what was seen of a value before it was
+ * gone (agent_watch_recall). */
 void agent_stats_look(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__Iteration iteration,
                       const Gradb__V1__StatsOptions *options, struct agent_look *ret);
 
@@ -184,6 +185,9 @@ void agent_record_send(struct agent *a, struct agent_watch_plan *plan);
 /* With the lock, on the I/O thread: takes ownership of the message. */
 void agent_watch_set(struct agent *a, agent_to *message);
 void agent_watch_clear(struct agent *a);
+/* Fills in what was seen early, in this step, of a value that is gone, if that is wanted. */
+void agent_watch_recall(const struct agent *a, gradb_node node, uint32_t slot,
+                        const Gradb__V1__StatsOptions *options, struct agent_look *ret);
 /* What was seen early of an item's value goes to the item that replaces it, if it suffices. */
 void agent_watch_inherit(struct agent_watch_item *item, struct agent_watch_item *from);
 /* With the lock, on the training thread. May wait for a verdict. True: the thread was stopped here,

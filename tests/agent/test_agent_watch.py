@@ -167,6 +167,9 @@ class Triggers(Watching):
         self.stops(pb.STOP_STEP, 2)
         self.debugger.say(fetch=pb.Fetch(request=1, node=EAGER))
         self.assertEqual(self.debugger.hear("error").code, pb.RequestError.NO_VALUE)
+        self.debugger.say(stats=pb.StatsRequest(request=2, node=EAGER))  # what was seen of it is still known
+        value = self.debugger.hear("stats").value
+        self.assertEqual((value.step, value.stats.count, value.stats.max), (2, 2, 201))
         self.run_on()
         report = self.report(step=3)
         self.verdict(report, stop=True)
