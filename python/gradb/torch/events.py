@@ -11,6 +11,8 @@ They are read only while a debugger is connected, and reported at the end of the
 from a device is not waited for: it is reported at the end of a later step, as of its own one, but before anything is
 checked with it and before the training stops. A metric that the script reports itself (gradb.torch.log) is not looked
 for."""
+import sys
+
 import torch
 
 from .. import native
@@ -20,6 +22,7 @@ from .loader import Loader
 
 MAX_GROUPS = 16  # of an optimizer, whose learning rates are reported
 _MOST_LATE = 256  # numbers on their way: then the oldest is waited for
+_BACKWARD = getattr(torch.autograd.backward, "__code__", None)
 
 
 class Events(native.base("Events")):
@@ -53,7 +56,7 @@ class Events(native.base("Events")):
         loss, gradient = self.agent.scaler.unscaled(alone(tensors)), alone(gradients)
         if not _is_number(loss):
             return
-        weight = self._read(gradient) if _is_number(gradient) else 1
+        weight = self._read(gradient) if _is_number(gradient) and not _is_made(gradient) else 1
         if isinstance(weight, devices.Later):
             self._losses.append(_Perhaps(self._read(loss), weight))
         elif weight == 1:
@@ -113,11 +116,12 @@ class Events(native.base("Events")):
             number, step = self._read(value), self.agent.steps.belongs_to()
             if step == self.agent.steps.step:
                 self._numbers[name] = number
-            elif isinstance(number, devices.Later):
+            elif isinstance(number, devices.Later) and name in self._ordered:
                 self.agent.source.hear_of_looks()
                 self._late.append((name, number, step))
-            else:
-                self.agent.happenings.number(name, number, step)
+            else:  # the first of its name at once: the debugger cannot ask for a name that it does not know
+                self._ordered.add(name)
+                self.agent.happenings.number(name, _value(number), step)
         self._told.add(name)
 
     def put_off(self, name, number):
@@ -190,6 +194,15 @@ class _Perhaps(devices.Later):
 
     def __float__(self):
         return float(self._number)
+
+
+def _is_made(gradient):
+    """Whether PyTorch has made the gradient of a pass, which is 1 then: the program has given none. Only asked of one on
+    a device, because reading it takes a copy."""
+    frame = None if gradient.is_cpu else sys._getframe(1)
+    while frame is not None and frame.f_code is not _BACKWARD:
+        frame = frame.f_back
+    return frame is not None and frame.f_locals.get("grad_tensors", ()) is None
 
 
 def _is_plain(number):
