@@ -272,9 +272,11 @@ PyObject *native_frames_end(PyObject *module, PyObject *none)
 {
     (void)module;
     (void)none;
-    if (is_watched_thread()) {
-        set_tracing(false);
-        watch.active = false;
+    if (watch.active) {
+        if (is_watched_thread()) {
+            set_tracing(false);
+        }
+        watch.active = watch.on = false;
         watch.round++;
         stop_evaluating();
     }

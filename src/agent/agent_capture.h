@@ -13,7 +13,8 @@ void agent_capture_set(struct agent *a, const Gradb__V1__Capture *m);
 void agent_capture_clear(struct agent *a);
 /* With the lock and the turn, when a step begins: frees the copies of the previous step. */
 void agent_capture_step(struct agent *a, int64_t step);
-/* With the lock and the turn, when the node has run: copies its values if requested. */
+/* With the lock and the turn, when the node has run: copies its values if requested, after the
+ * watch plans that look at the end of the step have examined what will be gone by then. */
 void agent_capture_node(struct agent *a, uint32_t node, struct agent_told told);
 
 #endif

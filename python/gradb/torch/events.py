@@ -197,8 +197,8 @@ class _Perhaps(devices.Later):
 
 
 def _is_made(gradient):
-    """Whether PyTorch has made the gradient of a pass, which is 1 then: the program has given none. Only of one on a
-    device is it asked, because reading that takes a copy."""
+    """Whether PyTorch has made the gradient of a pass, because the program gave none; then it is 1. Looks only at one
+    on a device, which must be copied to be read; of others it says no."""
     frame = None if gradient.is_cpu else sys._getframe(1)
     while frame is not None and frame.f_code is not _BACKWARD:
         frame = frame.f_back
