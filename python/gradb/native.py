@@ -3,7 +3,10 @@
 
 `module` is None where it is missing: it was not built, it belongs to another version, the interpreter is older than
 3.10 or has no global lock, or GRADB_NATIVE is 0. It is looked for next to this package and where the build or the
-installation of libgradb puts it, even where only the loader knows that place."""
+installation of libgradb puts it, even where only the loader knows that place.
+
+With GRADB_NATIVE=stable it uses only stable interfaces of CPython and PyTorch, and is slower: see torch/functions.py
+and torch/nodes.py."""
 import ctypes
 import importlib.machinery
 import importlib.util
@@ -13,7 +16,7 @@ import sys
 from . import _lib
 
 _NAME = "_native.abi3.so"
-_INTERFACE = 18  # NATIVE_INTERFACE of python/native/native.h
+_INTERFACE = 19  # NATIVE_INTERFACE of python/native/native.h
 # Relative to the folder of libgradb: as installed, and in a build tree.
 _BESIDE = (os.path.join("gradb", _NAME), os.path.join(os.pardir, os.pardir, "python", "native", _NAME))
 
@@ -53,6 +56,8 @@ def _find():
 
 
 module = _find()
+# Whether the module may use what is found in the memory of CPython and PyTorch, not only their stable interfaces.
+looks = module is not None and os.environ.get("GRADB_NATIVE") != "stable"
 
 
 def base(name, otherwise=object):

@@ -7,11 +7,16 @@
 #ifndef GRADB_PYTHON_CONTEXT_H
 #define GRADB_PYTHON_CONTEXT_H
 
+#include <stdint.h>
+
 #include "agent/gradb.h"
 #include "native.h"
 
 struct native_clock;
 struct native_clearing;
+struct native_seen;
+struct native_marks;
+struct native_known;
 
 #define NATIVE_MAX_GROUPS 16 /* of an optimizer, whose rates are reported; as in events.py */
 
@@ -70,6 +75,18 @@ struct native_context {
     bool inside;           /* of `outermost`, and nobody has asked for the path since */
     PyObject *outermost;   /* weak: the module that a step calls first; NULL: unknown */
     PyObject *outermost_path, *evaluation_path; /* its path, when it trains or evaluates */
+
+    /* Watched steps. */
+    struct native_seen *seen;   /* seen.h */
+    struct native_marks *marks; /* marks.h */
+    struct native_known *known; /* passes, the one used last first (known_pass.h) */
+    unsigned passes_missed;     /* in a row that were not known */
+    PyObject *codes, *sites;    /* of stack.py; NULL: not used */
+    PyObject *scopes;           /* of reporter.py */
+    PyObject *paths;            /* of modules.py */
+    PyObject *traced;           /* the step of `trace`; NULL: none */
+    uint64_t trace;             /* of which nodes have run in it, in which order, see report.h */
+    uint64_t trace_base;
 
     /* Numbers of the running step that Python does not know of yet (numbers.h). */
     struct native_number loss;

@@ -11,10 +11,14 @@
 #include "context.h"
 #include "hand_over.h"
 #include "idle.h"
+#include "known_pass.h"
+#include "marks.h"
 #include "names.h"
 #include "numbers.h"
 #include "objects.h"
 #include "records.h"
+#include "seen.h"
+#include "site.h"
 
 #define FUNCTIONS 14 /* of libgradb */
 
@@ -119,9 +123,20 @@ static int init_context(PyObject *object, PyObject *args, PyObject *keywords)
 static PyObject *close_context(PyObject *object, PyObject *none)
 {
     (void)none;
-    native_forget_handed((struct native_context *)object);
-    ((struct native_context *)object)->handle = NULL;
+    struct native_context *self = (struct native_context *)object;
+    native_forget_handed(self);
+    native_forget_passes(self);
+    native_forget_seen(self);
+    native_forget_marks(self);
+    self->handle = NULL;
     return Py_NewRef(Py_None);
+}
+
+static PyObject *is_connected(PyObject *object, PyObject *none)
+{
+    const struct native_context *self = (const struct native_context *)object;
+    (void)none;
+    return PyBool_FromLong(self->handle && self->is_connected(self->handle));
 }
 
 #define AT(member) offsetof(struct native_context, member)
@@ -131,7 +146,8 @@ static const size_t reference_offsets[] = {
     AT(local),         AT(tensor),    AT(apart),          AT(storage),         AT(tracing),
     AT(has_gradients), AT(modes),     AT(parameter),      AT(undispatched),    AT(node_type),
     AT(custom_type),   AT(types),     AT(type_of),        AT(custom_mark),     AT(stand_in),
-    AT(recording),     AT(outermost), AT(outermost_path), AT(evaluation_path), 0};
+    AT(recording),     AT(outermost), AT(outermost_path), AT(evaluation_path), AT(traced),
+    AT(codes),         AT(sites),     AT(scopes),         AT(paths),           0};
 #undef AT
 
 static int traverse_context(PyObject *self, visitproc visit, void *arg)
@@ -142,6 +158,9 @@ static int traverse_context(PyObject *self, visitproc visit, void *arg)
 static int clear_context(PyObject *self)
 {
     native_forget_handed((struct native_context *)self);
+    native_forget_passes((struct native_context *)self);
+    native_forget_seen((struct native_context *)self);
+    native_forget_marks((struct native_context *)self);
     return native_drop(self, reference_offsets);
 }
 
@@ -168,6 +187,21 @@ static PyMethodDef methods[] = {
      "like Steps.optimizer_ended; False: not done"},
     {"give_numbers", native_give_numbers, METH_NOARGS,
      "moves the loss and the rates that idle steps noted to agent.events"},
+    {"mark", native_mark_output, METH_VARARGS,
+     "mark(tensor, node): leaves the node's mark on the tensor's grad_fn"},
+    {"mark_of", native_mark_of, METH_O,
+     "mark_of(grad_fn): the mark that `mark` has left; None: look into the metadata"},
+    {"origin_of", native_origin_of, METH_O,
+     "origin_of(tensor): its origin, as in graph.Graph, if a backward node has made it; or None"},
+    {"take_seen", native_take_seen, METH_NOARGS,
+     "[(number of a node, step, records)] for live.Live, of what backward nodes have made"},
+    {"use_sites", native_use_sites, METH_VARARGS,
+     "use_sites(stack._codes, stack._sites, Reporter.scopes, Modules.paths): finds known places "
+     "itself"},
+    {"enter_module", native_enter_module, METH_O,
+     "enter_module(module): a module whose path is known is called inside another one, while "
+     "operators are watched; returns the path to set when it returns. None: nothing was done"},
+    {"is_connected", is_connected, METH_NOARGS, "whether a debugger is connected"},
     {"hand_over", native_hand_over, METH_O,
      "hand_over(on): Python's wrappers are out of use until agent.take_back is called"},
     {"before_step", (PyCFunction)(void (*)(void))native_before_step, METH_FASTCALL,

@@ -45,6 +45,16 @@ PyObject *native_next_known(struct native_context *context, PyObject *key, bool 
     return family && novel == 0 ? find_next(family, step, learnt) : NULL;
 }
 
+int native_count_known(struct native_context *context, PyObject *family, Py_ssize_t ordinal)
+{
+    PyObject *step = native_get(context->graph, GRAPH_STEP);
+    Py_ssize_t count = get_count(family, step);
+    if (count != ordinal) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    return count_one(family, step, ordinal + 1) < 0 ? -1 : 1;
+}
+
 static PyObject *make_origin(PyObject *tensor, PyObject *node, long slot)
 {
     PyObject *reference = PyWeakref_NewRef(tensor, NULL);
@@ -104,19 +114,4 @@ PyObject *native_note_written(struct native_context *context, PyObject *tensor, 
         Py_CLEAR(origin);
     }
     return origin;
-}
-
-int native_mark(PyObject *tensor, PyObject *node)
-{
-    PyObject *function = PyObject_GetAttr(tensor, native_names.grad_fn);
-    if (!function || function == Py_None) {
-        Py_XDECREF(function);
-        return function ? 0 : -1;
-    }
-    PyObject *metadata = PyObject_GetAttr(function, native_names.metadata);
-    int status =
-        metadata ? PyObject_SetItem(metadata, native_names.key, native_get(node, NODE_MARK)) : -1;
-    Py_XDECREF(metadata);
-    Py_DECREF(function);
-    return status;
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "inputs.h"
 
+#include "clock.h"
 #include "graph.h"
 #include "names.h"
 #include "objects.h"
 #include "records.h"
+#include "report.h"
+#include "seen.h"
 #include "tensors.h"
 
 #define MAX_DEPTH 8 /* of nested containers, as in ops.tensors_in */
@@ -85,15 +88,73 @@ static int is_edge(PyObject *origin, PyObject *edge)
                : 0;
 }
 
+/* A tensor from outside is read: its node counts as run, once in a step. See
+ * reporter.Reporter._input_ran. */
+static int note_outside(struct native_context *context, PyObject *node, PyObject *tensor)
+{
+    PyObject *origin = native_note_output(context, tensor, node, 0);
+    PyObject *records = origin ? PyTuple_Pack(1, origin) : NULL;
+    PyObject *tensors = records ? PyTuple_Pack(1, tensor) : NULL;
+    PyObject *before = tensors ? PyTuple_New(0) : NULL;
+    double took = context->clock->took; /* by the operator that reads it */
+    context->clock->took = -1;
+    int status = before ? native_ran(context, node, tensors, records, before) : -1;
+    context->clock->took = took;
+    Py_XDECREF(before);
+    Py_XDECREF(tensors);
+    Py_XDECREF(records);
+    Py_XDECREF(origin);
+    return status;
+}
+
+/* The node has run in this step. */
+static int has_run(struct native_context *context, PyObject *node)
+{
+    return PyObject_RichCompareBool(native_get(node, NODE_STEP),
+                                    native_get(context->steps, STEPS_STEP), Py_EQ);
+}
+
+/* A tensor of this step that nobody has seen, where the last step had another one: data, targets.
+ * See reporter.Reporter._foreign. */
+static int is_next_from_outside(struct native_context *context, PyObject *tensor, PyObject *edge)
+{
+    if (edge == Py_None || (PyObject *)Py_TYPE(tensor) != context->tensor) {
+        return 0;
+    }
+    PyObject *node = PyTuple_GetItem(edge, 0);
+    int run = native_is_true(node, NODE_OUTSIDE) ? has_run(context, node) : 1;
+    int trained =
+        run == 0 ? native_take_truth(PyObject_GetAttr(tensor, native_names.requires_grad)) : run;
+    if (trained != 0) {
+        return trained < 0 ? -1 : 0;
+    }
+    return note_outside(context, node, tensor) < 0 ? -1 : 1;
+}
+
+/* The same as before from outside: it counts as run. */
+static int note_if_outside(struct native_context *context, PyObject *tensor, PyObject *edge)
+{
+    PyObject *node = edge == Py_None ? NULL : PyTuple_GetItem(edge, 0);
+    int run = node && native_is_true(node, NODE_OUTSIDE) ? has_run(context, node) : 1;
+    return run == 0 ? note_outside(context, node, tensor) : run < 0 ? -1 : 0;
+}
+
 static int is_same_input(struct native_context *context, PyObject *tensor, PyObject *edge)
 {
     PyObject *key = PyLong_FromVoidPtr(tensor);
-    PyObject *origin = key ? find_own_origin(context, key, tensor) : NULL;
-    int same = origin ? is_edge(origin, edge) : PyErr_Occurred() ? -1 : 0;
-    if (same > 0) {
+    PyObject *known = key ? find_own_origin(context, key, tensor) : NULL;
+    PyObject *origin = PyErr_Occurred() ? NULL : native_latest_origin(context, tensor, known);
+    int same = origin             ? is_edge(origin, edge)
+               : PyErr_Occurred() ? -1
+                                  : is_next_from_outside(context, tensor, edge);
+    if (same > 0 && origin) {
         same = is_unwritten(context, origin, tensor);
     }
+    if (same > 0 && origin && note_if_outside(context, tensor, edge) < 0) {
+        same = -1;
+    }
     Py_XDECREF(origin);
+    Py_XDECREF(known);
     Py_XDECREF(key);
     return same;
 }

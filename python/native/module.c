@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "module.h"
 
+#include "autograd.h"
 #include "clearing.h"
 #include "clock.h"
 #include "context.h"
 #include "frames.h"
+#include "functions.h"
 #include "hand_over.h"
 #include "inputs.h"
+#include "known_pass.h"
 #include "names.h"
 #include "pass_node.h"
 #include "records.h"
@@ -16,6 +19,11 @@
 static PyMethodDef module_functions[] = {
     {"hook_all", native_hook_all, METH_VARARGS,
      "hook_all(context, roots, steps, handles, names): hooks the nodes of a backward pass"},
+    {"hook_known", native_hook_known, METH_VARARGS,
+     "hook_known(context, roots): the Pass, with its hooks on, when it has run before; else what "
+     "learn_pass needs, or None where passes cannot be learnt"},
+    {"learn_pass", native_learn_pass, METH_VARARGS,
+     "learn_pass(context, trace, roots, nodes): hook_known knows this pass from now on"},
     {"frame_setter", native_frame_setter, METH_VARARGS,
      "frame_setter(regions, original, wrapper): calls the wrapper only where it has something to "
      "do"},
@@ -34,6 +42,28 @@ static PyMethodDef module_functions[] = {
     {"look_into", native_look_into, METH_VARARGS,
      "look_into(Tensor, Parameter, place, function, none): says where a tensor's address and "
      "gradient are"},
+    {"know_nodes", native_know_nodes, METH_VARARGS,
+     "know_nodes(places, keys, undefined tensor, hook, functions, type of custom ones, a result of "
+     "one): says where "
+     "the engine's nodes "
+     "and "
+     "tensors have what nodes.py has found; without arguments: nothing is known"},
+    {"made_by", native_made_by, METH_O,
+     "made_by(tensor): (its node, whether that is a custom function); None: it has none"},
+    {"try_node", native_try_node, METH_VARARGS,
+     "try_node(grad_fn, pass): what is read of a node, and what a hook on it sees of the pass"},
+    {"hook_by", native_hook_by, METH_VARARGS,
+     "hook_by(addresses, pop, push, types of functions and methods, aliases, "
+     "handle_torch_function): "
+     "sets what "
+     "hook_functions needs"},
+    {"handle_torch_function", (PyCFunction)(void (*)(void))native_handle,
+     METH_FASTCALL | METH_KEYWORDS, "like torch.overrides.handle_torch_function"},
+    {"handled", native_handled, METH_NOARGS,
+     "the functions of which handle_torch_function calls the same again, outermost first"},
+    {"hook_functions", native_hook_functions, METH_O,
+     "hook_functions(mode): the C functions that the mode knows report to it without being asked; "
+     "None: no more; returns whether they do"},
     {"in_place", native_in_place, METH_VARARGS,
      "in_place(held, chain): whether it still is where it was, see members.Held"},
     {"looks", native_looks, METH_O,
@@ -70,6 +100,7 @@ static const struct {
     {&native_context_spec, "Context", &native_context_type},
     {&native_operators_spec, "Operators", NULL},
     {&native_pass_node_spec, "PassNode", &native_pass_node_type},
+    {&native_pass_spec, "Pass", &native_pass_type},
     {&native_source_spec, "Source", NULL},
     {&native_entrance_spec, "Entrance", NULL},
 };

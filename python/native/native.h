@@ -9,7 +9,9 @@
  * not have: the classes of gradb.torch whose attributes are needed at every operator have a base
  * class here that holds them (records.h).
  *
- * Built for the stable ABI of CPython 3.10 and later: one binary serves all of them.
+ * Built for the stable ABI of CPython 3.10 and later: one binary serves all of them. Three parts go
+ * below that ABI and PyTorch's: libtorch.py, nodes.py and functions.py find the places that they
+ * need at attach, try them, and leave them alone where anything is not as expected.
  *
  * Unless a header says otherwise:
  * - the caller holds the interpreter lock (GIL);
@@ -21,13 +23,16 @@
  * Layers, lowest first; none includes a later one:
  *
  * - names, objects: interned strings; helpers for Python objects and exceptions
- * - records, clock, tensors: the agent's attributes; the clock of a step; libtorch's tensors
+ * - records, clock: the agent's attributes; the clock of a step
+ * - tensors, autograd: what libtorch says about tensors; what is read from its memory
  * - context: everything that the agent consists of, and libgradb's functions
- * - graph, places, inputs: which node it is, where its outputs are, what it reads
+ * - graph, marks, seen, places, site: which node it is, which one has made a grad_fn or a tensor,
+ *   where its outputs are, where the program calls it
  * - same, clearing, numbers: repeated values; zeroed gradients; loss and learning rates
  * - report, idle: a node has run; a step that nobody watches
- * - operators, updates, pass_node, pass_hooks, engine, hand_over, source: what PyTorch, gradb.torch
- *   and libgradb call
+ * - inputs: what a node reads
+ * - operators, functions, updates, pass_node, pass_hooks, known_pass, pass, engine, hand_over,
+ *   source: what PyTorch, gradb.torch and libgradb call
  * - batch: what the wrappers of losses call
  * - frames: stops at lines of source
  * - context_type, module: the Python module; module.h declares its other parts
@@ -44,6 +49,6 @@
 
 /* The version of the interface between this module and gradb.torch: both must come from one tree.
  */
-#define NATIVE_INTERFACE 18
+#define NATIVE_INTERFACE 19
 
 #endif

@@ -1,42 +1,31 @@
 // SPDX-License-Identifier: MIT
 /* The base of ops.OperatorMode: calls an operator, and reports that its node has run. */
-#include "module.h"
+#include "operators.h"
 
 #include <stddef.h>
 
 #include "clock.h"
 #include "context.h"
+#include "functions.h"
 #include "graph.h"
 #include "inputs.h"
+#include "marks.h"
+#include "module.h"
 #include "names.h"
 #include "objects.h"
 #include "records.h"
 #include "report.h"
+#include "site.h"
 #include "tensors.h"
 
-struct operators {
-    PyObject ob_base;
-    struct native_context *context; /* NULL: everything goes to Python */
-    PyObject *known; /* ops.OperatorMode.operators: function -> ops._Operator, or None */
-};
-
-/* A call as PyTorch passes it on; borrowed. */
-struct call {
-    struct operators *mode;
-    PyObject *function, *types, *args;
-    PyObject *keywords; /* Py_None: there are none */
-    bool writes;        /* the operator always writes its first argument */
-    bool overwrites;    /* it does, always or in this call (inplace=True) */
-};
-
-static PyObject *call_intercept(const struct call *call)
+static PyObject *call_intercept(const struct native_call *call)
 {
     return PyObject_CallMethodObjArgs((PyObject *)call->mode, native_names.intercept,
                                       call->function, call->types, call->args, call->keywords,
                                       NULL);
 }
 
-static PyObject *run_operator(const struct call *call)
+static PyObject *run_operator(const struct native_call *call)
 {
     const struct native_context *context = call->mode->context;
     if (context && context->stand_in != Py_None) {
@@ -60,7 +49,7 @@ static int is_given(PyObject *keywords, PyObject *name)
 }
 
 /* The call needs no Python. Sets call->writes and call->overwrites. */
-static int is_plain_call(struct call *call, PyObject *operation)
+static int is_plain_call(struct native_call *call, PyObject *operation)
 {
     int usual = native_truth(operation, OPERATOR_USUAL);
     int writes = usual == 0 ? native_truth(operation, OPERATOR_IN_PLACE) : 0;
@@ -96,7 +85,7 @@ static int is_watched_closely(const struct native_context *context)
 }
 
 /* What is known of a function; NULL without an exception: nothing yet. */
-static PyObject *find_operator(const struct operators *mode, PyObject *function)
+static PyObject *find_operator(const struct native_operators *mode, PyObject *function)
 {
     PyObject *operation = PyDict_GetItemWithError(mode->known, function);
     if (!operation) {
@@ -105,8 +94,7 @@ static PyObject *find_operator(const struct operators *mode, PyObject *function)
     return Py_XNewRef(operation);
 }
 
-/* The call takes the short path. */
-static int is_usual_call(struct call *call, PyObject *operation)
+int native_is_usual_call(struct native_call *call, PyObject *operation)
 {
     int usual = is_plain_call(call, operation);
     int close = usual > 0 ? is_watched_closely(call->mode->context) : 1;
@@ -128,21 +116,41 @@ static int is_forward(const struct native_context *context)
                : !other && native_get(context->scaler, SCALER_STEPPING) == Py_None;
 }
 
-/* The node, when everything about it is known; NULL without an exception: it is for Python. */
-static PyObject *find_node(struct native_context *context, PyObject *operation)
+/* The key of the operator's family in the running module; NULL without an exception: not known. */
+static PyObject *find_inner_key(struct native_context *context, PyObject *path, PyObject *name)
 {
-    PyObject *node = NULL;
-    PyObject *path = PyObject_GetAttr(context->local, native_names.path);
-    PyObject *site = path ? PyObject_GetAttr(context->local, native_names.site) : NULL;
-    if (!site) {
-        PyErr_Clear(); /* no module has been called in this thread */
-    } else if (PyUnicode_Check(path) && PyUnicode_GetLength(path) > 0) {
-        PyObject *key = PyTuple_Pack(3, path, native_get(operation, OPERATOR_NAME), site);
-        node = key ? native_next_known(context, key, true) : NULL;
-        Py_XDECREF(key);
+    PyObject *site = PyObject_GetAttr(context->local, native_names.site);
+    if (site == Py_None) {
+        Py_DECREF(site);
+        site = native_find_site(context);
     }
+    PyObject *key = site ? PyTuple_Pack(3, path, name, site) : NULL;
     Py_XDECREF(site);
-    Py_XDECREF(path);
+    return key;
+}
+
+/* The same wherever the operator runs. writes: to its first argument. */
+static PyObject *find_key(struct native_context *context, PyObject *name, bool writes)
+{
+    PyObject *path = PyObject_GetAttr(context->local, native_names.path);
+    if (!path || !PyUnicode_Check(path)) {
+        PyErr_Clear(); /* no module has been called in this thread */
+        Py_XDECREF(path);
+        return NULL;
+    }
+    PyObject *key = PyUnicode_GetLength(path) > 0 ? find_inner_key(context, path, name)
+                    : writes                      ? NULL
+                                                  : native_outer_key(context, name);
+    Py_DECREF(path);
+    return key;
+}
+
+/* The node, when everything about it is known; NULL without an exception: it is for Python. */
+static PyObject *find_node(struct native_context *context, PyObject *operation, bool writes)
+{
+    PyObject *key = find_key(context, native_get(operation, OPERATOR_NAME), writes);
+    PyObject *node = key ? native_next_known(context, key, true) : NULL;
+    Py_XDECREF(key);
     return node;
 }
 
@@ -184,7 +192,7 @@ static int is_counter(PyObject *operation, PyObject *tensor)
 }
 
 /* The origins of the outputs, whose grad_fns get the node's mark. */
-static PyObject *note_outputs(const struct call *call, PyObject *node, PyObject *outputs)
+static PyObject *note_outputs(const struct native_call *call, PyObject *node, PyObject *outputs)
 {
     struct native_context *context = call->mode->context;
     Py_ssize_t count = PyTuple_Size(outputs);
@@ -193,7 +201,7 @@ static PyObject *note_outputs(const struct call *call, PyObject *node, PyObject 
         PyObject *tensor = PyTuple_GetItem(outputs, slot);
         PyObject *origin = call->writes ? native_note_written(context, tensor, node, (long)slot)
                                         : native_note_output(context, tensor, node, (long)slot);
-        if (!origin || native_mark(tensor, node) < 0) {
+        if (!origin || native_mark(context, tensor, node) < 0) {
             Py_XDECREF(origin);
             Py_CLEAR(records);
         } else {
@@ -203,7 +211,7 @@ static PyObject *note_outputs(const struct call *call, PyObject *node, PyObject 
     return records;
 }
 
-static int report_outputs(const struct call *call, PyObject *node, PyObject *outputs)
+static int report_outputs(const struct native_call *call, PyObject *node, PyObject *outputs)
 {
     PyObject *records = note_outputs(call, node, outputs);
     /* An overwritten value is not another view of itself. */
@@ -216,7 +224,7 @@ static int report_outputs(const struct call *call, PyObject *node, PyObject *out
 }
 
 /* Updates the node's edges to those of this call. */
-static int learn_inputs(const struct call *call, PyObject *node, PyObject *outputs)
+static int learn_inputs(const struct native_call *call, PyObject *node, PyObject *outputs)
 {
     struct native_context *context = call->mode->context;
     int same = native_reads_same(context, node, call->args, call->keywords);
@@ -230,13 +238,13 @@ static int learn_inputs(const struct call *call, PyObject *node, PyObject *outpu
 }
 
 /* 1: reported; 0: it is for Python; -1. */
-static int report_node(const struct call *call, PyObject *operation, PyObject *outputs)
+static int report_node(const struct native_call *call, PyObject *operation, PyObject *outputs)
 {
     int counter = call->writes ? is_counter(operation, PyTuple_GetItem(outputs, 0)) : 0;
     if (counter != 0) {
         return counter;
     }
-    PyObject *node = find_node(call->mode->context, operation);
+    PyObject *node = find_node(call->mode->context, operation, call->writes);
     if (!node) {
         return PyErr_Occurred() ? -1 : 0;
     }
@@ -246,7 +254,7 @@ static int report_node(const struct call *call, PyObject *operation, PyObject *o
 }
 
 /* The same for what the operator returned. */
-static int report_known(const struct call *call, PyObject *operation, PyObject *result)
+static int report_known(const struct native_call *call, PyObject *operation, PyObject *result)
 {
     int forward = is_forward(call->mode->context);
     PyObject *outputs = forward > 0 ? collect_outputs(call->mode->context, result) : NULL;
@@ -258,7 +266,7 @@ static int report_known(const struct call *call, PyObject *operation, PyObject *
     return status;
 }
 
-static void report_to_python(const struct call *call, PyObject *operation, PyObject *result)
+static void report_to_python(const struct native_call *call, PyObject *operation, PyObject *result)
 {
     struct native_context *context = call->mode->context;
     PyObject *done = PyObject_CallMethodObjArgs(context->reporter, native_names.operator_ran,
@@ -268,7 +276,7 @@ static void report_to_python(const struct call *call, PyObject *operation, PyObj
 }
 
 /* The operator has raised an exception, which propagates after it was reported. */
-static void report_raised(const struct call *call, PyObject *operation)
+static void report_raised(const struct native_call *call, PyObject *operation)
 {
     struct native_context *context = call->mode->context;
     struct native_error error = native_take_error();
@@ -283,15 +291,18 @@ static void report_raised(const struct call *call, PyObject *operation)
     native_restore_error(error);
 }
 
-static PyObject *run_usual(const struct call *call, PyObject *operation)
+PyObject *native_run_usual(const struct native_call *call, PyObject *operation)
 {
     struct native_context *context = call->mode->context;
     bool measured = context->clock->on;
     double began = measured ? native_read_clock(context->clock) : 0;
-    PyObject *result = run_operator(call);
+    PyObject *result = call->run(call);
     if (!result) {
         report_raised(call, operation);
         return NULL;
+    }
+    if (result == Py_NotImplemented) { /* by `+` and the like: the other operand is asked */
+        return result;
     }
     if (measured) {
         native_took(context->clock, began);
@@ -308,7 +319,7 @@ static PyObject *run_usual(const struct call *call, PyObject *operation)
 }
 
 /* What is known of the function; NULL: it is for Python, or with an exception of our own. */
-static PyObject *look_up_operator(const struct call *call)
+static PyObject *look_up_operator(const struct native_call *call)
 {
     const struct native_context *context = call->mode->context;
     bool plain =
@@ -318,13 +329,17 @@ static PyObject *look_up_operator(const struct call *call)
     return watching > 0 ? find_operator(call->mode, call->function) : NULL;
 }
 
-static PyObject *run_known(struct call *call, PyObject *operation)
+static PyObject *run_known(struct native_call *call, PyObject *operation)
 {
-    int usual = is_usual_call(call, operation);
+    int usual = native_is_usual_call(call, operation);
     if (usual < 0 && native_report_fault(call->mode->context) < 0) {
         return NULL;
     }
-    return usual > 0 ? run_usual(call, operation) : call_intercept(call);
+    if (usual > 0) {
+        native_note_function(call, operation);
+        return native_run_usual(call, operation);
+    }
+    return call_intercept(call);
 }
 
 /* ---- the type -------------------------------------------------------------------------------- */
@@ -332,7 +347,8 @@ static PyObject *run_known(struct call *call, PyObject *operation)
 /* Like TorchFunctionMode: func, types, args=(), kwargs=None. */
 static PyObject *intercept_function(PyObject *self, PyObject *given)
 {
-    struct call call = {.mode = (struct operators *)self, .keywords = Py_None};
+    struct native_call call = {
+        .mode = (struct native_operators *)self, .keywords = Py_None, .run = run_operator};
     PyObject *none = NULL;
     if (!PyArg_ParseTuple(given, "OO|OO:__torch_function__", &call.function, &call.types,
                           &call.args, &call.keywords)) {
@@ -355,7 +371,7 @@ static PyObject *intercept_function(PyObject *self, PyObject *given)
 
 static PyObject *use_context(PyObject *self, PyObject *context)
 {
-    struct operators *mode = (struct operators *)self;
+    struct native_operators *mode = (struct native_operators *)self;
     if (!PyObject_TypeCheck(context, native_context_type)) {
         PyErr_SetString(PyExc_TypeError, "use() takes a Context");
         return NULL;
@@ -371,7 +387,8 @@ static PyObject *use_context(PyObject *self, PyObject *context)
     return Py_NewRef(Py_None);
 }
 
-NATIVE_COLLECTED(offsetof(struct operators, context), offsetof(struct operators, known))
+NATIVE_COLLECTED(offsetof(struct native_operators, context),
+                 offsetof(struct native_operators, known))
 
 static PyMethodDef methods[] = {
     {"__torch_function__", intercept_function, METH_VARARGS, "calls an operator and reports it"},
@@ -392,7 +409,7 @@ static PyType_Slot slots[] = {
 
 PyType_Spec native_operators_spec = {
     .name = "gradb._native.Operators",
-    .basicsize = sizeof(struct operators),
+    .basicsize = sizeof(struct native_operators),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .slots = slots,
 };

@@ -2,6 +2,7 @@
 /* Puts hooks on the nodes of a backward pass before it runs. */
 #include "module.h"
 
+#include "marks.h"
 #include "names.h"
 #include "objects.h"
 #include "pass_node.h"
@@ -26,6 +27,15 @@ static PyObject *find_type(const struct pass *pass, PyObject *function)
     return PyObject_CallFunctionObjArgs(pass->context->type_of, function, NULL);
 }
 
+static PyObject *find_in_metadata(PyObject *function)
+{
+    PyObject *metadata = PyObject_GetAttr(function, native_names.metadata);
+    PyObject *mark =
+        metadata ? Py_XNewRef(PyDict_GetItemWithError(metadata, native_names.key)) : NULL;
+    Py_XDECREF(metadata);
+    return mark;
+}
+
 /* The mark that the grad_fn has or inherits, see backward.PassNode. No operator returns what a leaf
  * accumulates, so the grad_fn that does that has none of its own. */
 static PyObject *find_mark(const struct pass *pass, PyObject *function, PyObject *inherited,
@@ -35,10 +45,10 @@ static PyObject *find_mark(const struct pass *pass, PyObject *function, PyObject
     if (leaf) {
         return Py_NewRef(inherited);
     }
-    PyObject *metadata = PyObject_GetAttr(function, native_names.metadata);
-    PyObject *mark =
-        metadata ? Py_XNewRef(PyDict_GetItemWithError(metadata, native_names.key)) : NULL;
-    Py_XDECREF(metadata);
+    PyObject *mark = Py_XNewRef(native_find_mark(pass->context, function));
+    if (!mark && !PyErr_Occurred()) {
+        mark = find_in_metadata(function);
+    }
     *marked = mark && native_is_a(mark, NATIVE_MARK);
     if (*marked || PyErr_Occurred()) {
         return mark;

@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "graph.h"
+#include "marks.h"
 #include "names.h"
 #include "objects.h"
 #include "records.h"
@@ -25,7 +26,7 @@ static PyObject *note_results(struct native_context *context, PyObject *node, Py
         PyObject *record = tensor == Py_None
                                ? Py_NewRef(Py_None)
                                : native_note_output(context, tensor, node, (long)slot);
-        bool ok = record && (tensor == Py_None || native_mark(tensor, node) == 0);
+        bool ok = record && (tensor == Py_None || native_mark(context, tensor, node) == 0);
         if (!ok) {
             Py_XDECREF(record);
             Py_CLEAR(records);
@@ -177,7 +178,7 @@ static int report_apart(struct native_pass_node *own, PyObject *results, PyObjec
     return status;
 }
 
-static int report_ran(struct native_pass_node *own, PyObject *results, PyObject *before)
+int native_pass_ran(struct native_pass_node *own, PyObject *results, PyObject *before)
 {
     struct native_context *context = own->context;
     int dead = native_truth(context->agent, AGENT_DEAD);
@@ -213,7 +214,7 @@ static PyObject *call_hook(PyObject *self, PyObject *args, PyObject *keywords)
     struct native_clock *clock = context && context->clock->on ? context->clock : NULL;
     int status = clock ? note_time(clock, own) : 0;
     if (status == 0) {
-        status = context && context->handle ? report_ran(own, results, before) : 0;
+        status = context && context->handle ? native_pass_ran(own, results, before) : 0;
     }
     if (status < 0) {
         status = native_report_fault(context);

@@ -17,4 +17,7 @@ struct native_pass_node {
 extern PyType_Spec native_pass_node_spec;
 extern PyTypeObject *native_pass_node_type;
 
+/* Like the hook, without a clock: what is reported when the node has run. */
+int native_pass_ran(struct native_pass_node *own, PyObject *results, PyObject *before);
+
 #endif

@@ -63,7 +63,9 @@ int native_locate(struct native_context *context, PyObject *tensor, PyObject *fo
     }
     long long reach = PyLong_AsLongLong(PyTuple_GetItem(form, FORM_REACH));
     long long size = PyLong_AsLongLong(PyTuple_GetItem(form, FORM_SIZE));
-    int negative = PyErr_Occurred() ? -1 : native_ask(tensor, native_names.is_neg);
+    const void *address = native_knows_nodes() ? native_tensor_of(tensor) : NULL;
+    bool plain = address && native_is_plain(address);
+    int negative = PyErr_Occurred() ? -1 : plain ? 0 : native_ask(tensor, native_names.is_neg);
     if (negative != 0) {
         return negative < 0 ? -1 : 0;
     }
@@ -86,6 +88,35 @@ static int locate_slot(struct native_context *context, PyObject *places, PyObjec
     int status = number ? native_call(places, native_names.look, number, tensor, NULL) : -1;
     Py_XDECREF(number);
     return status;
+}
+
+/* 1: *ret has its address; 0: it is not as it was, or not there; -1. */
+static int locate_unwrapped(struct native_context *context, PyObject *form, void *tensor,
+                            gradb_tensor *ret)
+{
+    if (!native_is_defined(tensor)) {
+        return form == Py_None && ret->dtype == 0;
+    }
+    if (form == Py_None || PyTuple_GetItem(form, FORM_KIND) != context->tensor ||
+        !native_is_plain(tensor) || !native_can_read(ret->dtype)) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    long long reach = PyLong_AsLongLong(PyTuple_GetItem(form, FORM_REACH));
+    long long size = PyLong_AsLongLong(PyTuple_GetItem(form, FORM_SIZE));
+    return PyErr_Occurred() ? -1 : native_read_at(tensor, ret, reach, size, &ret->data);
+}
+
+int native_fill_unwrapped(struct native_context *context, PyObject *places,
+                          const struct native_tensors *tensors)
+{
+    gradb_tensor *structs = native_structs(places);
+    PyObject *forms = native_get(places, PLACES_FORMS);
+    int located = structs ? 1 : -1;
+    for (size_t slot = 0; located > 0 && slot < native_tensor_count(tensors); slot++) {
+        PyObject *form = PyList_GetItem(forms, (Py_ssize_t)slot);
+        located = form ? locate_unwrapped(context, form, tensors->begin[slot], &structs[slot]) : -1;
+    }
+    return located;
 }
 
 gradb_tensor *native_structs(PyObject *places)

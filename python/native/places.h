@@ -4,6 +4,7 @@
 #define GRADB_PYTHON_PLACES_H
 
 #include "agent/gradb.h"
+#include "autograd.h"
 #include "context.h"
 
 /* The items of a form, a tuple in places.Places: what an output was when it was last looked at. */
@@ -28,5 +29,10 @@ int native_locate(struct native_context *context, PyObject *tensor, PyObject *fo
 /* Puts the addresses of this run's outputs into the structs. Python looks at the outputs that have
  * changed. */
 int native_fill_places(struct native_context *context, PyObject *places, PyObject *tensors);
+
+/* The same for outputs without Python objects. 0: one has changed, and Python must look at it; -1.
+ */
+int native_fill_unwrapped(struct native_context *context, PyObject *places,
+                          const struct native_tensors *tensors);
 
 #endif

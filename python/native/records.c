@@ -112,6 +112,7 @@ static const struct {
                          [NODE_BACKWARD] = "backward",
                          [NODE_GRADIENT] = "gradient",
                          [NODE_EDGES] = "edges",
+                         [NODE_OUTSIDE] = "outside",
                      }},
     [NATIVE_PLACES] = {"Places",
                        {

@@ -109,14 +109,15 @@ enum native_node_field {
     NODE_PLACES,
     NODE_BACKWARD,
     NODE_GRADIENT,
-    NODE_EDGES
+    NODE_EDGES,
+    NODE_OUTSIDE
 };
 enum native_places_field { PLACES_COUNT, PLACES_ADDRESS, PLACES_FORMS };
 enum native_operator_field { OPERATOR_NAME, OPERATOR_USUAL, OPERATOR_IN_PLACE, OPERATOR_COUNTS };
 enum native_mark_field { MARK_NODE, MARK_OPERATOR };
 enum native_regions_field { REGIONS_COMPILED };
 
-#define NATIVE_FIELDS 12 /* at most, of a class with many instances */
+#define NATIVE_FIELDS 13 /* at most, of a class with many instances */
 #define NATIVE_MOST   20 /* at most, of a class with one instance */
 
 struct native_record {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "report.h"
 
+#include "autograd.h"
 #include "clock.h"
 #include "names.h"
 #include "objects.h"
 #include "places.h"
 #include "records.h"
 #include "same.h"
+#include "seen.h"
 #include "tensors.h"
 
 static void call_libgradb(struct native_context *context, gradb_node node,
@@ -41,7 +43,7 @@ static int report_values(struct native_context *context, PyObject *places, gradb
 }
 
 /* What the debugger wants of the node, and where its outputs are, is the same as the last time. */
-static int is_settled(struct native_context *context, PyObject *node, PyObject *tensors)
+static int is_settled(struct native_context *context, PyObject *node, Py_ssize_t count)
 {
     unsigned changes = __atomic_load_n(&context->handle->changes, __ATOMIC_RELAXED);
     if (PyLong_AsLongLong(native_get(node, NODE_ASKED)) != (long long)changes) {
@@ -56,13 +58,13 @@ static int is_settled(struct native_context *context, PyObject *node, PyObject *
         return PyErr_Occurred() ? -1 : 0;
     }
     Py_ssize_t slots = PyLong_AsSsize_t(native_get(places, PLACES_COUNT));
-    return PyErr_Occurred() ? -1 : slots == PyTuple_Size(tensors);
+    return PyErr_Occurred() ? -1 : slots == count;
 }
 
 static int report_node(struct native_context *context, PyObject *node, PyObject *tensors,
                        PyObject *before)
 {
-    int settled = is_settled(context, node, tensors);
+    int settled = is_settled(context, node, PyTuple_Size(tensors));
     if (settled <= 0) {
         return settled < 0 ? -1
                            : native_call(context->reporter, native_names.tell, node, tensors, NULL);
@@ -80,6 +82,27 @@ static int report_node(struct native_context *context, PyObject *node, PyObject 
     int status = report_values(context, places, (gradb_node)id, tensors, before);
     Py_DECREF(places);
     return status;
+}
+
+/* ---- what has run in the step ---------------------------------------------------------------- */
+
+void native_begin_trace(struct native_context *context)
+{
+    PyObject *step = native_get(context->steps, STEPS_STEP);
+    if (context->traced != step) {
+        native_swap(&context->traced, Py_NewRef(step));
+        context->trace = 0;
+        context->trace_base = native_next_number();
+    }
+}
+
+static void add_to_trace(struct native_context *context, PyObject *id)
+{
+    native_begin_trace(context);
+    uint64_t made = native_next_number() - context->trace_base;
+    uint64_t mixed = context->trace ^ (PyLong_AsUnsignedLongLongMask(id) << 32) ^ made;
+    mixed *= 0x9e3779b97f4a7c15ULL;
+    context->trace = mixed ^ (mixed >> 29);
 }
 
 /* Only the table of the step needs to know where the value is. */
@@ -105,12 +128,14 @@ static int note_outputs(struct native_context *context, PyObject *step, PyObject
                  : native_call(context->live, native_names.ran_as, id, step, records);
 }
 
+/* records: NULL where the outputs were noted already. */
 static int note_ran(struct native_context *context, PyObject *node, PyObject *records)
 {
     PyObject *step = Py_NewRef(native_get(context->steps, STEPS_STEP));
     PyObject *id = Py_NewRef(native_get(node, NODE_ID));
     native_set(node, NODE_STEP, step);
-    int status = note_outputs(context, step, id, records);
+    add_to_trace(context, id);
+    int status = records ? note_outputs(context, step, id, records) : 0;
     int aside = status == 0 ? native_truth(node, NODE_ASIDE) : 1;
     if (aside == 0) {
         status = PyList_Append(native_get(context->graph, GRAPH_RAN), id);
@@ -123,6 +148,8 @@ static int note_ran(struct native_context *context, PyObject *node, PyObject *re
     Py_DECREF(step);
     return PyErr_Occurred() ? -1 : status;
 }
+
+/* ---- a node has run -------------------------------------------------------------------------- */
 
 int native_ran(struct native_context *context, PyObject *node, PyObject *tensors, PyObject *records,
                PyObject *before)
@@ -138,6 +165,74 @@ int native_ran(struct native_context *context, PyObject *node, PyObject *tensors
     }
     bool armed = context->handle && GRADB_IS_ARMED(context->handle);
     return armed ? report_node(context, node, tensors, before) : 0;
+}
+
+/* Nobody needs the tensors of its outputs. */
+static int is_unasked(struct native_context *context)
+{
+    int held = native_truth(context->graph, GRAPH_GROWN);
+    held = held == 0 ? native_truth(context->reporter, REPORTER_PENDING) : held;
+    held = held == 0 ? native_truth(context->live, LIVE_SCALES) : held;
+    held = held == 0 ? native_truth(context->live, LIVE_KEPT) : held;
+    if (held != 0 || PyFloat_AsDouble(native_get(context->live, LIVE_SCALE)) != 1.0) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    return 1;
+}
+
+/* Whether it is armed and its values are wanted: then it has places. */
+static bool are_wanted(const struct native_context *context, PyObject *node)
+{
+    long wants = native_get_int(node, NODE_WANTS);
+    return GRADB_IS_ARMED(context->handle) && wants > 0 && (wants & GRADB_WANT_VALUE);
+}
+
+int native_can_run_unwrapped(struct native_context *context, PyObject *node,
+                             const struct native_tensors *outputs)
+{
+    int unasked = is_unasked(context);
+    if (unasked <= 0 || !GRADB_IS_ARMED(context->handle)) {
+        return unasked;
+    }
+    int settled = is_settled(context, node, (Py_ssize_t)native_tensor_count(outputs));
+    return settled > 0 && are_wanted(context, node)
+               ? native_fill_unwrapped(context, native_get(node, NODE_PLACES), outputs)
+               : settled;
+}
+
+static int report_unwrapped(struct native_context *context, PyObject *node,
+                            const struct native_tensors *before)
+{
+    long wants = native_get_int(node, NODE_WANTS);
+    gradb_node id = (gradb_node)native_get_int(node, NODE_ID);
+    if (PyErr_Occurred() || wants == 0) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    if (!(wants & GRADB_WANT_VALUE)) {
+        call_libgradb(context, id, NULL, 0, NULL);
+        return 0;
+    }
+    PyObject *places = Py_NewRef(native_get(node, NODE_PLACES));
+    size_t count = (size_t)native_get_int(places, PLACES_COUNT);
+    gradb_same same[NATIVE_MAX_SAME];
+    int known = native_find_same_unwrapped(context, places, count, before, same);
+    if (known >= 0) {
+        call_libgradb(context, id, native_structs(places), count, known ? same : NULL);
+    }
+    Py_DECREF(places);
+    return known < 0 ? -1 : 0;
+}
+
+int native_ran_unwrapped(struct native_context *context, PyObject *node,
+                         const struct native_tensors *outputs, const struct native_tensors *before)
+{
+    if (note_ran(context, node, NULL) < 0) {
+        return -1;
+    }
+    for (size_t slot = 0; slot < native_tensor_count(outputs); slot++) {
+        native_see(context, outputs->begin[slot], node, (uint32_t)slot);
+    }
+    return GRADB_IS_ARMED(context->handle) ? report_unwrapped(context, node, before) : 0;
 }
 
 /* The record that live.Live.ran makes of a tensor or None. */

@@ -3,12 +3,24 @@
 #ifndef GRADB_PYTHON_REPORT_H
 #define GRADB_PYTHON_REPORT_H
 
+#include "autograd.h"
 #include "context.h"
 
 /* tensors and records (origins, see graph.h) are tuples with one item per slot; before: a tuple of
  * the tensors that the node was computed from. */
 int native_ran(struct native_context *context, PyObject *node, PyObject *tensors, PyObject *records,
                PyObject *before);
+
+/* The same for a backward node whose outputs have no Python objects (seen.h). First ask whether
+ * this can be done: 1, 0, or -1. before: the gradients that it was given. */
+int native_can_run_unwrapped(struct native_context *context, PyObject *node,
+                             const struct native_tensors *outputs);
+int native_ran_unwrapped(struct native_context *context, PyObject *node,
+                         const struct native_tensors *outputs, const struct native_tensors *before);
+
+/* context->trace is that of the running step: a number made of which nodes have run in it, and of
+ * how many nodes of the engine's each call has made. Equal numbers: the same has run. */
+void native_begin_trace(struct native_context *context);
 
 /* The same for values that only the table of the step knows: their records are made. */
 int native_ran_anew(struct native_context *context, PyObject *node, PyObject *tensors);

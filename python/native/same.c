@@ -6,6 +6,8 @@
 #include "objects.h"
 #include "places.h"
 #include "records.h"
+#include "seen.h"
+#include "tensors.h"
 
 /* The origin (see graph.h) of a tensor in this step; NULL without an exception: it has none. */
 static PyObject *find_origin(struct native_context *context, PyObject *tensor)
@@ -23,6 +25,10 @@ static int is_unchanged(PyObject *origin, PyObject *tensor)
 {
     if (PyWeakref_GetObject(PyTuple_GetItem(origin, ORIGIN_TENSOR)) != tensor) {
         return PyErr_Occurred() ? -1 : 0;
+    }
+    const void *address = native_knows_nodes() ? native_tensor_of(tensor) : NULL;
+    if (address && native_counts_writes(address)) {
+        return native_take_equal(native_version(tensor), PyTuple_GetItem(origin, ORIGIN_VERSION));
     }
     PyObject *version = PyObject_GetAttr(tensor, native_names.version);
     if (!version && PyErr_ExceptionMatches(PyExc_RuntimeError)) {
@@ -126,6 +132,51 @@ int native_find_same(struct native_context *context, PyObject *places, const gra
                         : find_among(context, form, &structs[slot], before, &ret[slot]);
         Py_XDECREF(form);
         any = found < 0 ? -1 : any || found;
+    }
+    return any;
+}
+
+/* ---- without Python objects ------------------------------------------------------------------ */
+
+/* Looks for one output among the tensors before. */
+static int find_among_seen(struct native_context *context, PyObject *form,
+                           const gradb_tensor *output, const struct native_tensors *before,
+                           gradb_same *ret)
+{
+    int found = 0;
+    for (size_t i = 0; found == 0 && i < native_tensor_count(before) && i < NATIVE_MAX_SAME; i++) {
+        void *tensor = before->begin[i];
+        const struct native_value *value =
+            native_is_defined(tensor) ? native_find_seen(context, tensor) : NULL;
+        if (!value || value->writes != native_count_writes(tensor)) {
+            continue;
+        }
+        found = is_same_output(form, output, value->node, value->slot);
+        if (found > 0) {
+            ret->node = (gradb_node)native_get_int(value->node, NODE_ID);
+            ret->slot = value->slot;
+        }
+    }
+    return PyErr_Occurred() ? -1 : found;
+}
+
+int native_find_same_unwrapped(struct native_context *context, PyObject *places, size_t count,
+                               const struct native_tensors *before, gradb_same ret[NATIVE_MAX_SAME])
+{
+    int leaked = context->did_with_same && count <= NATIVE_MAX_SAME ? has_leaked(context) : 1;
+    if (leaked != 0) {
+        return leaked < 0 ? -1 : 0;
+    }
+    const gradb_tensor *structs = native_structs(places);
+    PyObject *forms = native_get(places, PLACES_FORMS);
+    int any = 0;
+    for (size_t slot = 0; any >= 0 && slot < count; slot++) {
+        ret[slot] = (gradb_same){0};
+        PyObject *form = PyList_GetItem(forms, (Py_ssize_t)slot);
+        int found = !form || form == Py_None
+                        ? 0
+                        : find_among_seen(context, form, &structs[slot], before, &ret[slot]);
+        any = found < 0 || PyErr_Occurred() ? -1 : any || found;
     }
     return any;
 }

@@ -5,6 +5,7 @@
 #define GRADB_PYTHON_SAME_H
 
 #include "agent/gradb.h"
+#include "autograd.h"
 #include "context.h"
 
 #define NATIVE_MAX_SAME 16 /* outputs, and tensors before, that are compared */
@@ -14,5 +15,10 @@
  * -1. */
 int native_find_same(struct native_context *context, PyObject *places, const gradb_tensor *structs,
                      Py_ssize_t count, PyObject *before, gradb_same ret[NATIVE_MAX_SAME]);
+
+/* The same where neither the outputs nor the tensors before have Python objects. */
+int native_find_same_unwrapped(struct native_context *context, PyObject *places, size_t count,
+                               const struct native_tensors *before,
+                               gradb_same ret[NATIVE_MAX_SAME]);
 
 #endif

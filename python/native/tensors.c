@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "autograd.h"
 #include "names.h"
 #include "objects.h"
 
@@ -112,20 +113,30 @@ bool native_can_read(gradb_dtype dtype)
     return torch.on && (unsigned)dtype < DTYPES && torch.dtypes[dtype] >= 0;
 }
 
+bool native_read_at(void *tensor, const gradb_tensor *known, long long reach, long long size,
+                    const void **ret)
+{
+    void *data;
+    if (!is_strided_on_cpu(&tensor) || !has_dtype(&tensor, known->dtype) ||
+        !has_shape(&tensor, known, size) || !is_whole(&tensor, reach, size) ||
+        torch.data_ptr(&tensor, &data) != 0) {
+        return false;
+    }
+    *ret = data;
+    return true;
+}
+
 int native_read(PyObject *tensor, const gradb_tensor *known, long long reach, long long size,
                 const void **ret)
 {
-    void *handle, *data;
-    if (get_handle(tensor, &handle) < 0) {
-        return -1;
-    }
-    if (!is_strided_on_cpu(&handle) || !has_dtype(&handle, known->dtype) ||
-        !has_shape(&handle, known, size) || !is_whole(&handle, reach, size) ||
-        torch.data_ptr(&handle, &data) != 0) {
-        return 0;
-    }
-    *ret = data;
-    return 1;
+    void *handle;
+    return get_handle(tensor, &handle) < 0 ? -1 : native_read_at(handle, known, reach, size, ret);
+}
+
+void *native_tensor_of(PyObject *tensor)
+{
+    void *handle = NULL;
+    return is_plain(tensor) && get_handle(tensor, &handle) == 0 ? handle : NULL;
 }
 
 static bool read_number(void **tensor, double *ret)
@@ -177,6 +188,10 @@ bool native_has_no_gradient(PyObject *parameter)
 
 PyObject *native_version(PyObject *tensor)
 {
+    const void *address = native_knows_nodes() ? native_tensor_of(tensor) : NULL;
+    if (address) {
+        return PyLong_FromUnsignedLong(native_count_writes(address));
+    }
     PyObject *version = PyObject_GetAttr(tensor, native_names.version);
     if (!version && PyErr_ExceptionMatches(PyExc_RuntimeError)) {
         PyErr_Clear();

@@ -20,6 +20,13 @@ bool native_can_read(gradb_dtype dtype);
 int native_read(PyObject *tensor, const gradb_tensor *known, long long reach, long long size,
                 const void **ret);
 
+/* The same for an address of a TensorImpl whose tensor is plain, see autograd.h. */
+bool native_read_at(void *tensor, const gradb_tensor *known, long long reach, long long size,
+                    const void **ret);
+
+/* The address of a tensor's TensorImpl; NULL where its type is not PyTorch's own. */
+void *native_tensor_of(PyObject *tensor);
+
 /* 1, 0, or -1: *ret gets the value of a tensor without axes, of float32 or float64, on the host,
  * that shares its memory with no other. (So it is not lazily negated, as a part of a complex one
  * may be.) */

@@ -76,6 +76,94 @@ for step in range(1, 100):
     optimizer.step()
 """ % BAD
 
+# A training without custom functions: its passes are watched by hooks of C++, except where the program has hooks.
+PLAIN = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(4)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(7, 8)
+        self.norm = nn.LayerNorm(8)
+        self.three = nn.Linear(8, 24)
+        self.last = nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Dropout(0.2), nn.Linear(8, 7))
+
+    def forward(self, x, step):
+        x = self.table(x)
+        q, k, v = self.three(self.norm(x)).chunk(3, dim=-1)
+        shares = F.softmax(q @ k.transpose(-2, -1) / 3, dim=-1)
+        y = x + shares @ v
+        if step >= 16:
+            y.register_hook(lambda gradient: gradient * 1)
+        if step %% 5 == 0:
+            y = y * y.detach().abs().mean()
+        return self.last(F.relu(y.contiguous(), inplace=True))
+
+net = Net()
+optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
+data = torch.randint(7, (6, 5))
+for step in range(1, 100):
+    for part in data.split(3):
+        logits = net(part[:, :-1], step)
+        if step == %d:
+            logits = logits * 1e30 * 1e30
+        loss = F.cross_entropy(logits.reshape(-1, 7), part[:, 1:].reshape(-1)) / 2
+        loss.backward()
+    nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    largest = max(parameter.grad.abs().max() for parameter in net.parameters())
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=step %% 2 == 0)
+""" % BAD
+
+# What the module does below Python, and that nothing of it remains. Says how many passes were known, whether functions
+# were hooked inside a step, and what of the functions has changed at the end.
+BELOW = """
+import json
+import torch
+import gradb.native, gradb.torch
+from gradb.torch import functions
+torch.manual_seed(4)
+module, functions_known = gradb.native.module, {torch.sin: 1, torch.add: 2, torch.nn.functional.linear: 3}
+hashes = [hash(function) for function in functions_known]
+known, hook_known = [], module.hook_known
+
+def counted(*args):
+    found = hook_known(*args)
+    known.append(isinstance(found, module.Pass))
+    return found
+module.hook_known = counted
+
+def hooked():
+    return functions._word(id(torch.nn.functional.linear) + functions._CALL) != 0
+
+inside = []
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
+    def forward(self, x):
+        inside.append(hooked())
+        return self.last(self.first(x).tanh())
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+try:
+    for step in range(1, 60):
+        loss = net(torch.ones(2, 3)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+finally:
+    same = [hash(function) for function in functions_known] == hashes and torch.sin in functions_known
+    left = gradb.native.looks and module.try_node(loss.grad_fn, lambda: None)[0][-1]
+    pathlib.Path(sys.argv[1], "found").write_text(json.dumps(
+        {"known": sum(known), "inside": any(inside), "hooked": hooked(), "same": same, "left": left, "step": step,
+         "loss": loss.item().hex()}))
+"""
+
 # Steps that nobody watches: several of each kind that the module handles or leaves to Python.
 IDLE = """
 import threading
@@ -546,10 +634,10 @@ class Native(torches.Folder):
         args = ["-nx", "--json", "--batch", "--listen", "127.0.0.1:0",
                 *harness.typed("set start-timeout 0", *commands, "kill")]
         done = harness.run_gradb(*args, "run", "--", *torches.warm(self.python), path, self.folder, cwd=self.folder,
-                                 env=torches.environment(GRADB_NATIVE="1" if native else "0"),
+                                 env=torches.environment(GRADB_NATIVE=native if native == "stable" else str(int(native))),
                                  timeout=4 * harness.DEADLINE)
         module = (self.folder / "module").read_text()
-        self.assertEqual(module != "None", native, module)
+        self.assertEqual(module != "None", bool(native), module)
         records = harness.records(done, mixed=True)
         last = max(number for number, record in enumerate(records) if record["type"] == "hits")  # then it is killed
         return [without_own(record) for record in records[:last + 1] if record["type"] not in UNORDERED]
@@ -564,12 +652,60 @@ class Same(Native):
                     f"step {SETTLED - 1}", *["next"] * 12, "break net/last/linear", "continue", "stats net/last/linear",
                     "finish phase", *["next"] * 12, "delete 3", "finish phase", "step 2", "info nodes -a", "info graph",
                     "print net/room", "info node backward/net/last/linear", "info hits -a"]
-        records, plain = (self.answers(which, MIXED, *commands) for which in (True, False))
+        records, stable, plain = (self.answers(which, MIXED, *commands) for which in (True, "stable", False))
+        self.assertEqual(records, stable)
         self.assertEqual(records, plain)
         self.assertEqual([record for record in records if record["type"] == "error"], [])
         self.assertIn("exception", [record.get("reason") for record in records])
         late = {hit["node"] for hit in records[-1]["hits"] if hit["step"] >= SETTLED}
         self.assertLessEqual({"net/add_", "backward/net/last/linear", "backward/net/last/linear.2", "net/room"}, late)
+
+
+    def test_a_session_with_known_passes_is_the_same(self):
+        commands = ["step 2", "info nodes -a", "trace -exact TO on all", "trace -exact 'max > 0.01' on all",
+                    f"step {SETTLED - 1}", *["next"] * 8, "break backward/net/last/0/linear", "continue",
+                    "stats backward/net/last/0/linear", "print backward/net/last/0/linear",
+                    "print net/last/3/weight.grad", *["next"] * 12, "delete 3", "step 9", "info nodes -a", "info graph",
+                    "info node backward/net/last/0/linear", "info node net/table/weight.grad", "info hits -a"]
+        records, stable, plain = (self.answers(which, PLAIN, *commands) for which in (True, "stable", False))
+        self.assertEqual(records, stable)
+        self.assertEqual(records, plain)
+        late = {hit["node"] for hit in records[-1]["hits"] if hit["step"] >= SETTLED}
+        self.assertLessEqual({"net/last/3/linear", "backward/net/last/0/linear", "net/last/0/weight.grad"}, late)
+
+
+@torches.newest
+class Below(Native):
+    """What is hooked below Python is so only while it is watched, and only where it can be told what is there."""
+
+    def found(self, *commands, **env):
+        """What the script has found, and gradb's output."""
+        done = self.gradb([self.python, self.script(BELOW), self.folder], *commands, **env)
+        return json.loads((self.folder / "found").read_text()), done.stdout + done.stderr
+
+    def test_nothing_remains(self):
+        plain, _ = self.found("continue", GRADB_NATIVE="stable")
+        self.assertEqual((plain["known"], plain["inside"]), (0, False))
+        found, text = self.found("trace -exact TO on all", "step 30", "delete", "continue")
+        self.assertGreater(found["known"], 20, text)
+        self.assertTrue(found["inside"], text)
+        for way in (plain, found):
+            self.assertEqual((way["hooked"], way["same"], way["left"], way["step"]), (False, True, False, 59))
+        self.assertEqual(found["loss"], plain["loss"])
+
+    def test_the_training_ends_inside_a_known_pass(self):
+        found, text = self.found("trace -exact TO on all", "step 20", "break backward/net/last/linear", "continue",
+                                 "kill training")
+        self.assertGreater(found["known"], 5, text)
+        self.assertEqual((found["left"], found["step"]), (False, 21), text)
+        self.assertIn("The training ends at step 21", text)
+
+    def test_where_something_is_missing_it_watches_as_ever(self):
+        lie = "import gradb.torch.nodes as nodes\nnodes._HEADER = 'nowhere'\n"
+        path = self.write("script.py", WITH + lie + BELOW.replace("gradb.native.looks and", "False and"))
+        done = self.gradb([self.python, path, self.folder], "trace -exact TO on all", "step 30", "delete", "continue")
+        found = json.loads((self.folder / "found").read_text())
+        self.assertEqual((found["known"], found["step"]), (0, 59), done.stdout + done.stderr)
 
 
 @torches.both

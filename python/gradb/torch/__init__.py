@@ -16,7 +16,7 @@ continues.
 # the graph        reporter (what ran, to libgradb), graph (nodes, names, edges), parameters, node_attributes, stack
 #                  (source lines), variables (the user's names), members (what modules contain)
 # values           values (what can be read), places (structs for libgradb), live (where a value is now), previous_step,
-#                  device_stats, libtorch (reading tensors from C), source (libgradb's questions)
+#                  device_stats, source (libgradb's questions)
 # steps            steps (steps and phases), events (loss, learning rate, ...), timing, checkpoint, clearing (zeroed
 #                  gradients), training (facts for `why`)
 # failures         failures (what raised), bad_index, expression, oom (allocations that fail)
@@ -25,6 +25,7 @@ continues.
 # overflows        overflow_checker (finds them), nonfinite, overflow_store (keeps them; commands), calls, call_check,
 #                  npy (their files), replay (repeats a call)
 # ranks            digest
+# below Python     libtorch (tensors), nodes (backward passes), functions (calls): what the C half may use
 # foundations      guard (no fault reaches the training), commands (`agent NAME`), source_text
 #
 # Outside: ../_lib.py (libgradb by ctypes), ../native.py (the C half, python/native), ../_hook.py (waits for torch),

@@ -17,9 +17,9 @@ import torch
 
 from .. import _lib, changes, ending, evaluate, happenings, native
 from . import (  # some only to register their commands
-    allocations, aten, backward, clearing, devices, digest, exceptions, live, memory, metrics, modules, norms, observe,
-    oom, ops, optim, overflow_store, program as programs, rates, regions, saving, source_text, storages, summary,
-    training, values, warning_lines)
+    allocations, aten, backward, clearing, devices, digest, exceptions, functions, live, memory, metrics, modules,
+    norms, observe, oom, ops, optim, overflow_store, program as programs, rates, regions, saving, source_text, stack,
+    storages, summary, training, values, warning_lines)
 from ..memory import Growth
 from ..lines import Lines
 from ..memory_metrics import Metrics
@@ -96,6 +96,10 @@ class Agent(native.base("Agent")):
         program_ = programs.Program(self)
         self.evaluator, self.changes = evaluate.Evaluator(self, program_), changes.Changes(program_)
         self.native = _native_context(self)
+        if self.native is not None:
+            backward.marks.native = self.native
+            self.native.use_sites(*stack.tables(), self.reporter.scopes, self.modules.paths)
+            self.live.take_seen, self.reporter.graph.origin_of = self.native.take_seen, self.native.origin_of
         self._can_hand_over = self.native is not None and bool(native.address(library, "gradb_on_armed"))
         if self.native is not None:
             self._mode.use(self.native)
@@ -164,7 +168,11 @@ class Agent(native.base("Agent")):
 
     def connected(self):
         """Whether a debugger is connected."""
-        return not self.dead and bool(self.library.gradb_is_connected(self.handle))
+        if self.dead:
+            return False
+        if self.native is not None:
+            return self.native.is_connected()
+        return bool(self.library.gradb_is_connected(self.handle))
 
     def wants_numbers(self):
         """Whether the numbers of the step must be reported before it ends."""
@@ -328,6 +336,7 @@ class Agent(native.base("Agent")):
     def _apply(self):
         """Pushes or pops the mode, as wanted now."""
         self.watching_now = self._may_watch()
+        functions.hook(self._mode if self.watching_now else None)
         if self.steps.in_operator:
             return  # PyTorch has taken the mode off for the operator that runs, and will put it back
         (ops.push if self.watching_now else ops.pop)(self._mode)

@@ -30,11 +30,28 @@ class Mark(native.base("Mark")):
         self.stack = stack_
 
 
-def mark(tensor, node):
-    """Leaves a node's mark on the grad_fn of its output."""
-    grad_fn = tensor.grad_fn
-    if grad_fn is not None:
-        grad_fn.metadata[KEY] = node.mark
+class Marks:
+    """Which operator has made a grad_fn. Kept in the grad_fn's metadata, or by gradb._native."""
+
+    def __init__(self):
+        self.native = None  # the native Context
+
+    def put(self, tensor, node):
+        """Leaves a node's mark on the grad_fn of its output."""
+        if self.native is not None:
+            self.native.mark(tensor, node)
+            return
+        grad_fn = tensor.grad_fn
+        if grad_fn is not None:
+            grad_fn.metadata[KEY] = node.mark
+
+    def of(self, grad_fn):
+        """The mark of a grad_fn, or None."""
+        found = self.native.mark_of(grad_fn) if self.native is not None else None
+        return found if found is not None else grad_fn.metadata.get(KEY)
+
+
+marks = Marks()  # of the agent: a process has one
 
 
 def function_name(grad_fn):
@@ -59,7 +76,7 @@ def common_scope(grad_fn, scope):
     its inputs and of the one that uses its result."""
     parts = scope.split("/") if scope else []
     for following, _ in grad_fn.next_functions:
-        before = following.metadata.get(KEY) if following is not None else None
+        before = marks.of(following) if following is not None else None
         if before is not None:
             other = before.scope.split("/") if before.scope else []
             same = 0
@@ -116,7 +133,7 @@ class PassNode(native.base("PassNode", _Fields)):
         self.nodes = nodes
         if self.type == "AccumulateGrad":
             self.variable = grad_fn.variable
-        mark = grad_fn.metadata.get(KEY) if self.variable is None else None
+        mark = marks.of(grad_fn) if self.variable is None else None
         self.marked = mark is not None
         if mark is None:
             mark = custom_mark(grad_fn, inherited) if isinstance(grad_fn, _CUSTOM) else inherited
@@ -231,7 +248,7 @@ class Backward(native.base("Backward")):
         self._registrar = None
         self.depth = 0
         self.took = 0.0  # seconds of the last pass
-        self.nodes = None  # grad_fn -> PassNode, of the innermost pass that is watched
+        self.nodes = None  # grad_fn -> PassNode, of the innermost pass that is watched; has get()
 
     def install(self):
         """Wraps the engine."""
@@ -251,7 +268,7 @@ class Backward(native.base("Backward")):
         variable = torch.autograd.Variable
         if self._engine is not None and variable._execution_engine is self._engine:
             variable._execution_engine = self._original
-        self._engine = None
+        self._engine = marks.native = None
         if self._registrar is not None and vars(torch.autograd.Function).get(_REGISTER) is self._registrar:
             delattr(torch.autograd.Function, _REGISTER)
         self._registrar = None
@@ -278,11 +295,11 @@ class Backward(native.base("Backward")):
         agent = self._agent
         into_leaves = kwargs.get("accumulate_grad", True)
         accumulates = agent.steps.is_training_pass(args, into_leaves)
-        handles, nodes, undo = [], {}, []
+        handles, nodes, learn, undo = [], {}, None, ()
         looks = agent.steps.backward_begins(tensors, args[0] if args else None, accumulates)
         try:
             if looks:
-                undo = self._look(tensors, handles, nodes, accumulates and not self.depth)
+                nodes, learn, undo = self._look(tensors, handles, accumulates and not self.depth)
             elif self.took > _LONG and agent.connected():
                 self._heed_in(tensors, handles)
         except BaseException:  # an interrupt: the pass does not begin
@@ -298,29 +315,30 @@ class Backward(native.base("Backward")):
             self.took = agent.timing.now() - began
             agent.into_leaves = outer
             self.nodes = around
-            self.ended(accumulates, handles, nodes, undo)
+            self.ended(accumulates, handles, nodes, learn, undo)
         return finish
 
     def gave_up(self):
         """The pass did not begin."""
         self._agent.steps.passes_are(self.depth)
 
-    def _look(self, tensors, handles, nodes, is_of_loss):
-        """Hooks the nodes of the pass. Returns functions that undo it, except for the removal of the hooks."""
+    def _look(self, tensors, handles, is_of_loss):
+        """Hooks the nodes of the pass. Returns the nodes, a function to call when they have run, or None, and functions
+        that undo what else was done."""
         agent = self._agent
         try:
             with agent.own_moment():
-                self._hook_all(tensors, handles, nodes)
-            roots = _roots(tensors)
+                roots = _roots(tensors)
+                nodes, learn = self._hook_all(roots, handles)
             if is_of_loss and roots:
-                agent.reporter.backward_begins(nodes[roots[0]])
-            return agent.modes_for_backward()
+                agent.reporter.backward_begins(nodes.get(roots[0]))
+            return nodes, learn, agent.modes_for_backward()
         except Exception as error:
             agent.fault(error)
-            return ()
+            return {}, None, ()
 
-    def ended(self, accumulates=True, handles=(), nodes=None, undo=()):
-        """A pass has ended."""
+    def ended(self, accumulates=True, handles=(), nodes=None, learn=None, undo=()):
+        """A pass has ended. See _look."""
         agent = self._agent
         self.depth -= 1
         agent.in_backward = self.depth > 0
@@ -328,11 +346,16 @@ class Backward(native.base("Backward")):
         if agent.overflow is not None and not self.depth:
             agent.overflow.pass_ended()
         _remove(handles)
-        if nodes:
-            nodes.clear()  # each node refers to all others
+        if learn is not None and not agent.dead:
+            try:
+                learn()
+            except Exception as error:
+                agent.fault(error)
         for function in undo:
             function()
         agent.steps.backward_ended(accumulates)
+        if nodes is not None:
+            nodes.clear()  # each node refers to all others; may raise an interrupt
 
     def _heed_in(self, tensors, handles):
         """Passes take long and nobody watches: makes Ctrl-C work at each of their operators all the same."""
@@ -357,17 +380,26 @@ class Backward(native.base("Backward")):
         if self._agent.watching_now and isinstance(error, Exception):
             self._agent.reporter.failures.backward_raised(error)
 
-    def _hook_all(self, tensors, handles, nodes):
-        if self._agent.native is not None:
-            native.module.hook_all(self._agent.native, _roots(tensors), nodes, handles, {})
+    def _hook_all(self, roots, handles):
+        """(the nodes of a pass, by grad_fn; a function to call when they have run, or None)"""
+        agent, nodes, learn = self._agent, {}, None
+        if agent.native is not None:
+            known = native.module.hook_known(agent.native, roots)
+            if isinstance(known, native.module.Pass):
+                handles.append(known)
+                return known, None
+            native.module.hook_all(agent.native, roots, nodes, handles, {})
+            if known is not None:
+                learn = functools.partial(native.module.learn_pass, agent.native, known, roots, nodes)
         else:
-            self._hook_each(tensors, handles, nodes)
-        if self._agent.overflow is not None:
-            self._agent.overflow.pass_begins(nodes)
+            self._hook_each(roots, handles, nodes)
+        if agent.overflow is not None:
+            agent.overflow.pass_begins(nodes)
+        return nodes, learn
 
-    def _hook_each(self, tensors, handles, nodes):
+    def _hook_each(self, roots, handles, nodes):
         reporter, known = self._agent.reporter, {}
-        waiting = [(grad_fn, None) for grad_fn in _roots(tensors)]
+        waiting = [(grad_fn, None) for grad_fn in roots]
         while waiting:
             grad_fn, inherited = waiting.pop()
             if grad_fn in nodes:

@@ -32,13 +32,14 @@ class Node(native.base("Node")):
     wants: what the debugger wants of it, answered when Words.changes was `asked`;
     places: the places.Places of its outputs; backward: the name of its backward node, once there is one;
     edges: (Node, slot) of what it read the last time, None for an argument without a node;
+    outside: it is a tensor from outside;
     learnt: everything is known of it; only its edges are still compared when it runs;
     gradient: of a parameter's node, the node of its gradient; said: attributes, until it is published;
     batch: the micro-batch that it belongs to, from 1; None: it runs outside of the passes of the training; 0: neither,
     or unknown."""
     __slots__ = native.slots("Node", (
         "id", "name", "phase", "kind", "outputs", "step", "stack", "scope", "operator", "runs", "foreign", "mark",
-        "edges", "aside", "asked", "wants", "places", "backward", "learnt", "gradient")) + ("said", "batch")
+        "edges", "aside", "asked", "wants", "places", "backward", "learnt", "gradient", "outside")) + ("said", "batch")
 
     def __init__(self, number, name, phase, kind, outputs):
         self.id = number
@@ -57,6 +58,7 @@ class Node(native.base("Node")):
         self.places = None
         self.backward = None
         self.learnt = False
+        self.outside = False
         self.gradient = None
         self.mark = None
         self.edges = ()
@@ -115,6 +117,7 @@ class Graph(native.base("Graph")):
         self.makers = {}     # type of a grad_fn -> forward nodes whose results have one
         self.bare = {}       # id(tensor) -> weak reference: x.data of a tensor that needs a gradient, in this step
         self.classes = classes.Classes()
+        self.origin_of = None  # see native.Context: for what backward nodes have made without Python
         self.leaked = 0      # the last step in which memory was handed out, so that writes may go unnoticed
 
     def begin_step(self, step):
@@ -304,6 +307,9 @@ class Graph(native.base("Graph")):
                     found = None
                 elif found is not None:
                     self._origins[key] = found  # what is used in every step stays known
+        seen = self.origin_of(tensor) if self.origin_of is not None else None
+        if seen is not None and (found is None or found[1] < seen[1]):
+            found = self._origins[key] = seen
         if self._writers and (found is None or found[1] != version_of(tensor)):
             found = self._last_writer(tensor, found)
         return found

@@ -24,6 +24,7 @@ class Live(native.base("Live")):
         self.kept = frozenset()
         self.on_kept = None
         self.scale = 1.0
+        self.take_seen = None  # see native.Context; what backward nodes have made without Python
 
     def ran(self, number, step, tensors):
         """Records a node's outputs of this step: a tensor or None per slot."""
@@ -43,6 +44,14 @@ class Live(native.base("Live")):
             self._scales.pop(number, None)
         if number in self.kept:
             self.on_kept(number, [None if record is None else record[0]() for record in records])
+
+    def _settle(self):
+        """Records what gradb._native has seen since."""
+        for number, step, records in self.take_seen() if self.take_seen is not None else ():
+            if step == self._step - 1:
+                self._before[number] = records
+            elif step >= self._step:
+                self.ran_as(number, step, records)
 
     def lasts(self, number, get):
         """The node's only value is what `get()` returns whenever it is asked for."""
@@ -80,6 +89,7 @@ class Live(native.base("Live")):
 
     def counts(self):
         """Numbers of references: (nodes of this step, of the previous one, lasting values)."""
+        self._settle()
         return len(self._now), len(self._before), len(self._lasting) + len(self._leaves)
 
     def find(self, number, slot):
@@ -92,6 +102,7 @@ class Live(native.base("Live")):
             if tensor is None:
                 raise NoValue("the script no longer has this tensor", _lib.GONE)
             return tensor, -1
+        self._settle()
         if number in self._now:
             return self._find_output(self._now[number], slot), self._step
         if number in self._before:

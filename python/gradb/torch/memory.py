@@ -132,7 +132,7 @@ class Census:
     def _keeper(self, grad_fn):
         """The node that a grad_fn belongs to. Where the step was not observed, the only one of the graph with a
         grad_fn of this type, or the only one in the module of the parameters that it reads."""
-        mark = grad_fn.metadata.get(backward.KEY)
+        mark = backward.marks.of(grad_fn)
         if mark is not None:
             return mark.node
         found = self.agent.graph.makers.get(grad_fn.name().rsplit("::", 1)[-1], ())

@@ -41,6 +41,7 @@ class Modules:
         self.local = _Local()
         self._known = {}  # id(module) -> members.Known
         self._roots = {}  # name -> weak reference
+        self.paths = {}   # id(module) -> (weak reference, path, path when it evaluates), of those that are not opaque
         self._original = None
         self._wrapper = None
         self._code = None      # the code on the stack for each running module, whose first argument is named `_self`
@@ -96,12 +97,19 @@ class Modules:
     def _make_wrapper(self, original):
         local, agent, steps, place = self.local, self._agent, self._agent.steps, self._path_at
         has_gradients, frame = torch.is_grad_enabled, sys._getframe
+        enter = agent.native.enter_module if agent.native is not None else lambda module: None
         is_nested = agent.native.is_nested if agent.native is not None else lambda: False
         is_outermost = agent.native.is_outermost if agent.native is not None else lambda module: False
 
         def __call__(module, *args, **kwargs):
             if regions.is_compiling():
                 return original(module, *args, **kwargs)
+            before = enter(module)
+            if before is not None:  # nearly always, while operators are watched
+                try:
+                    return original(module, *args, **kwargs)
+                finally:
+                    local.path = before
             if is_nested():
                 try:
                     return original(module, *args, **kwargs)
@@ -198,6 +206,7 @@ class Modules:
             name = "%s_%d" % (base, count)
             count += 1
         self._roots[name] = weakref.ref(module)
+        self._agent.reporter.scopes.clear()
         for path, child, holder, place in members.paths(module, name):
             known = self._place(child, path, holder, place)
             self._agent.reporter.parameters.add_module(child, known)
@@ -246,6 +255,7 @@ class Modules:
         known = self._find(module)
         if known is None or known.path != path and known.now()[0] is not module:
             known = self._known[id(module)] = members.Known(module, path, self._find(holder), place)
+            self.paths.clear()
             self._agent.reporter.graph.classes.of[path] = type(module).__name__
         return known
 
@@ -318,6 +328,8 @@ class Modules:
             known = self._put_below(before[len(EVALUATION) + 1:] if self.local.evaluates else before, module)
         if known is None:  # made inside a forward pass: it has no name
             return before + "/" + type(module).__name__
+        if not _is_opaque(module):
+            self.paths[id(module)] = known.ref, known.path, EVALUATION + "/" + known.path
         return EVALUATION + "/" + known.path if self.local.evaluates else known.path
 
     def _add_called(self, module):

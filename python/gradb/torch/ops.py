@@ -241,6 +241,11 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
 
 def push(mode):
     """Pushes the mode on this thread, below those of the program."""
+    count = torch._C._len_torch_function_stack()
+    if not count and not OLD:  # nearly always
+        torch._C._push_on_torch_function_stack(mode)
+        _began()
+        return
     if is_on(mode):
         return
     above = _take_all()
@@ -248,6 +253,10 @@ def push(mode):
     if _DEFAULT_IS_LOWEST and above and default is not None and above[-1] is default:
         torch._C._push_on_torch_function_stack(above.pop())
     _put_back([mode] + above[::-1])
+    _began()
+
+
+def _began():
     _choose_as_without()
     if _UNASKED:
         _see_indexing()
@@ -280,7 +289,10 @@ def off(mode):
 
 def is_on(mode):
     """Whether the mode is active on this thread."""
-    return any(torch._C._get_function_stack_at(i) is mode for i in range(torch._C._len_torch_function_stack()))
+    count = torch._C._len_torch_function_stack()
+    if count == 1:
+        return torch._C._get_function_stack_at(0) is mode
+    return any(torch._C._get_function_stack_at(i) is mode for i in range(count))
 
 
 def _take_all():
@@ -295,6 +307,9 @@ def _put_back(modes):
 
 
 def _remove(mode):
+    if not OLD and torch._C._len_torch_function_stack() == 1 and is_on(mode):
+        torch._C._pop_torch_function_stack()
+        return
     _put_back([other for other in _take_all()[::-1] if other is not mode])
 
 

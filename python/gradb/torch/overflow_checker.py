@@ -354,7 +354,7 @@ def _is_foreach(name):
 
 def _is_inner(grad_fn, own):
     """Whether the grad_fn is unmarked: then it belongs to the operator that leads to it."""
-    return own.variable is None and CALL not in grad_fn.metadata and grad_fn.metadata.get(backward.KEY) is None \
+    return own.variable is None and CALL not in grad_fn.metadata and backward.marks.of(grad_fn) is None \
         and not isinstance(grad_fn, torch.autograd.function.BackwardCFunction)
 
 

@@ -10,7 +10,7 @@ from time import perf_counter
 import torch
 
 from .. import _lib, native
-from . import backward, libtorch, loader, node_attributes, ops, stack, values, variables
+from . import backward, functions, libtorch, loader, node_attributes, nodes, ops, stack, values, variables
 from .failures import Failures
 from .graph import DATA, EVALUATION, Graph
 from .guard import apart, guarded
@@ -18,6 +18,7 @@ from .parameters import GATHERED, Parameters
 
 _BATCH = 64
 _MAX_EXITS = 32
+_MAX_SCOPES = 4096
 _LEARNS = 3  # runs in which the inputs of a node are recorded; later ones have the same inputs
 _HELPERS = frozenset(("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "unscale_",
                       "update_parameters", "parameters_to_vector", "vector_to_parameters"))
@@ -50,7 +51,10 @@ class Reporter(native.base("Reporter")):
         self.loss = None
         self._loss_step = 0    # the step of that pass
         self.exits = {}
+        self.scopes = {}       # (site, id of the code that calls, whether gradients are on) -> (that code, outer scope)
         libtorch.begin()
+        nodes.begin()
+        functions.begin()
 
     # ---- steps ----
 
@@ -118,7 +122,7 @@ class Reporter(native.base("Reporter")):
         with apart():
             self._learn(node, args, kwargs, (tensor,))
         if tensor.requires_grad:
-            backward.mark(tensor, node)
+            backward.marks.put(tensor, node)
         self._ran(node, (tensor,), (graph.produced(tensor, node, 0),))
         return True
 
@@ -162,18 +166,28 @@ class Reporter(native.base("Reporter")):
 
     def outer_scope(self):
         """The scope of what runs outside all modules."""
+        scope, lasts = self._find_outer_scope()
+        if lasts and self.agent.native is not None:
+            code = stack.caller(2)
+            if len(self.scopes) >= _MAX_SCOPES:
+                self.scopes.clear()
+            self.scopes[(stack.site(2), id(code), torch.is_grad_enabled())] = code, scope
+        return scope
+
+    def _find_outer_scope(self):
+        """(the scope, whether it is always the same at this place)"""
         loads = self.agent.events.loader.loads
-        helper = None if loads else stack.library_function(_HELPERS, 3)
+        helper = None if loads else stack.library_function(_HELPERS, 4)
         if helper is not None:
-            return helper
+            return helper, False
         scope = "" if torch.is_grad_enabled() else EVALUATION + "/"
         if loads:
-            return (scope + DATA + "/" + stack.function(1, _LOADER)).rstrip("/")
+            return (scope + DATA + "/" + stack.function(1, _LOADER)).rstrip("/"), False
         name = stack.function()
         first = name.split("/", 1)[0]
         if not scope and (first in _RESERVED or first in self.agent.modules.roots()):
             name = first + "_" + name[len(first):]
-        return (scope + name).rstrip("/")
+        return (scope + name).rstrip("/"), True
 
     def _ran_as(self, node, args, kwargs, outputs, writes):
         graph = self.graph
@@ -189,7 +203,7 @@ class Reporter(native.base("Reporter")):
             return
         for tensor in outputs:
             if tensor.requires_grad:
-                backward.mark(tensor, node)
+                backward.marks.put(tensor, node)
         if self.agent.detail is not None:
             self._tell_detail(node)
         self._ran(node, outputs, records)
@@ -228,7 +242,7 @@ class Reporter(native.base("Reporter")):
                 node.said = node_attributes.of_call(node.operator, args, kwargs)
             return
         inputs, node.foreign = self.inputs_of(node, found, outputs)
-        node.learnt = node.runs >= _LEARNS and not node.foreign
+        node.learnt = node.runs >= _LEARNS and all(made.outside for made in node.foreign.values())
         node.runs += 1
         if node.id == 0:
             attrs = node_attributes.of_call(node.operator, args, kwargs)
@@ -321,6 +335,7 @@ class Reporter(native.base("Reporter")):
                               outputs=(values.shape_of(tensor),), attrs=values.notes((tensor,)))
         if node is not None:
             node.aside = evaluates
+            node.outside = True
             nodes.append(node)
         return node
 
@@ -340,12 +355,12 @@ class Reporter(native.base("Reporter")):
 
     def _unseen(self, tensor):
         """The node of a function that is not an operator of PyTorch's: a custom autograd.Function, an extension."""
-        mark = tensor.grad_fn.metadata.get(backward.KEY)
+        mark = backward.marks.of(tensor.grad_fn)
         if mark is not None:
             return mark.node
         node = self.graph.next_of(backward.common_scope(tensor.grad_fn, self.agent.modules.path()),
                                   backward.function_name(tensor.grad_fn), self.agent.modules.site())
-        before = [following.metadata.get(backward.KEY) for following, _ in tensor.grad_fn.next_functions
+        before = [backward.marks.of(following) for following, _ in tensor.grad_fn.next_functions
                   if following is not None]
         inputs = [(mark.node, 0) for mark in before if mark is not None and mark.node is not None]
         if node.id:
@@ -353,7 +368,7 @@ class Reporter(native.base("Reporter")):
         else:
             self.settle(node, (tensor,), inputs, stack.frames(5))
         if node.id:
-            backward.mark(tensor, node)
+            backward.marks.put(tensor, node)
             self._ran(node, (tensor,), [self.graph.produced(tensor, node, 0)])
         return node
 
@@ -396,7 +411,7 @@ class Reporter(native.base("Reporter")):
             records = [self.graph.produced(tensor, node, slot) for slot, tensor in enumerate(outputs)]
             for tensor in outputs:
                 if tensor.requires_grad:
-                    backward.mark(tensor, node)
+                    backward.marks.put(tensor, node)
             self.agent.live.ran_as(node.id, self.agent.steps.step, records)
             if self.agent.overflow is not None:
                 self.agent.overflow.again(outputs)
@@ -467,7 +482,7 @@ class Reporter(native.base("Reporter")):
                 continue
             records.append(graph.produced(tensor, node, slot))
             if tensor.requires_grad:
-                backward.mark(tensor, node)
+                backward.marks.put(tensor, node)
         if records:
             self._ran(node, grad_inputs, records)
 

@@ -151,6 +151,19 @@ def batch_of(number):
     return _batches.get(number, 0)
 
 
+def caller(depth=1):
+    """The code of the innermost frame that is not ours."""
+    frame = sys._getframe(depth)
+    while _kind(frame) == _OURS:
+        frame = frame.f_back
+    return frame.f_code
+
+
+def tables():
+    """What site() knows: code objects, and sites."""
+    return _codes, _sites
+
+
 def scope_name(code):
     """The scope that a function is: its name; "" for the script itself. None: it is a part of another function."""
     name = code.co_name

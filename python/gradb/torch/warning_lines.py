@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Warnings keep the user's line: `stacklevel` does not count our frames.
 
-A watched function of PyTorch's is called a second time from torch/overrides.py, so its frame is on the stack twice; the
-outer one is not counted either. Modes of the program, such as the default device, are called from there as well; their
-frames count, as they do without us."""
+A watched function of PyTorch's is called a second time from torch/overrides.py, or by gradb._native, so its frame is on
+the stack twice; the outer one is not counted either. Modes of the program, such as the default device, are called from
+torch/overrides.py as well; their frames count, as they do without us."""
 import sys
 import warnings
 
+from .. import native
 from . import scripted, stack
 
 
@@ -39,8 +40,11 @@ class Warnings:
 def _unseen(frame, level):
     """How many of our frames are between that one and its caller `level - 1` further out."""
     count = 0
+    handled = native.module.handled() if native.module is not None else ()
+    twice = [getattr(function, "__code__", None) for function in handled]
     while level > 1 and frame is not None:
-        code, again = frame.f_code, False
+        code = frame.f_code
+        again = code in twice
         frame = frame.f_back
         while frame is not None and (_is_added(frame, code, again) or again and frame.f_code is code):
             again = stack.is_ours(frame)

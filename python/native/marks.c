@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#include "marks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd.h"
+#include "names.h"
+#include "objects.h"
+#include "records.h"
+#include "tensors.h"
+
+#define STEPS 16 /* that are kept */
+
+/* The number tells a grad_fn from another one that is later at the same address. */
+struct mark {
+    const void *function;
+    uint64_t number;
+    PyObject *node; /* graph.Node; borrowed: the graph keeps its nodes */
+};
+struct step {
+    PyObject *number;   /* as steps.Steps has it; NULL: none */
+    struct mark *table; /* by address; function NULL: free */
+    size_t count, room;
+};
+struct native_marks {
+    struct step steps[STEPS];
+    size_t now;
+};
+
+/* ---- one step -------------------------------------------------------------------------------- */
+
+static struct mark *find_place(const struct step *step, const void *function)
+{
+    size_t mask = step->room - 1;
+    size_t place = (size_t)(((uintptr_t)function >> 4) * 0x9e3779b97f4a7c15ULL >> 32) & mask;
+    while (step->table[place].function && step->table[place].function != function) {
+        place = (place + 1) & mask;
+    }
+    return &step->table[place];
+}
+
+static bool grow_table(struct step *step)
+{
+    struct step grown = {.number = step->number,
+                         .count = step->count,
+                         .room = step->room > 0 ? 2 * step->room : 512};
+    grown.table = calloc(grown.room, sizeof(*grown.table));
+    if (!grown.table) {
+        return false;
+    }
+    for (size_t i = 0; i < step->room; i++) {
+        if (step->table[i].function) {
+            *find_place(&grown, step->table[i].function) = step->table[i];
+        }
+    }
+    free(step->table);
+    *step = grown;
+    return true;
+}
+
+static void clear_step(struct step *step)
+{
+    Py_CLEAR(step->number);
+    if (step->count > 0) {
+        memset(step->table, 0, step->room * sizeof(*step->table));
+    }
+    step->count = 0;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+/* The running step's; NULL: out of memory. */
+static struct step *turn_to_now(struct native_context *context)
+{
+    struct native_marks *marks = context->marks;
+    if (!marks && !(marks = context->marks = calloc(1, sizeof(*marks)))) {
+        return NULL;
+    }
+    PyObject *number = native_get(context->steps, STEPS_STEP);
+    if (marks->steps[marks->now].number != number) {
+        marks->now = (marks->now + 1) % STEPS;
+        clear_step(&marks->steps[marks->now]);
+        marks->steps[marks->now].number = Py_NewRef(number);
+    }
+    struct step *step = &marks->steps[marks->now];
+    return 2 * step->count < step->room || grow_table(step) ? step : NULL;
+}
+
+static bool put_mark(struct native_context *context, const void *function, PyObject *node)
+{
+    struct step *step = turn_to_now(context);
+    if (!step) {
+        return false;
+    }
+    struct mark *mark = find_place(step, function);
+    step->count += mark->function == NULL;
+    *mark = (struct mark){function, native_node_number(function), node};
+    return true;
+}
+
+static PyObject *find_mark(const struct native_marks *marks, const void *function)
+{
+    uint64_t number = native_node_number(function);
+    for (size_t age = 0; age < STEPS; age++) {
+        const struct step *step = &marks->steps[(marks->now + STEPS - age) % STEPS];
+        const struct mark *mark = step->count > 0 ? find_place(step, function) : NULL;
+        if (mark && mark->function && mark->number == number) {
+            return mark->node;
+        }
+    }
+    return NULL;
+}
+
+static int mark_metadata(PyObject *tensor, PyObject *node)
+{
+    PyObject *function = PyObject_GetAttr(tensor, native_names.grad_fn);
+    if (!function || function == Py_None) {
+        Py_XDECREF(function);
+        return function ? 0 : -1;
+    }
+    PyObject *metadata = PyObject_GetAttr(function, native_names.metadata);
+    int status =
+        metadata ? PyObject_SetItem(metadata, native_names.key, native_get(node, NODE_MARK)) : -1;
+    Py_XDECREF(metadata);
+    Py_DECREF(function);
+    return status;
+}
+
+int native_mark(struct native_context *context, PyObject *tensor, PyObject *node)
+{
+    void *address = native_knows_nodes() ? native_tensor_of(tensor) : NULL;
+    const void *function = address ? native_grad_fn(address) : NULL;
+    if (address && !function) {
+        return 0;
+    }
+    bool done = function && !native_is_custom(function) && put_mark(context, function, node);
+    return done ? 0 : mark_metadata(tensor, node);
+}
+
+PyObject *native_find_mark(const struct native_context *context, PyObject *function)
+{
+    const void *own = context->marks && native_knows_nodes() ? native_node_of(function) : NULL;
+    PyObject *node = own ? find_mark(context->marks, own) : NULL;
+    return node ? native_get(node, NODE_MARK) : NULL;
+}
+
+void native_forget_marks(struct native_context *context)
+{
+    for (size_t i = 0; context->marks && i < STEPS; i++) {
+        clear_step(&context->marks->steps[i]);
+        free(context->marks->steps[i].table);
+    }
+    free(context->marks);
+    context->marks = NULL;
+}
+
+/* ---- for Python ------------------------------------------------------------------------------ */
+
+PyObject *native_mark_output(PyObject *context, PyObject *args)
+{
+    PyObject *tensor, *node;
+    if (!PyArg_ParseTuple(args, "OO!:mark", &tensor, native_kinds[NATIVE_NODE], &node) ||
+        native_mark((struct native_context *)context, tensor, node) < 0) {
+        return NULL;
+    }
+    return Py_NewRef(Py_None);
+}
+
+PyObject *native_mark_of(PyObject *context, PyObject *function)
+{
+    PyObject *mark = native_find_mark((const struct native_context *)context, function);
+    return mark || PyErr_Occurred() ? Py_XNewRef(mark) : Py_NewRef(Py_None);
+}
