@@ -33,7 +33,7 @@ static struct {
     struct native_operators *mode; /* NULL: the hooks are off */
 } hooks;
 
-/* PyTorch's functions, as ops.py has found them; without them nothing is hooked. */
+/* PyTorch's functions, as functions.py has found them; without them nothing is hooked. */
 static struct {
     int64_t (*mode_count)(void); /* on this thread's stack of modes */
     uint8_t (*disabled)(void);   /* whether modes are off on this thread */
@@ -142,12 +142,8 @@ static PyObject *pack_keywords(PyObject *const *values, PyObject *names)
 static PyObject *call_method(const struct hooked *own, PyObject *args, PyObject *keywords)
 {
     PyCFunction method = PyCFunction_GetFunction(own->callable);
-    PyObject *self = PyCFunction_GetSelf(own->callable);
-    if (PyCFunction_GetFlags(own->callable) & METH_KEYWORDS) {
-        return ((PyCFunctionWithKeywords)(void (*)(void))method)(
-            self, args, keywords == Py_None ? NULL : keywords);
-    }
-    return method(self, args);
+    return ((PyCFunctionWithKeywords)(void (*)(void))method)(
+        PyCFunction_GetSelf(own->callable), args, keywords == Py_None ? NULL : keywords);
 }
 
 /* The call without the hook. */
@@ -337,11 +333,10 @@ static bool is_hookable(PyObject *callable)
 {
     const PyTypeObject *type = Py_TYPE(callable);
     if (type == torch.method) {
-        return true; /* ops.py has looked */
+        return true; /* functions.py has looked */
     }
-    int usual = METH_VARARGS | METH_KEYWORDS;
-    return type == torch.function && (PyCFunction_GetFlags(callable) & ~usual) == 0 &&
-           !get_call(callable);
+    return type == torch.function &&
+           PyCFunction_GetFlags(callable) == (METH_VARARGS | METH_KEYWORDS) && !get_call(callable);
 }
 
 static void add_hooked(PyObject *callable, PyObject *function, PyObject *operation)

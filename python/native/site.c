@@ -2,6 +2,7 @@
 #include "site.h"
 
 #include "names.h"
+#include "numbers.h"
 #include "objects.h"
 #include "records.h"
 #include "tensors.h"
@@ -71,18 +72,30 @@ static int look_at_stack(struct look *look)
     return PyErr_Occurred() ? -1 : known;
 }
 
+/* Like steps.Steps.micro_batch; -1 with an exception. */
+static long find_batch(struct native_context *context)
+{
+    PyObject *steps = context->steps;
+    if (!native_is_true(steps, STEPS_FORWARD) || !native_is_zero(steps, STEPS_PASSES) ||
+        (native_is_true(steps, STEPS_IN_CLOSURE) && native_get_int(steps, STEPS_CLOSURES) > 1)) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    PyObject *given = native_give_numbers((PyObject *)context, NULL);
+    Py_XDECREF(given);
+    long passes = given ? native_get_int(context->events, EVENTS_PASSES) : -1;
+    return passes < 0 ? -1 : passes + 1;
+}
+
 /* In the pass of one micro-batch a site is one of its own, see modules.Modules._in_batch. */
 static PyObject *find_in_batch(struct native_context *context, PyObject *site)
 {
-    PyObject *batch = PyObject_CallMethodObjArgs(context->steps, native_names.micro_batch, NULL);
-    if (!batch || batch == native_zero) {
-        Py_XDECREF(batch);
-        return batch ? Py_NewRef(site) : NULL;
+    long batch = find_batch(context);
+    if (batch <= 0) {
+        return batch == 0 ? Py_NewRef(site) : NULL;
     }
-    PyObject *key = PyTuple_Pack(3, site, batch, Py_None);
+    PyObject *key = Py_BuildValue("(OlO)", site, batch, Py_None);
     PyObject *found = key ? Py_XNewRef(PyDict_GetItemWithError(context->sites, key)) : NULL;
     Py_XDECREF(key);
-    Py_DECREF(batch);
     return found;
 }
 

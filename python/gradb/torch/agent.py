@@ -36,6 +36,25 @@ from .timing import Timing
 _IDLE = 64  # steps at most until Python checks again whether they are idle
 
 
+class _OwnMoment:
+    """The context of Agent.own_moment. A class, because it is entered several times in each watched step."""
+    __slots__ = ("_agent", "_before", "_apart")
+
+    def __init__(self, agent):
+        self._agent = agent
+
+    def __enter__(self):
+        agent = self._agent
+        self._before, agent.watching_now = agent.watching_now, False
+        self._apart = apart()
+        self._apart.__enter__()
+
+    def __exit__(self, *what):
+        self._apart.__exit__(*what)
+        if self._before:
+            self._agent.watch_again()
+
+
 class Agent(native.base("Agent")):
     """See the module. watching: operators are watched; watching_now: even at this moment, which is not gradb's own;
     dead: the agent had a fault, or is closed."""
@@ -381,16 +400,9 @@ class Agent(native.base("Agent")):
         """Watches again after a moment of gradb's own."""
         self.watching_now = self.watching and not self.dead
 
-    @contextlib.contextmanager
     def own_moment(self):
         """A moment of gradb's own: the operators inside are not the program's."""
-        before, self.watching_now = self.watching_now, False
-        try:
-            with apart():
-                yield
-        finally:
-            if before:
-                self.watch_again()
+        return _OwnMoment(self)
 
     @contextlib.contextmanager
     def off_duty(self):

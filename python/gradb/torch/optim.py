@@ -290,7 +290,7 @@ class Optimizers:
 
     def _tell_known(self, optimizer):
         """Reports the updates whose nodes are known. Returns the other parameters with gradients."""
-        agent, parameters = self.agent, list(parameters_of(optimizer))
+        agent, parameters = self.agent, parameters_of(optimizer)
         if agent.native is not None and agent.overflow is None and isinstance(optimizer.state, dict):
             return native.module.updated(agent.native, self._told, optimizer, optimizer.state, parameters)
         others = []
@@ -397,8 +397,7 @@ def _rates_of(optimizer):
 
 def parameters_of(optimizer):
     """All parameters that it holds."""
-    for group in optimizer.param_groups:
-        yield from group["params"]
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
 
 def _plainly(function, *args, **kwargs):
