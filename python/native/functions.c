@@ -13,8 +13,7 @@ typedef PyObject *(*vectorcall)(PyObject *callable, PyObject *const *args, size_
 #define FLAG (~(SIZE_MAX >> 1)) /* of `count`: the place before the arguments may be used */
 
 /* CPython's own objects have this field last: PyCFunctionObject and PyMethodDescrObject. */
-#define CALL_IN_FUNCTION 48
-#define CALL_IN_METHOD   48
+#define CALL 48
 
 #define MOST_HANDLED 16 /* functions in Python, one inside the other */
 
@@ -22,7 +21,7 @@ struct hooked {
     PyObject *callable;
     PyObject *function; /* what the mode is called with for it */
     PyObject *operation;
-    vectorcall before; /* NULL: it has none, and is called by its C function */
+    vectorcall before; /* NULL: the interpreter calls its C function */
 };
 
 static struct {
@@ -86,22 +85,16 @@ static bool grow_table(void)
     return true;
 }
 
-static void *field_of(PyObject *callable)
-{
-    return (char *)callable +
-           (Py_TYPE(callable) == torch.function ? CALL_IN_FUNCTION : CALL_IN_METHOD);
-}
-
 static vectorcall get_call(PyObject *callable)
 {
     vectorcall call;
-    memcpy(&call, field_of(callable), sizeof(call));
+    memcpy(&call, (const char *)callable + CALL, sizeof(call));
     return call;
 }
 
 static void set_call(PyObject *callable, vectorcall call)
 {
-    memcpy(field_of(callable), &call, sizeof(call));
+    memcpy((char *)callable + CALL, &call, sizeof(call));
 }
 
 /* ---- a call ---------------------------------------------------------------------------------- */
@@ -191,11 +184,12 @@ static PyObject *take_mode(void)
     return mode;
 }
 
-/* Puts it on again; -1: there is an exception, now or before. */
+/* Puts it on again, unless nobody watches any more. -1: there is an exception, now or before. */
 static int put_mode(PyObject *mode)
 {
     struct native_error error = native_take_error();
-    PyObject *done = torch.push(torch.push_self, mode);
+    bool wanted = mode == (PyObject *)hooks.mode;
+    PyObject *done = wanted ? torch.push(torch.push_self, mode) : Py_NewRef(Py_None);
     Py_XDECREF(done);
     Py_DECREF(mode);
     if (error.type && done) {

@@ -139,6 +139,7 @@ void native_leave_known(struct native_known *known)
         Py_XDECREF(node->leaf);
         Py_XDECREF(node->own);
         Py_XDECREF(node->node);
+        Py_XDECREF(node->inputs);
         Py_XDECREF(node->family);
     }
     free(known->nodes);
@@ -286,6 +287,7 @@ static int learn_node(struct native_context *context, struct native_known_node *
     }
     known->own = Py_NewRef((PyObject *)own);
     known->node = Py_NewRef(own->node);
+    known->inputs = Py_NewRef(native_get(own->node, NODE_EDGES));
     known->kind = native_node_kind(node);
     known->number = native_node_number(node) - context->trace_base;
     return own->variable ? learn_leaf(known, own)

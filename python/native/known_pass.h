@@ -19,6 +19,7 @@ struct native_known_node {
     uint32_t edge;    /* its first; the next node's first follows its last */
     PyObject *own;    /* backward.PassNode */
     PyObject *node;   /* graph.Node */
+    PyObject *inputs; /* its edges when this pass has run */
     PyObject *family; /* graph._Family that it is in; NULL for a leaf */
     Py_ssize_t ordinal;
 };

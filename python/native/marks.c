@@ -127,15 +127,22 @@ static int mark_metadata(PyObject *tensor, PyObject *node)
     return status;
 }
 
+int native_mark_unwrapped(struct native_context *context, void *tensor, PyObject *node)
+{
+    const void *function = native_grad_fn(tensor);
+    if (!function || (!native_is_custom(function) && put_mark(context, function, node))) {
+        return 0;
+    }
+    PyObject *object = native_wrap(tensor);
+    int status = object ? mark_metadata(object, node) : -1;
+    Py_XDECREF(object);
+    return status;
+}
+
 int native_mark(struct native_context *context, PyObject *tensor, PyObject *node)
 {
     void *address = native_knows_nodes() ? native_tensor_of(tensor) : NULL;
-    const void *function = address ? native_grad_fn(address) : NULL;
-    if (address && !function) {
-        return 0;
-    }
-    bool done = function && !native_is_custom(function) && put_mark(context, function, node);
-    return done ? 0 : mark_metadata(tensor, node);
+    return address ? native_mark_unwrapped(context, address, node) : mark_metadata(tensor, node);
 }
 
 PyObject *native_find_mark(const struct native_context *context, PyObject *function)

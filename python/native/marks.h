@@ -12,6 +12,9 @@
 /* Leaves the node's mark on the tensor's grad_fn, where it has one. */
 int native_mark(struct native_context *context, PyObject *tensor, PyObject *node);
 
+/* The same for the address of a TensorImpl, where nodes are known (autograd.h). */
+int native_mark_unwrapped(struct native_context *context, void *tensor, PyObject *node);
+
 /* The mark of a grad_fn, borrowed; NULL without an exception: it has none here, but perhaps one in
  * its metadata. */
 PyObject *native_find_mark(const struct native_context *context, PyObject *function);

@@ -64,12 +64,22 @@ static int report_by_python(struct native_known *all, const struct native_known_
     return status;
 }
 
+/* No other pass has changed its edges in the graph since. */
+static int has_same_inputs(const struct native_known_node *known)
+{
+    PyObject *inputs = native_get(known->node, NODE_EDGES);
+    return inputs == known->inputs ? 1 : PyObject_RichCompareBool(inputs, known->inputs, Py_EQ);
+}
+
 /* 1: reported; 0: it is for Python, and nothing was noted; -1. */
 static int report_known(struct native_context *context, const struct native_known_node *known,
                         const struct native_tensors *outputs, const struct native_tensors *inputs)
 {
     int close = native_is_watched_closely(context);
-    int ready = close == 0 ? native_can_run_unwrapped(context, known->node, outputs) : close;
+    int ready = close == 0 ? has_same_inputs(known) : close;
+    if (close == 0 && ready > 0) {
+        ready = native_can_run_unwrapped(context, known->node, outputs);
+    }
     if (close != 0 || ready <= 0) {
         return close < 0 || ready < 0 ? -1 : 0;
     }

@@ -3,6 +3,7 @@
 
 #include "autograd.h"
 #include "clock.h"
+#include "marks.h"
 #include "names.h"
 #include "objects.h"
 #include "places.h"
@@ -168,12 +169,14 @@ int native_ran(struct native_context *context, PyObject *node, PyObject *tensors
 }
 
 /* Nobody needs the tensors of its outputs. */
-static int is_unasked(struct native_context *context)
+static int is_unasked(struct native_context *context, PyObject *node)
 {
     int held = native_truth(context->graph, GRAPH_GROWN);
     held = held == 0 ? native_truth(context->reporter, REPORTER_PENDING) : held;
     held = held == 0 ? native_truth(context->live, LIVE_SCALES) : held;
-    held = held == 0 ? native_truth(context->live, LIVE_KEPT) : held;
+    if (held == 0 && native_truth(context->live, LIVE_KEPT) != 0) {
+        held = PySequence_Contains(native_get(context->live, LIVE_KEPT), native_get(node, NODE_ID));
+    }
     if (held != 0 || PyFloat_AsDouble(native_get(context->live, LIVE_SCALE)) != 1.0) {
         return PyErr_Occurred() ? -1 : 0;
     }
@@ -190,7 +193,7 @@ static bool are_wanted(const struct native_context *context, PyObject *node)
 int native_can_run_unwrapped(struct native_context *context, PyObject *node,
                              const struct native_tensors *outputs)
 {
-    int unasked = is_unasked(context);
+    int unasked = is_unasked(context, node);
     if (unasked <= 0 || !GRADB_IS_ARMED(context->handle)) {
         return unasked;
     }
@@ -230,7 +233,11 @@ int native_ran_unwrapped(struct native_context *context, PyObject *node,
         return -1;
     }
     for (size_t slot = 0; slot < native_tensor_count(outputs); slot++) {
-        native_see(context, outputs->begin[slot], node, (uint32_t)slot);
+        void *tensor = outputs->begin[slot];
+        native_see(context, tensor, node, (uint32_t)slot);
+        if (native_is_defined(tensor) && native_mark_unwrapped(context, tensor, node) < 0) {
+            return -1;
+        }
     }
     return GRADB_IS_ARMED(context->handle) ? report_unwrapped(context, node, before) : 0;
 }

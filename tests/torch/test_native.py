@@ -110,8 +110,12 @@ for step in range(1, 100):
         logits = net(part[:, :-1], step)
         if step == %d:
             logits = logits * 1e30 * 1e30
-        loss = F.cross_entropy(logits.reshape(-1, 7), part[:, 1:].reshape(-1)) / 2
+        flat = logits.reshape(-1, 7)  # what goes into its gradient differs
+        loss = (F.cross_entropy(flat, part[:, 1:].reshape(-1)) if step %% 3 else flat.pow(2).mean()) / 2
         loss.backward()
+    x = torch.ones(2, 8, requires_grad=True)
+    penalty, = torch.autograd.grad(net.last[:2](x).sum(), x, create_graph=True)
+    (penalty.pow(2).sum() + (penalty.abs().mean() if step %% 4 == 0 else 0)).backward()
     nn.utils.clip_grad_norm_(net.parameters(), 1.0)
     largest = max(parameter.grad.abs().max() for parameter in net.parameters())
     optimizer.step()
@@ -665,8 +669,9 @@ class Same(Native):
         commands = ["step 2", "info nodes -a", "trace -exact TO on all", "trace -exact 'max > 0.01' on all",
                     f"step {SETTLED - 1}", *["next"] * 8, "break backward/net/last/0/linear", "continue",
                     "stats backward/net/last/0/linear", "print backward/net/last/0/linear",
-                    "print net/last/3/weight.grad", *["next"] * 12, "delete 3", "step 9", "info nodes -a", "info graph",
-                    "info node backward/net/last/0/linear", "info node net/table/weight.grad", "info hits -a"]
+                    "print net/last/3/weight.grad", *["next"] * 12, "delete 3",
+                    *["step", "info node backward/reshape", "info node net/norm/weight.grad"] * 7, "step 9",
+                    "info nodes -a", "info graph", "info node backward/net/last/0/linear", "info node net/table/weight.grad", "info hits -a"]
         records, stable, plain = (self.answers(which, PLAIN, *commands) for which in (True, "stable", False))
         self.assertEqual(records, stable)
         self.assertEqual(records, plain)
