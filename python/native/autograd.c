@@ -132,22 +132,28 @@ bool native_has_pre_hooks(const void *node)
     return !is_empty(node, at.pre_hooks) || !is_empty(node, at.tensor_pre_hooks);
 }
 
-/* It is the hook that PyTorch leaves behind when the last one of Python's was removed. */
+/* What PyTorch keeps of Python's hooks when the last one was removed. */
 static bool is_left_over(const struct native_hook *hook)
 {
     return hook->table == at.python_hook && hook->dict && PyDict_Check(hook->dict) &&
            PyDict_Size(hook->dict) == 0;
 }
 
-bool native_has_post_hooks(const void *node)
+/* How many hooks it has, in Python only or of all kinds. */
+static unsigned count_post_hooks(const void *node, bool python)
 {
     struct vector hooks = vector_in(node, at.post_hooks);
+    unsigned count = 0;
     for (const char *place = hooks.begin; place < hooks.end; place += sizeof(void *)) {
-        if (!is_left_over(address_in(place, 0))) {
-            return true;
-        }
+        const struct native_hook *hook = address_in(place, 0);
+        count += !is_left_over(hook) && (!python || hook->table == at.python_hook);
     }
-    return false;
+    return count;
+}
+
+bool native_has_post_hooks(const void *node)
+{
+    return count_post_hooks(node, true) > 0;
 }
 
 void *native_leaf(const void *node)
@@ -398,7 +404,7 @@ static PyObject *describe_node(void *node)
     return edges ? Py_BuildValue("NNKNN", PyLong_FromVoidPtr(node), edges,
                                  (unsigned long long)native_node_number(node),
                                  PyBool_FromLong(native_has_pre_hooks(node)),
-                                 PyBool_FromLong(native_has_post_hooks(node)))
+                                 PyLong_FromUnsignedLong(count_post_hooks(node, false)))
                  : NULL;
 }
 

@@ -57,7 +57,8 @@ size_t native_edge_count(const void *node);
  */
 void *native_edge(const void *node, size_t edge, uint32_t *ret);
 
-/* Whether hooks of the program will see or change what goes in, and what comes out. */
+/* Whether hooks of the program will see or change what goes in; and whether hooks in Python will
+ * see what comes out. Those of DistributedDataParallel are in C++. */
 bool native_has_pre_hooks(const void *node);
 bool native_has_post_hooks(const void *node);
 

@@ -162,7 +162,7 @@ try:
         optimizer.step()
 finally:
     same = [hash(function) for function in functions_known] == hashes and torch.sin in functions_known
-    left = gradb.native.looks and module.try_node(loss.grad_fn, lambda: None)[0][-1]
+    left = module.try_node(loss.grad_fn, lambda: None)[0][-1] if gradb.native.looks else 0
     pathlib.Path(sys.argv[1], "found").write_text(json.dumps(
         {"known": sum(known), "inside": any(inside), "hooked": hooked(), "same": same, "left": left, "step": step,
          "loss": loss.item().hex()}))
@@ -695,19 +695,19 @@ class Below(Native):
         self.assertGreater(found["known"], 20, text)
         self.assertTrue(found["inside"], text)
         for way in (plain, found):
-            self.assertEqual((way["hooked"], way["same"], way["left"], way["step"]), (False, True, False, 59))
+            self.assertEqual((way["hooked"], way["same"], way["left"], way["step"]), (False, True, 0, 59))
         self.assertEqual(found["loss"], plain["loss"])
 
     def test_the_training_ends_inside_a_known_pass(self):
         found, text = self.found("trace -exact TO on all", "step 20", "break backward/net/last/linear", "continue",
                                  "kill training")
         self.assertGreater(found["known"], 5, text)
-        self.assertEqual((found["left"], found["step"]), (False, 21), text)
+        self.assertEqual((found["left"], found["step"]), (0, 21), text)
         self.assertIn("The training ends at step 21", text)
 
     def test_where_something_is_missing_it_watches_as_ever(self):
         lie = "import gradb.torch.nodes as nodes\nnodes._HEADER = 'nowhere'\n"
-        path = self.write("script.py", WITH + lie + BELOW.replace("gradb.native.looks and", "False and"))
+        path = self.write("script.py", WITH + lie + BELOW.replace("if gradb.native.looks", "if False"))
         done = self.gradb([self.python, path, self.folder], "trace -exact TO on all", "step 30", "delete", "continue")
         found = json.loads((self.folder / "found").read_text())
         self.assertEqual((found["known"], found["step"]), (0, 59), done.stdout + done.stderr)
