@@ -17,6 +17,7 @@ static const struct {
     {&native_names.before, "before"},
     {&native_names.cdata, "_cdata"},
     {&native_names.call, "__call__"},
+    {&native_names.co_name, "co_name"},
     {&native_names.code, "_code"},
     {&native_names.closure, "closure"},
     {&native_names.dataclass_fields, "__dataclass_fields__"},

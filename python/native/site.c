@@ -8,7 +8,9 @@
 #include "tensors.h"
 
 #define MAX_PLACES 64 /* items of a site, as in stack.py */
-#define OURS       3  /* the kind of our own code, as in stack.py */
+
+/* Whose code it is, as in stack.py. */
+enum kind { KIND_USER, KIND_PACKAGE, KIND_LIBRARY, KIND_OURS };
 
 /* What stack.py knows of a code object. */
 enum known { KNOWN_CODE, KNOWN_KIND, KNOWN_NUMBER };
@@ -19,6 +21,8 @@ struct look {
     PyObject *outermost; /* code object: only what is outside its last frame counts; NULL: all */
     PyObject *places;    /* list: number of code, instruction, ... */
     PyObject *inner;     /* the innermost code object that is not ours; NULL: not met yet */
+    bool named;          /* the function that gives the scope was met, see stack.function() */
+    bool packaged;       /* a package's code runs inside of it: the places do not say which */
     Py_ssize_t met;      /* of `outermost` */
 };
 
@@ -31,6 +35,20 @@ static int add_place(struct look *look, PyObject *frame, PyObject *number)
     return status;
 }
 
+/* Like stack.function() and scope_name(), for the user's code. */
+static int look_for_scope(struct look *look, PyObject *code, long kind)
+{
+    if (look->named || (kind != KIND_USER && kind != KIND_PACKAGE)) {
+        return 0;
+    }
+    look->packaged |= kind == KIND_PACKAGE;
+    PyObject *name = PyObject_GetAttr(code, native_names.co_name);
+    look->named = name && (PyUnicode_ReadChar(name, 0) != '<' ||
+                           PyUnicode_CompareWithASCIIString(name, "<module>") == 0);
+    Py_XDECREF(name);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 /* 1; 0: the code is not known yet; -1. */
 static int look_at_frame(struct look *look, PyObject *frame, PyObject *code)
 {
@@ -41,8 +59,11 @@ static int look_at_frame(struct look *look, PyObject *frame, PyObject *code)
         return PyErr_Occurred() ? -1 : 0;
     }
     long kind = PyLong_AsLong(PyTuple_GetItem(known, KNOWN_KIND));
-    if (!look->inner && kind != OURS) {
+    if (!look->inner && kind != KIND_OURS) {
         look->inner = Py_NewRef(code);
+    }
+    if (look_for_scope(look, code, kind) < 0) {
+        return -1;
     }
     if (code == look->outermost) {
         look->met++;
@@ -161,7 +182,7 @@ PyObject *native_outer_key(struct native_context *context, PyObject *name)
 {
     struct look look = {.context = context, .places = context->codes ? PyList_New(0) : NULL};
     int known = look.places ? look_at_stack(&look) : PyErr_Occurred() ? -1 : 0;
-    PyObject *key = known > 0 ? make_key(&look, name) : NULL;
+    PyObject *key = known > 0 && look.named && !look.packaged ? make_key(&look, name) : NULL;
     end_look(&look);
     return key;
 }

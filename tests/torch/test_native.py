@@ -122,6 +122,22 @@ for step in range(1, 100):
     optimizer.zero_grad(set_to_none=step %% 2 == 0)
 """ % BAD
 
+# Functions of an installed package, of which one place in the script runs now this one and now that one.
+PACKAGE = """
+import torch.nn.functional as F
+
+def first(y):
+    return F.mse_loss(y, y.detach() * 0)
+
+def second(y):
+    return F.mse_loss(y, y.detach() * 0)
+
+def run(net, step):
+    order = (first, second) if step % 2 else (second, first)
+    y = net(net.weight)
+    sum(function(y) for function in order).backward()
+"""
+
 # What the module does below Python, and that nothing of it remains. Says how many passes were known, whether functions
 # were hooked inside a step, and what of the functions has changed at the end.
 BELOW = """
@@ -677,6 +693,20 @@ class Same(Native):
         self.assertEqual(records, plain)
         late = {hit["node"] for hit in records[-1]["hits"] if hit["step"] >= SETTLED}
         self.assertLessEqual({"net/last/3/linear", "backward/net/last/0/linear", "net/last/0/weight.grad"}, late)
+
+
+    def test_two_functions_of_a_package_at_one_place(self):
+        (self.folder / "site-packages").mkdir()
+        self.write("site-packages/pack.py", PACKAGE)
+        script = ("import torch\nsys.path.insert(0, sys.argv[1] + '/site-packages')\nimport pack\n"
+                  "net = torch.nn.Linear(3, 2)\noptimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+                  "for step in range(100):\n    optimizer.zero_grad()\n    pack.run(net, step)\n    optimizer.step()\n")
+        commands = ["trace -exact 'max > -1e30' on all", f"step {BAD}", "info nodes -a", "info hits -a"]
+        records, stable, plain = (self.answers(which, script, *commands) for which in (True, "stable", False))
+        self.assertEqual(records, stable)
+        self.assertEqual(records, plain)
+        late = {hit["node"] for hit in records[-1]["hits"] if hit["step"] == BAD}
+        self.assertLessEqual({"pack/first/mse_loss", "pack/second/mse_loss"}, late)
 
 
 @torches.newest
