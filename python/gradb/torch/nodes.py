@@ -33,9 +33,7 @@ _NO_TENSOR = "_ZN3c1019UndefinedTensorImpl10_singletonE"
 _HOOK_TYPE = "_ZTIN5torch8autograd16FunctionPostHookE"
 _MADE_BY = "_ZNK2at10TensorBase7grad_fnEv"
 _NEW, _DELETE = "_Znwm", "_ZdlPv"  # operator new and operator delete
-
-
-_memory = None  # this process's, as a file, in which a wrong address is an error and not the end
+_memory = None  # this process's, as a file: reading a wrong address is an error there, and not the end
 
 
 class _Unknown(Exception):
@@ -44,9 +42,9 @@ class _Unknown(Exception):
 
 def begin():
     """Begins it for the whole process. There is no end."""
-    if not native.looks:
-        return
     global _memory
+    if not native.looks or _WORD != 8:
+        return
     try:
         library = ctypes.CDLL(torch._C.__file__)  # with its dependencies
         with open("/proc/self/mem", "rb", buffering=0) as _memory, values.outside_training(), torch.enable_grad():
@@ -68,12 +66,14 @@ def _find(library):
     functions = [_address(library, name) for name in (_WRAP, _NUMBER, _GRADIENT, _NEW, _DELETE, _MADE_BY, _HOOK_TYPE)]
     undefined = _address(library, _NO_TENSOR)
     _check_weak()
-    places = (_NODE, _number(functions[1]), edges, hooks["pre"],
-              hooks["tensor"], hooks["post"], edge, _leaf(hooks["post"]), keys, *_versions(library))
+    places = (_NODE, _number(functions[1]), edges, hooks["pre"], hooks["tensor"], hooks["post"], edge,
+              _leaf(hooks["post"]), keys, *_versions(library))
     return places, usual, undefined, python_hook, tuple(functions), torch._C._FunctionBase, _custom()
 
 
 class _Custom(torch.autograd.Function):
+    """A custom function, whose nodes are of a kind of their own."""
+
     @staticmethod
     def forward(ctx, x):
         """Another tensor."""
