@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "map.h"
 #include "objects.h"
 #include "records.h"
 
@@ -27,8 +28,7 @@ struct hooked {
 static struct {
     struct hooked **at; /* they stay for the life of the process */
     size_t count, room;
-    uint32_t *table; /* by address of the callable: 1 + its place, 0 for none */
-    size_t table_room;
+    struct native_map places;      /* by address of the callable */
     struct native_operators *mode; /* NULL: the hooks are off */
 } hooks;
 
@@ -47,41 +47,28 @@ static struct {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static size_t find_place(const PyObject *callable)
-{
-    size_t mask = hooks.table_room - 1;
-    size_t place = (size_t)(((uintptr_t)callable >> 4) * 0x9e3779b97f4a7c15ULL >> 32) & mask;
-    while (hooks.table[place] && hooks.at[hooks.table[place] - 1]->callable != callable) {
-        place = (place + 1) & mask;
-    }
-    return place;
-}
-
 static const struct hooked *find_hooked(const PyObject *callable)
 {
-    uint32_t place = hooks.table_room > 0 ? hooks.table[find_place(callable)] : 0;
-    return place ? hooks.at[place - 1] : NULL;
+    uint32_t place = native_map_get(&hooks.places, callable);
+    return place != NATIVE_NONE ? hooks.at[place] : NULL;
 }
 
-static bool grow_table(void)
+/* false: out of memory; it belongs to the caller still. */
+static bool keep_hooked(struct hooked *own)
 {
-    size_t room = hooks.room > 0 ? 2 * hooks.room : 128;
-    struct hooked **at = reallocarray(hooks.at, room, sizeof(*at));
-    if (!at) {
+    if (hooks.count == hooks.room) {
+        size_t room = hooks.room > 0 ? 2 * hooks.room : 128;
+        struct hooked **at = reallocarray(hooks.at, room, sizeof(*at));
+        if (!at) {
+            return false;
+        }
+        hooks.at = at;
+        hooks.room = room;
+    }
+    if (!native_map_put(&hooks.places, own->callable, (uint32_t)hooks.count)) {
         return false;
     }
-    hooks.at = at;
-    uint32_t *table = calloc(4 * room, sizeof(*table));
-    if (!table) {
-        return false;
-    }
-    free(hooks.table);
-    hooks.table = table;
-    hooks.table_room = 4 * room;
-    hooks.room = room;
-    for (size_t i = 0; i < hooks.count; i++) {
-        hooks.table[find_place(at[i]->callable)] = (uint32_t)(i + 1);
-    }
+    hooks.at[hooks.count++] = own;
     return true;
 }
 
@@ -335,18 +322,21 @@ static bool is_hookable(PyObject *callable)
 
 static void add_hooked(PyObject *callable, PyObject *function, PyObject *operation)
 {
-    if (find_hooked(callable) || !is_hookable(callable) ||
-        (hooks.count == hooks.room && !grow_table())) {
+    if (find_hooked(callable) || !is_hookable(callable)) {
         return;
     }
     struct hooked *own = calloc(1, sizeof(*own));
     if (!own) {
         return; /* its calls go through the mode */
     }
-    *own = (struct hooked){Py_NewRef(callable), Py_NewRef(function), Py_NewRef(operation),
-                           get_call(callable)};
-    hooks.at[hooks.count++] = own;
-    hooks.table[find_place(callable)] = (uint32_t)hooks.count;
+    *own = (struct hooked){callable, function, operation, get_call(callable)};
+    if (!keep_hooked(own)) {
+        free(own);
+        return;
+    }
+    Py_INCREF(callable);
+    Py_INCREF(function);
+    Py_INCREF(operation);
     set_call(callable, call_hooked);
 }
 

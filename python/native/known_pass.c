@@ -14,7 +14,6 @@
 
 #define MAX_NODES  1000000 /* of a pass */
 #define MAX_PASSES 16      /* that are known */
-#define NONE       UINT32_MAX
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
@@ -23,52 +22,30 @@ struct stack {
     size_t count, room;
 };
 
-static size_t find_place(const struct native_walk *walk, const void *node)
-{
-    size_t mask = walk->table_room - 1;
-    size_t place = (size_t)(((uintptr_t)node >> 4) * 0x9e3779b97f4a7c15ULL >> 32) & mask;
-    while (walk->table[place] && walk->nodes[walk->table[place] - 1] != node) {
-        place = (place + 1) & mask;
-    }
-    return place;
-}
-
 uint32_t native_number_in(const struct native_walk *walk, const void *node)
 {
-    return walk->table_room > 0 ? walk->table[find_place(walk, node)] - 1 : NONE;
-}
-
-static bool grow_walk(struct native_walk *walk)
-{
-    size_t room = walk->table_room > 0 ? 2 * walk->table_room : 1024;
-    uint32_t *table = calloc(room, sizeof(*table));
-    void **nodes = table ? reallocarray(walk->nodes, room / 2, sizeof(*nodes)) : NULL;
-    if (!nodes) {
-        free(table);
-        return false;
-    }
-    free(walk->table);
-    walk->nodes = nodes;
-    walk->table = table;
-    walk->table_room = room;
-    for (uint32_t i = 0; i < walk->count; i++) {
-        walk->table[find_place(walk, nodes[i])] = i + 1;
-    }
-    return true;
+    return native_map_get(&walk->numbers, node);
 }
 
 /* 1: it is new; 0: it was met before; -1: out of memory, or too many. */
 static int meet_node(struct native_walk *walk, void *node)
 {
-    if (2 * (size_t)walk->count >= walk->table_room && !grow_walk(walk)) {
+    if (native_map_get(&walk->numbers, node) != NATIVE_NONE) {
+        return 0;
+    }
+    if (walk->count == walk->room) {
+        uint32_t room = walk->room > 0 ? 2 * walk->room : 256;
+        void **nodes = reallocarray(walk->nodes, room, sizeof(*nodes));
+        if (!nodes) {
+            return -1;
+        }
+        walk->nodes = nodes;
+        walk->room = room;
+    }
+    if (walk->count >= MAX_NODES || !native_map_put(&walk->numbers, node, walk->count)) {
         return -1;
     }
-    size_t place = find_place(walk, node);
-    if (walk->table[place] || walk->count >= MAX_NODES) {
-        return walk->table[place] ? 0 : -1;
-    }
     walk->nodes[walk->count++] = node;
-    walk->table[place] = walk->count;
     return 1;
 }
 
@@ -123,7 +100,7 @@ bool native_walk(PyObject *roots, struct native_walk *ret)
 void native_free_walk(struct native_walk *walk)
 {
     free(walk->nodes);
-    free(walk->table);
+    native_map_free(&walk->numbers);
     *walk = (struct native_walk){0};
 }
 
@@ -186,9 +163,9 @@ static bool has_same_edges(const struct native_known *known, uint32_t number,
     for (uint32_t i = first; i < last; i++) {
         uint32_t input;
         const void *following = native_edge(node, i - first, &input);
-        uint32_t target = following ? native_number_in(walk, following) : NONE;
+        uint32_t target = following ? native_number_in(walk, following) : NATIVE_NONE;
         if (target != known->edges[i].target ||
-            (target != NONE && input != known->edges[i].input)) {
+            (target != NATIVE_NONE && input != known->edges[i].input)) {
             return false;
         }
     }
@@ -308,7 +285,7 @@ static bool learn_edges(struct native_known *known, const struct native_walk *wa
         for (size_t j = 0; j < native_edge_count(walk->nodes[i]); j++) {
             struct native_known_edge *edge = &known->edges[known->nodes[i].edge + j];
             const void *following = native_edge(walk->nodes[i], j, &edge->input);
-            edge->target = following ? native_number_in(walk, following) : NONE;
+            edge->target = following ? native_number_in(walk, following) : NATIVE_NONE;
         }
     }
     return known->edges;
@@ -322,9 +299,9 @@ static int learn_nodes(struct native_context *context, struct native_known *know
     int learnt = PyDict_Size(nodes) == (Py_ssize_t)walk->count;
     for (Py_ssize_t at = 0; learnt > 0 && PyDict_Next(nodes, &at, &function, &own);) {
         const void *node = native_node_of(function);
-        uint32_t number = node ? native_number_in(walk, node) : NONE;
+        uint32_t number = node ? native_number_in(walk, node) : NATIVE_NONE;
         learnt =
-            number != NONE && !known->nodes[number].own
+            number != NATIVE_NONE && !known->nodes[number].own
                 ? learn_node(context, &known->nodes[number], (struct native_pass_node *)own, node)
                 : 0;
     }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "context.h"
+#include "map.h"
 
 struct native_known_node {
     const void *kind; /* see autograd.h */
@@ -24,7 +25,7 @@ struct native_known_node {
     Py_ssize_t ordinal;
 };
 struct native_known_edge {
-    uint32_t target, input; /* number of a node in the pass; UINT32_MAX: none */
+    uint32_t target, input; /* number of a node in the pass; NATIVE_NONE: none */
 };
 struct native_known {
     struct native_known *next;
@@ -39,16 +40,15 @@ struct native_known {
 /* The nodes that a pass reaches, in an order that only depends on how they are connected. */
 struct native_walk {
     void **nodes;
-    uint32_t count, root_count;
-    uint32_t *table; /* by address: 1 + number, 0 for none */
-    size_t table_room;
+    uint32_t count, room, root_count;
+    struct native_map numbers; /* of the nodes */
 };
 
 /* Walks from these grad_fns. false: out of memory, there are too many nodes, or it begins at a
  * custom autograd.Function. */
 bool native_walk(PyObject *roots, struct native_walk *ret);
 void native_free_walk(struct native_walk *walk);
-/* The number of a node; UINT32_MAX: the walk has not met it. */
+/* The number of a node; NATIVE_NONE: the walk has not met it. */
 uint32_t native_number_in(const struct native_walk *walk, const void *node);
 
 /* The known pass that this is again; it gets a user. NULL: it is none of them. */

@@ -2,9 +2,9 @@
 #include "marks.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "autograd.h"
+#include "map.h"
 #include "names.h"
 #include "objects.h"
 #include "records.h"
@@ -14,14 +14,14 @@
 
 /* The number tells a grad_fn from another one that is later at the same address. */
 struct mark {
-    const void *function;
     uint64_t number;
     PyObject *node; /* graph.Node; borrowed: the graph keeps its nodes */
 };
 struct step {
-    PyObject *number;   /* as steps.Steps has it; NULL: none */
-    struct mark *table; /* by address; function NULL: free */
+    PyObject *number; /* as steps.Steps has it; NULL: none */
+    struct mark *marks;
     size_t count, room;
+    struct native_map places; /* of the last mark of each grad_fn, by the node's address */
 };
 struct native_marks {
     struct step steps[STEPS];
@@ -30,41 +30,21 @@ struct native_marks {
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-static struct mark *find_place(const struct step *step, const void *function)
+static bool grow_step(struct step *step)
 {
-    size_t mask = step->room - 1;
-    size_t place = (size_t)(((uintptr_t)function >> 4) * 0x9e3779b97f4a7c15ULL >> 32) & mask;
-    while (step->table[place].function && step->table[place].function != function) {
-        place = (place + 1) & mask;
+    size_t room = step->room > 0 ? 2 * step->room : 256;
+    struct mark *marks = reallocarray(step->marks, room, sizeof(*marks));
+    if (marks) {
+        step->marks = marks;
+        step->room = room;
     }
-    return &step->table[place];
-}
-
-static bool grow_table(struct step *step)
-{
-    struct step grown = {.number = step->number,
-                         .count = step->count,
-                         .room = step->room > 0 ? 2 * step->room : 512};
-    grown.table = calloc(grown.room, sizeof(*grown.table));
-    if (!grown.table) {
-        return false;
-    }
-    for (size_t i = 0; i < step->room; i++) {
-        if (step->table[i].function) {
-            *find_place(&grown, step->table[i].function) = step->table[i];
-        }
-    }
-    free(step->table);
-    *step = grown;
-    return true;
+    return marks;
 }
 
 static void clear_step(struct step *step)
 {
     Py_CLEAR(step->number);
-    if (step->count > 0) {
-        memset(step->table, 0, step->room * sizeof(*step->table));
-    }
+    native_map_clear(&step->places);
     step->count = 0;
 }
 
@@ -84,18 +64,16 @@ static struct step *turn_to_now(struct native_context *context)
         marks->steps[marks->now].number = Py_NewRef(number);
     }
     struct step *step = &marks->steps[marks->now];
-    return 2 * step->count < step->room || grow_table(step) ? step : NULL;
+    return step->count < step->room || grow_step(step) ? step : NULL;
 }
 
 static bool put_mark(struct native_context *context, const void *function, PyObject *node)
 {
     struct step *step = turn_to_now(context);
-    if (!step) {
+    if (!step || !native_map_put(&step->places, function, (uint32_t)step->count)) {
         return false;
     }
-    struct mark *mark = find_place(step, function);
-    step->count += mark->function == NULL;
-    *mark = (struct mark){function, native_node_number(function), node};
+    step->marks[step->count++] = (struct mark){native_node_number(function), node};
     return true;
 }
 
@@ -104,9 +82,9 @@ static PyObject *find_mark(const struct native_marks *marks, const void *functio
     uint64_t number = native_node_number(function);
     for (size_t age = 0; age < STEPS; age++) {
         const struct step *step = &marks->steps[(marks->now + STEPS - age) % STEPS];
-        const struct mark *mark = step->count > 0 ? find_place(step, function) : NULL;
-        if (mark && mark->function && mark->number == number) {
-            return mark->node;
+        uint32_t place = native_map_get(&step->places, function);
+        if (place != NATIVE_NONE && step->marks[place].number == number) {
+            return step->marks[place].node;
         }
     }
     return NULL;
@@ -156,7 +134,8 @@ void native_forget_marks(struct native_context *context)
 {
     for (size_t i = 0; context->marks && i < STEPS; i++) {
         clear_step(&context->marks->steps[i]);
-        free(context->marks->steps[i].table);
+        native_map_free(&context->marks->steps[i].places);
+        free(context->marks->steps[i].marks);
     }
     free(context->marks);
     context->marks = NULL;

@@ -22,7 +22,7 @@
  *
  * Layers, lowest first; none includes a later one:
  *
- * - names, objects: interned strings; helpers for Python objects and exceptions
+ * - names, objects, map: interned strings; helpers for Python objects and exceptions; a map
  * - records, clock: the agent's attributes; the clock of a step
  * - tensors, autograd: what libtorch says about tensors; what is read from its memory
  * - context: everything that the agent consists of, and libgradb's functions

@@ -261,9 +261,9 @@ static PyObject *find_node(PyObject *self, PyObject *function)
 {
     const struct pass *pass = (const struct pass *)self;
     const void *node = function == Py_None ? NULL : native_node_of(function);
-    uint32_t number = node ? native_number_in(&pass->walk, node) : UINT32_MAX;
-    return number != UINT32_MAX ? Py_NewRef((PyObject *)find_own(&pass->known->nodes[number]))
-                                : Py_NewRef(Py_None);
+    uint32_t number = node ? native_number_in(&pass->walk, node) : NATIVE_NONE;
+    return number != NATIVE_NONE ? Py_NewRef((PyObject *)find_own(&pass->known->nodes[number]))
+                                 : Py_NewRef(Py_None);
 }
 
 static const size_t reference_offsets[] = {

@@ -2,10 +2,10 @@
 #include "seen.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "autograd.h"
 #include "graph.h"
+#include "map.h"
 #include "objects.h"
 #include "records.h"
 #include "tensors.h"
@@ -15,9 +15,8 @@ struct step {
     PyObject *number; /* as steps.Steps has it; NULL: none */
     struct native_value *values;
     size_t count, room;
-    size_t taken;    /* that Python knows of */
-    uint32_t *table; /* by address: 1 + the place of a value, 0 for none */
-    size_t table_room;
+    size_t taken;             /* that Python knows of */
+    struct native_map places; /* of the last value at each address */
 };
 struct native_seen {
     struct step now, before;
@@ -33,9 +32,7 @@ static void clear_step(struct step *step)
         }
         Py_DECREF(step->values[i].node);
     }
-    if (step->count > 0) {
-        memset(step->table, 0, step->table_room * sizeof(*step->table));
-    }
+    native_map_clear(&step->places);
     step->count = step->taken = 0;
     Py_CLEAR(step->number);
 }
@@ -44,49 +41,25 @@ static void free_step(struct step *step)
 {
     clear_step(step);
     free(step->values);
-    free(step->table);
+    native_map_free(&step->places);
     *step = (struct step){0};
-}
-
-/* Where a tensor is in the table, or belongs. table_room is a power of two, and some are free. */
-static size_t find_place(const struct step *step, const void *tensor)
-{
-    size_t mask = step->table_room - 1;
-    size_t place = (size_t)(((uintptr_t)tensor >> 4) * 0x9e3779b97f4a7c15ULL >> 32) & mask;
-    while (step->table[place] && step->values[step->table[place] - 1].tensor != tensor) {
-        place = (place + 1) & mask;
-    }
-    return place;
 }
 
 static bool grow_step(struct step *step)
 {
     size_t room = step->room > 0 ? 2 * step->room : 256;
-    struct native_value *values = realloc(step->values, room * sizeof(*values));
-    if (!values) {
-        return false;
+    struct native_value *values = reallocarray(step->values, room, sizeof(*values));
+    if (values) {
+        step->values = values;
+        step->room = room;
     }
-    step->values = values;
-    uint32_t *table = calloc(4 * room, sizeof(*table));
-    if (!table) {
-        return false;
-    }
-    free(step->table);
-    step->table = table;
-    step->table_room = 4 * room;
-    step->room = room;
-    for (size_t i = 0; i < step->count; i++) {
-        if (native_is_defined(step->values[i].tensor)) {
-            step->table[find_place(step, step->values[i].tensor)] = (uint32_t)(i + 1);
-        }
-    }
-    return true;
+    return values;
 }
 
 static const struct native_value *look_up(const struct step *step, const void *tensor)
 {
-    uint32_t place = step->table_room > 0 ? step->table[find_place(step, tensor)] : 0;
-    return place ? &step->values[place - 1] : NULL;
+    uint32_t place = native_map_get(&step->places, tensor);
+    return place != NATIVE_NONE ? &step->values[place] : NULL;
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
@@ -116,12 +89,15 @@ bool native_see(struct native_context *context, void *tensor, PyObject *node, ui
         return false;
     }
     struct step *step = &seen->now;
-    struct native_value value = {.tensor = tensor, .node = Py_NewRef(node), .slot = slot};
+    struct native_value value = {.tensor = tensor, .node = node, .slot = slot};
     if (native_is_defined(tensor)) {
+        if (!native_map_put(&step->places, tensor, (uint32_t)step->count)) {
+            return false;
+        }
         native_hold(tensor);
         value.writes = native_count_writes(tensor);
-        step->table[find_place(step, tensor)] = (uint32_t)(step->count + 1);
     }
+    Py_INCREF(node);
     step->values[step->count++] = value;
     return true;
 }
