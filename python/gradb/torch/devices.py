@@ -72,7 +72,6 @@ class Accelerator:
         self.name = name
         self.module = module
         self._streams = {}  # device -> a stream of ours, for copies
-        self._is_initialized = getattr(module, "is_initialized", None)
 
     def _has(self, *names):
         return all(hasattr(self.module, name) for name in names)
@@ -86,7 +85,8 @@ class Accelerator:
 
     def is_used(self):
         """Whether the program has initialized it."""
-        return self._is_initialized() if self._is_initialized is not None else self.is_available()
+        is_initialized = getattr(self.module, "is_initialized", None)
+        return is_initialized() if is_initialized is not None else self.is_available()
 
     def is_available(self):
         """Whether there is a device of the type."""
