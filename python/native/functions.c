@@ -40,7 +40,6 @@ static struct {
     PyCFunction pop, push;       /* of the stack of modes */
     PyObject *pop_self, *push_self;
     PyTypeObject *function, *method; /* the types of what is hooked */
-    PyObject *none;                  /* that of None */
     PyObject *aliases; /* dict: method -> those that the mode sees as calls of it (tuple) */
     PyObject *handle;  /* overrides.handle_torch_function */
 } torch;
@@ -57,13 +56,11 @@ static const struct hooked *find_hooked(const PyObject *callable)
 static bool keep_hooked(struct hooked *own)
 {
     if (hooks.count == hooks.room) {
-        size_t room = hooks.room > 0 ? 2 * hooks.room : 128;
-        struct hooked **at = reallocarray(hooks.at, room, sizeof(*at));
+        struct hooked **at = native_grow(hooks.at, &hooks.room, sizeof(*at));
         if (!at) {
             return false;
         }
         hooks.at = at;
-        hooks.room = room;
     }
     if (!native_map_put(&hooks.places, own->callable, (uint32_t)hooks.count)) {
         return false;
@@ -254,8 +251,8 @@ static PyObject *find_own_operator(PyObject *function, PyObject *tensors)
         return NULL;
     }
     for (Py_ssize_t i = 0; i < PyTuple_Size(tensors); i++) {
-        PyObject *type = (PyObject *)Py_TYPE(PyTuple_GetItem(tensors, i));
-        if (type != context->tensor && type != context->parameter && type != torch.none) {
+        PyObject *tensor = PyTuple_GetItem(tensors, i), *type = (PyObject *)Py_TYPE(tensor);
+        if (type != context->tensor && type != context->parameter && tensor != Py_None) {
             return NULL;
         }
     }
@@ -389,7 +386,6 @@ PyObject *native_hook_by(PyObject *module, PyObject *args)
     native_swap((PyObject **)&torch.method, Py_NewRef(method));
     native_swap(&torch.aliases, Py_NewRef(aliases));
     native_swap(&torch.handle, Py_NewRef(handle));
-    torch.none = (PyObject *)Py_TYPE(Py_None);
     torch.disabled = (uint8_t(*)(void))(uintptr_t)address[1];
     torch.skips = (bool (*)(void))(uintptr_t)address[2];
     torch.mode_count = (int64_t(*)(void))(uintptr_t)address[0];

@@ -92,18 +92,12 @@ static int is_edge(PyObject *origin, PyObject *edge)
  * reporter.Reporter._input_ran. */
 static int note_outside(struct native_context *context, PyObject *node, PyObject *tensor)
 {
-    PyObject *origin = native_note_output(context, tensor, node, 0);
-    PyObject *records = origin ? PyTuple_Pack(1, origin) : NULL;
-    PyObject *tensors = records ? PyTuple_Pack(1, tensor) : NULL;
-    PyObject *before = tensors ? PyTuple_New(0) : NULL;
+    PyObject *before = PyTuple_New(0);
     double took = context->clock->took; /* by the operator that reads it */
     context->clock->took = -1;
-    int status = before ? native_ran(context, node, tensors, records, before) : -1;
+    int status = before ? native_ran_one(context, node, tensor, before) : -1;
     context->clock->took = took;
     Py_XDECREF(before);
-    Py_XDECREF(tensors);
-    Py_XDECREF(records);
-    Py_XDECREF(origin);
     return status;
 }
 

@@ -2,14 +2,12 @@
 #include "known_pass.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "autograd.h"
 #include "graph.h"
 #include "objects.h"
 #include "pass_node.h"
 #include "records.h"
-#include "report.h"
 #include "tensors.h"
 
 #define MAX_NODES  1000000 /* of a pass */
@@ -17,7 +15,7 @@
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-struct stack {
+struct list {
     void **nodes;
     size_t count, room;
 };
@@ -27,70 +25,57 @@ uint32_t native_number_in(const struct native_walk *walk, const void *node)
     return native_map_get(&walk->numbers, node);
 }
 
-/* 1: it is new; 0: it was met before; -1: out of memory, or too many. */
-static int meet_node(struct native_walk *walk, void *node)
+static bool add_node(struct list *list, void *node)
 {
-    if (native_map_get(&walk->numbers, node) != NATIVE_NONE) {
-        return 0;
-    }
-    if (walk->count == walk->room) {
-        uint32_t room = walk->room > 0 ? 2 * walk->room : 256;
-        void **nodes = reallocarray(walk->nodes, room, sizeof(*nodes));
-        if (!nodes) {
-            return -1;
-        }
-        walk->nodes = nodes;
-        walk->room = room;
-    }
-    if (walk->count >= MAX_NODES || !native_map_put(&walk->numbers, node, walk->count)) {
-        return -1;
-    }
-    walk->nodes[walk->count++] = node;
-    return 1;
-}
-
-static bool push_node(struct stack *stack, void *node)
-{
-    if (stack->count == stack->room) {
-        size_t room = stack->room > 0 ? 2 * stack->room : 256;
-        void **nodes = reallocarray(stack->nodes, room, sizeof(*nodes));
+    if (list->count == list->room) {
+        void **nodes = native_grow(list->nodes, &list->room, sizeof(*nodes));
         if (!nodes) {
             return false;
         }
-        stack->nodes = nodes;
-        stack->room = room;
+        list->nodes = nodes;
     }
-    stack->nodes[stack->count++] = node;
+    list->nodes[list->count++] = node;
     return true;
 }
 
-static bool push_following(struct stack *stack, const void *node)
+static bool add_following(struct list *waiting, const void *node)
 {
     uint32_t input;
     for (size_t i = 0; i < native_edge_count(node); i++) {
         void *following = native_edge(node, i, &input);
-        if (following && !push_node(stack, following)) {
+        if (following && !add_node(waiting, following)) {
             return false;
         }
     }
     return true;
 }
 
+/* Nothing is done where the node was met before. false: out of memory, or there are too many. */
+static bool meet_node(struct native_map *numbers, struct list *met, struct list *waiting,
+                      void *node)
+{
+    if (native_map_get(numbers, node) != NATIVE_NONE) {
+        return true;
+    }
+    return met->count < MAX_NODES && native_map_put(numbers, node, (uint32_t)met->count) &&
+           add_node(met, node) && add_following(waiting, node);
+}
+
 bool native_walk(PyObject *roots, struct native_walk *ret)
 {
-    struct stack stack = {0};
+    struct list met = {0}, waiting = {0};
     *ret = (struct native_walk){.root_count = (uint32_t)PyList_Size(roots)};
     bool whole = true;
     for (uint32_t i = 0; whole && i < ret->root_count; i++) {
         void *root = native_node_of(PyList_GetItem(roots, (Py_ssize_t)i));
-        whole = root && push_node(&stack, root);
+        whole = root && add_node(&waiting, root);
     }
-    while (whole && stack.count > 0) {
-        void *node = stack.nodes[--stack.count];
-        int fresh = meet_node(ret, node);
-        whole = fresh > 0 ? push_following(&stack, node) : fresh == 0;
+    while (whole && waiting.count > 0) {
+        whole = meet_node(&ret->numbers, &met, &waiting, waiting.nodes[--waiting.count]);
     }
-    free(stack.nodes);
+    free(waiting.nodes);
+    ret->nodes = met.nodes;
+    ret->count = (uint32_t)met.count;
     if (!whole) {
         native_free_walk(ret);
     }
@@ -205,7 +190,6 @@ static bool is_same_pass(const struct native_context *context, const struct nati
 struct native_known *native_recognize(struct native_context *context,
                                       const struct native_walk *walk)
 {
-    native_begin_trace(context);
     for (struct native_known **place = &context->known; *place; place = &(*place)->next) {
         struct native_known *known = *place;
         if (is_same_pass(context, known, walk)) {

@@ -40,7 +40,7 @@ struct native_known {
 /* The nodes that a pass reaches, in an order that only depends on how they are connected. */
 struct native_walk {
     void **nodes;
-    uint32_t count, room, root_count;
+    uint32_t count, root_count;
     struct native_map numbers; /* of the nodes */
 };
 
@@ -51,7 +51,8 @@ void native_free_walk(struct native_walk *walk);
 /* The number of a node; NATIVE_NONE: the walk has not met it. */
 uint32_t native_number_in(const struct native_walk *walk, const void *node);
 
-/* The known pass that this is again; it gets a user. NULL: it is none of them. */
+/* The known pass that this is again; it gets a user. NULL: it is none of them. context->trace is
+ * that of the running step, see native_begin_trace. */
 struct native_known *native_recognize(struct native_context *context,
                                       const struct native_walk *walk);
 void native_leave_known(struct native_known *known);

@@ -32,12 +32,8 @@ struct native_marks {
 
 static bool grow_step(struct step *step)
 {
-    size_t room = step->room > 0 ? 2 * step->room : 256;
-    struct mark *marks = reallocarray(step->marks, room, sizeof(*marks));
-    if (marks) {
-        step->marks = marks;
-        step->room = room;
-    }
+    struct mark *marks = native_grow(step->marks, &step->room, sizeof(*marks));
+    step->marks = marks ? marks : step->marks;
     return marks;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "objects.h"
 
+#include <stdlib.h>
+
 void native_swap(PyObject **place, PyObject *value)
 {
     PyObject *before = *place;
@@ -27,6 +29,16 @@ int native_call(PyObject *object, PyObject *method, PyObject *a, PyObject *b, Py
     PyObject *done = PyObject_CallMethodObjArgs(object, method, a, b, c, NULL);
     Py_XDECREF(done);
     return done ? 0 : -1;
+}
+
+void *native_grow(void *items, size_t *room, size_t size)
+{
+    size_t larger = *room > 0 ? 2 * *room : 256;
+    void *grown = reallocarray(items, larger, size);
+    if (grown) {
+        *room = larger;
+    }
+    return grown;
 }
 
 struct native_error native_take_error(void)

@@ -16,6 +16,10 @@ int native_take_equal(PyObject *value, PyObject *other);
 /* Calls a method with up to three arguments (NULL ends them) and drops what it returns. */
 int native_call(PyObject *object, PyObject *method, PyObject *a, PyObject *b, PyObject *c);
 
+/* Memory for twice as many items as *room, or for some where that is 0; what `items` has is kept.
+ * NULL: out of memory, nothing is done. */
+void *native_grow(void *items, size_t *room, size_t size);
+
 /* An exception that was taken off the interpreter; `type` is NULL where none was set. */
 struct native_error {
     PyObject *type, *value, *traceback;

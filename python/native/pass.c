@@ -12,7 +12,6 @@
 #include "context.h"
 #include "graph.h"
 #include "known_pass.h"
-#include "names.h"
 #include "objects.h"
 #include "pass_node.h"
 #include "records.h"

@@ -121,19 +121,6 @@ static PyObject *find_gradient_node(struct native_context *context, PyObject *va
     return node != Py_None ? Py_NewRef(node) : NULL;
 }
 
-static int report_gradient(struct native_context *context, PyObject *node, PyObject *gradient,
-                           PyObject *before)
-{
-    PyObject *origin = native_note_output(context, gradient, node, 0);
-    PyObject *records = origin ? PyTuple_Pack(1, origin) : NULL;
-    PyObject *tensors = records ? PyTuple_Pack(1, gradient) : NULL;
-    int status = tensors ? native_ran(context, node, tensors, records, before) : -1;
-    Py_XDECREF(tensors);
-    Py_XDECREF(records);
-    Py_XDECREF(origin);
-    return status;
-}
-
 /* The same where a pass ends, in a leaf that accumulates. */
 static int report_leaf(struct native_pass_node *own, PyObject *before)
 {
@@ -148,7 +135,7 @@ static int report_leaf(struct native_pass_node *own, PyObject *before)
         native_swap(&own->node, Py_NewRef(node));
         status = update_inputs(own, node) < 0
                      ? -1
-                     : report_gradient(own->context, node, gradient, before);
+                     : native_ran_one(own->context, node, gradient, before);
         status = status < 0 ? -1 : 1;
     }
     Py_XDECREF(gradient);

@@ -3,6 +3,7 @@
 
 #include "autograd.h"
 #include "clock.h"
+#include "graph.h"
 #include "marks.h"
 #include "names.h"
 #include "objects.h"
@@ -183,11 +184,11 @@ static int is_unasked(struct native_context *context, PyObject *node)
     return 1;
 }
 
-/* Whether it is armed and its values are wanted: then it has places. */
-static bool are_wanted(const struct native_context *context, PyObject *node)
+/* Its values are wanted: then it has places. */
+static bool are_wanted(PyObject *node)
 {
     long wants = native_get_int(node, NODE_WANTS);
-    return GRADB_IS_ARMED(context->handle) && wants > 0 && (wants & GRADB_WANT_VALUE);
+    return wants > 0 && (wants & GRADB_WANT_VALUE);
 }
 
 int native_can_run_unwrapped(struct native_context *context, PyObject *node,
@@ -198,7 +199,7 @@ int native_can_run_unwrapped(struct native_context *context, PyObject *node,
         return unasked;
     }
     int settled = is_settled(context, node, (Py_ssize_t)native_tensor_count(outputs));
-    return settled > 0 && are_wanted(context, node)
+    return settled > 0 && are_wanted(node)
                ? native_fill_unwrapped(context, native_get(node, NODE_PLACES), outputs)
                : settled;
 }
@@ -240,6 +241,19 @@ int native_ran_unwrapped(struct native_context *context, PyObject *node,
         }
     }
     return GRADB_IS_ARMED(context->handle) ? report_unwrapped(context, node, before) : 0;
+}
+
+int native_ran_one(struct native_context *context, PyObject *node, PyObject *tensor,
+                   PyObject *before)
+{
+    PyObject *origin = native_note_output(context, tensor, node, 0);
+    PyObject *records = origin ? PyTuple_Pack(1, origin) : NULL;
+    PyObject *tensors = records ? PyTuple_Pack(1, tensor) : NULL;
+    int status = tensors ? native_ran(context, node, tensors, records, before) : -1;
+    Py_XDECREF(tensors);
+    Py_XDECREF(records);
+    Py_XDECREF(origin);
+    return status;
 }
 
 /* The record that live.Live.ran makes of a tensor or None. */

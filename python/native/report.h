@@ -22,6 +22,10 @@ int native_ran_unwrapped(struct native_context *context, PyObject *node,
  * how many nodes of the engine's each call has made. Equal numbers: the same has run. */
 void native_begin_trace(struct native_context *context);
 
+/* The same for a node with one output, whose origin is recorded. */
+int native_ran_one(struct native_context *context, PyObject *node, PyObject *tensor,
+                   PyObject *before);
+
 /* The same for values that only the table of the step knows: their records are made. */
 int native_ran_anew(struct native_context *context, PyObject *node, PyObject *tensors);
 

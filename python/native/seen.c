@@ -47,12 +47,8 @@ static void free_step(struct step *step)
 
 static bool grow_step(struct step *step)
 {
-    size_t room = step->room > 0 ? 2 * step->room : 256;
-    struct native_value *values = reallocarray(step->values, room, sizeof(*values));
-    if (values) {
-        step->values = values;
-        step->room = room;
-    }
+    struct native_value *values = native_grow(step->values, &step->room, sizeof(*values));
+    step->values = values ? values : step->values;
     return values;
 }
 

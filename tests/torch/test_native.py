@@ -682,6 +682,8 @@ class Same(Native):
 
 
     def test_a_session_with_known_passes_is_the_same(self):
+        if torches.release_of(self.python) < (2, 0):
+            self.skipTest("PyTorch is too old for known passes")
         commands = ["step 2", "info nodes -a", "trace -exact TO on all", "trace -exact 'max > 0.01' on all",
                     f"step {SETTLED - 1}", *["next"] * 8, "break backward/net/last/0/linear", "continue",
                     "stats backward/net/last/0/linear", "print backward/net/last/0/linear",

@@ -26,17 +26,15 @@ _SYNTAX = {"add": ("__add__", "__radd__"), "add_": ("__iadd__",), "sub": ("__sub
            "mul": ("__mul__", "__rmul__"), "mul_": ("__imul__",), "div": ("__truediv__",), "div_": ("__itruediv__",),
            "matmul": ("__matmul__",), "eq": ("__eq__",), "ne": ("__ne__",), "lt": ("__lt__",), "le": ("__le__",),
            "gt": ("__gt__",), "ge": ("__ge__",)}
+_HANDLE = "handle_torch_function"
+_MODULES = (torch.nn.functional, torch.functional, torch._tensor)  # whose functions in Python call that
+_on = False     # the functions can be hooked
+_hooked = None  # the mode for which they are
 
 
 class _Definition(ctypes.Structure):
     """CPython's PyMethodDef."""
     _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int))
-
-
-_HANDLE = "handle_torch_function"
-_MODULES = (torch.nn.functional, torch.functional, torch._tensor)  # whose functions in Python call that
-_on = False     # the functions can be hooked
-_hooked = None  # the mode for which they are
 
 
 def begin():
