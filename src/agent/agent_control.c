@@ -17,11 +17,7 @@
 #include "agent/agent_tensor.h"
 #include "agent/agent_watch.h"
 #include "agent/line/agent_line.h"
-
-struct agent_later {
-    struct agent_later *next;
-    agent_to *message;
-};
+#include "base/grow.h"
 
 /* Replaces the set of nodes that carry a flag; returns its size. With the lock. */
 static uint32_t flag_nodes(struct agent *a, unsigned flag, size_t count, const uint32_t *nodes)
@@ -109,7 +105,7 @@ static bool apply_message(struct agent *a, agent_to *m)
     bool kept = false;
     switch (m->msg_case) {
     case GRADB__V1__TO_TRAINER__MSG_WATCH_PLAN:
-        agent_watch_set(a, m);
+        agent_watch_set(a, &m, 1);
         kept = true;
         break;
     case GRADB__V1__TO_TRAINER__MSG_INTERRUPT: on_interrupt(a, m->interrupt); break;
@@ -152,19 +148,47 @@ static bool is_of_nodes(const agent_to *m)
     }
 }
 
+static bool is_plan(const agent_to *m)
+{
+    return m->msg_case == GRADB__V1__TO_TRAINER__MSG_WATCH_PLAN;
+}
+
+static void apply_later(struct agent *a)
+{
+    for (size_t i = 0, end; i < a->later_count; i = end) {
+        agent_to **first = &a->later[i];
+        end = i + 1;
+        if (!is_plan(*first)) {
+            if (!apply_message(a, *first)) {
+                gradb__v1__to_trainer__free_unpacked(*first, NULL);
+            }
+            continue;
+        }
+        while (a->later[end - 1]->watch_plan->more && end < a->later_count &&
+               is_plan(a->later[end])) {
+            end++;
+        }
+        agent_watch_set(a, first, end - i);
+        agent_arm(a);
+    }
+    a->later_count = 0;
+}
+
 bool agent_control(struct agent *a, agent_to *m)
 {
-    if (!a->passing || !is_of_nodes(m)) {
+    bool open = is_plan(m) && m->watch_plan->more;
+    if (!is_of_nodes(m) || (!a->passing && !a->later_count && !open)) {
         return apply_message(a, m);
     }
-    struct agent_later *later = malloc(sizeof(*later));
-    if (!later) {
+    a->later_open = open;
+    if (!gd_grow_list(&a->later, a->later_count, &a->later_cap, sizeof(*a->later))) {
         agent_set_error(a, "out of memory for a request of the debugger");
         return false;
     }
-    *later = (struct agent_later){.message = m};
-    *a->later_end = later;
-    a->later_end = &later->next;
+    a->later[a->later_count++] = m;
+    if (!a->passing && !open) {
+        apply_later(a);
+    }
     return true;
 }
 
@@ -172,13 +196,10 @@ bool agent_control(struct agent *a, agent_to *m)
 
 static void drop_later(struct agent *a)
 {
-    while (a->later) {
-        struct agent_later *next = a->later->next;
-        gradb__v1__to_trainer__free_unpacked(a->later->message, NULL);
-        free(a->later);
-        a->later = next;
+    while (a->later_count > 0) {
+        gradb__v1__to_trainer__free_unpacked(a->later[--a->later_count], NULL);
     }
-    a->later_end = &a->later;
+    a->later_open = false;
 }
 
 void agent_pass_begin(struct agent *a)
@@ -193,23 +214,17 @@ void agent_pass_end(struct agent *a)
         return; /* forked during the pass */
     }
     if (a->clear_later) {
+        size_t since = a->later_count;
+        bool open = a->later_open;
         a->clear_later = false;
-        struct agent_later *since = a->later;
-        struct agent_later **end = since ? a->later_end : &a->later;
-        a->later = NULL;
+        a->later_count = 0;
         agent_control_clear(a);
-        a->later = since;
-        a->later_end = end;
+        a->later_count = since;
+        a->later_open = open;
     }
-    while (a->later) {
-        struct agent_later *first = a->later;
-        a->later = first->next;
-        if (!apply_message(a, first->message)) {
-            gradb__v1__to_trainer__free_unpacked(first->message, NULL);
-        }
-        free(first);
+    if (!a->later_open) {
+        apply_later(a);
     }
-    a->later_end = &a->later;
 }
 
 void agent_control_clear(struct agent *a)

@@ -189,6 +189,7 @@ static void free_agent(struct agent *a)
     free(a->kept.asked);
     free(a->ask);
     free(a->group);
+    free(a->later);
     if (a->wake[0] >= 0) {
         close(a->wake[0]);
         close(a->wake[1]);
@@ -232,7 +233,6 @@ gradb *gradb_open(const gradb_options *options)
     }
     gd_arena_init(&a->arena, MAX_GRAPH_MEMORY);
     a->reports_end = &a->reports;
-    a->later_end = &a->later;
     a->log = calloc(AGENT_MAX_LOG, sizeof(*a->log));
     a->scalars = calloc(AGENT_MAX_SCALARS, sizeof(*a->scalars));
     a->times = calloc(AGENT_MAX_TIMES, sizeof(*a->times));

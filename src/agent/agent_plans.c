@@ -314,64 +314,105 @@ static struct agent_watch_plan *plan_create(struct agent *a, agent_to *message)
     return plan;
 }
 
-static struct agent_watch_item *old_item(const struct agent *a, const struct agent_watch_plan *old,
-                                         const struct agent_watch_item *item)
+/* The item of a plan that leaves whose place a new one takes: in the plan of the same number, or in
+ * another one. NULL: none. */
+static struct agent_watch_item *old_item(const struct agent *a, const struct agent_watch_item *item)
 {
     const struct agent_node *node = agent_node_at(a, item->node);
     struct agent_watch_item *i = agent_item_is_scalar(item) ? a->scalar_items
                                  : node                     ? node->watch
                                                             : NULL;
-    while (i && (i->plan != old || i->slot != item->slot ||
-                 (agent_item_is_scalar(item) &&
-                  strcmp(i->message->scalar, item->message->scalar) != 0))) {
-        i = i->next_of_node;
-    }
-    return i;
-}
-
-/* Passes on what the items of the replaced plan have learned. The nodes' lists are still those of
- * the old plans. */
-static void inherit_state(struct agent *a, struct agent_watch_plan *plan,
-                          const struct agent_watch_plan *old)
-{
-    for (size_t i = 0; i < plan->item_count; i++) {
-        struct agent_watch_item *item = &plan->items[i];
-        struct agent_watch_item *before = old_item(a, old, item);
-        if (!before) {
+    struct agent_watch_item *elsewhere = NULL;
+    for (; i; i = i->next_of_node) {
+        if (!i->plan->leaves || i->slot != item->slot || i->plan->exact != item->plan->exact ||
+            (agent_item_is_scalar(item) &&
+             strcmp(i->message->scalar, item->message->scalar) != 0)) {
             continue;
         }
-        agent_watch_inherit(item, before);
-        item->scalar = before->scalar;
-        item->scalar_step = before->scalar_step;
-        item->scalar_due = before->scalar_due;
-        item->previous = before->previous;
-        item->previous_step = before->previous_step;
-        if (agent_item_dead_steps(item) > 0) {
-            item->units = before->units;
-            before->units = NULL;
+        if (i->plan->plan->id == item->plan->plan->id) {
+            return i;
         }
+        bool same = agent_options_equal(i->message->options, item->message->options);
+        elsewhere = same ? i : elsewhere;
+    }
+    return elsewhere;
+}
+
+/* The nodes' lists are still those of the old plans. */
+static void inherit_item(struct agent *a, struct agent_watch_item *item)
+{
+    struct agent_watch_item *before = old_item(a, item);
+    if (!before) {
+        return;
+    }
+    agent_watch_inherit(item, before);
+    item->recorded_step = before->recorded_step;
+    item->scalar = before->scalar;
+    item->scalar_step = before->scalar_step;
+    item->scalar_due = before->scalar_due;
+    item->previous = before->previous;
+    item->previous_step = before->previous_step;
+    if (agent_item_dead_steps(item) > 0) {
+        item->units = before->units;
+        before->units = NULL;
     }
 }
 
-void agent_watch_set(struct agent *a, agent_to *message)
+/* Where the plan of that number is linked; *result is NULL if there is none. */
+static struct agent_watch_plan **find_plan(struct agent *a, uint32_t id)
 {
-    uint32_t id = message->watch_plan->id;
-    struct agent_watch_plan **at = &a->plans, *old, *plan = NULL;
+    struct agent_watch_plan **at = &a->plans;
     while (*at && (*at)->plan->id != id) {
         at = &(*at)->next;
     }
-    old = *at;
-    if (message->watch_plan->n_items > 0) {
-        plan = plan_create(a, message);
-        if (!plan) {
-            agent_set_error(a, "out of memory for a watch plan");
-        }
+    return at;
+}
+
+/* The new plan with what the old ones have learned; NULL: the message removes one, or there is no
+ * memory. */
+static struct agent_watch_plan *prepare_plan(struct agent *a, agent_to *message)
+{
+    if (message->watch_plan->n_items == 0) {
+        return NULL;
     }
-    if (plan && old) {
-        inherit_state(a, plan, old);
+    struct agent_watch_plan *plan = plan_create(a, message);
+    if (!plan) {
+        agent_set_error(a, "out of memory for a watch plan");
+        return NULL;
     }
+    for (size_t i = 0; i < plan->item_count; i++) {
+        inherit_item(a, &plan->items[i]);
+    }
+    return plan;
+}
+
+/* What was recorded of this step is sent at its end; if no plan of that number follows, now. */
+static void pass_record(struct agent *a, struct agent_watch_plan *old,
+                        struct agent_watch_plan *plan)
+{
+    if (!plan && old->step == PEEK(a->step)) {
+        agent_record_send(a, old);
+    }
+    if (!plan) {
+        return;
+    }
+    struct gd_buf empty = plan->record;
+    plan->record = old->record;
+    old->record = empty;
+    plan->step = old->step;
+    plan->step_ns = old->step_ns;
+    plan->last_ns = old->last_ns;
+}
+
+/* plan NULL: removes. */
+static void exchange_plan(struct agent *a, agent_to *message, struct agent_watch_plan *plan)
+{
+    struct agent_watch_plan **at = find_plan(a, message->watch_plan->id), *old = *at;
     struct agent_watch_plan *next = old ? old->next : NULL;
     a->plan_changes++;
+    if (old) {
+        pass_record(a, old, plan);
+    }
     if (plan) {
         plan->next = next;
         plan->place = old ? old->place : plan->serial;
@@ -389,6 +430,32 @@ void agent_watch_set(struct agent *a, agent_to *message)
     }
     if (scalars) {
         rebuild_lists(a);
+    }
+}
+
+void agent_watch_set(struct agent *a, agent_to **messages, size_t count)
+{
+    struct agent_watch_plan *one, **plans = count == 1 ? &one : malloc(count * sizeof(*plans));
+    if (!plans) { /* one after the other is better than not at all */
+        for (size_t i = 0; i < count; i++) {
+            agent_watch_set(a, &messages[i], 1);
+        }
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct agent_watch_plan *old = *find_plan(a, messages[i]->watch_plan->id);
+        if (old) {
+            old->leaves = true;
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        plans[i] = prepare_plan(a, messages[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        exchange_plan(a, messages[i], plans[i]);
+    }
+    if (plans != &one) {
+        free(plans);
     }
 }
 

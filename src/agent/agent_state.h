@@ -312,9 +312,12 @@ struct agent {
     bool sees_nodes;           /* every node that runs is recorded */
     int64_t seen_from;         /* since the beginning of this step */
     /* While plans are walked, with calls into the source in between, messages that change what is
-     * asked of nodes wait in `later`. */
+     * asked of nodes wait in `later`; and plans that take effect together, until the last is there.
+     */
     bool passing;
-    struct agent_later *later, **later_end;
+    agent_to **later;
+    size_t later_count, later_cap;
+    bool later_open;  /* the last of them is not there yet */
     bool clear_later; /* first forget what a lost debugger asked for */
 
     struct agent_metrics *metrics; /* NULL: none */

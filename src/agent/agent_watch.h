@@ -75,6 +75,7 @@ struct agent_watch_plan {
     uint64_t serial; /* unique among all plans ever */
     uint64_t place;  /* position in the list of plans; increases along it */
     int64_t since;   /* the first step that begins while it is set */
+    bool leaves;     /* it is being replaced */
     struct agent_watch_item *items;
     size_t item_count;
     struct gd_buf record;      /* values of this step, packed as WatchReport.values */
@@ -182,8 +183,9 @@ void agent_record_send(struct agent *a, struct agent_watch_plan *plan);
 
 /* ---- for the hooks and the I/O thread: agent_plans.c, agent_watch.c ---- */
 
-/* With the lock, on the I/O thread: takes ownership of the message. */
-void agent_watch_set(struct agent *a, agent_to *message);
+/* With the lock, on the I/O thread: sets plans that take effect together, each with what those that
+ * it replaces have learned. Takes ownership of the messages, but not of their array. */
+void agent_watch_set(struct agent *a, agent_to **messages, size_t count);
 void agent_watch_clear(struct agent *a);
 /* Fills in what was seen early, in this step, of a value that is gone, if that is wanted. */
 void agent_watch_recall(const struct agent *a, gradb_node node, uint32_t slot,

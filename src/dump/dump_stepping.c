@@ -417,8 +417,7 @@ static void evaluate_item(struct dump_target *target, const struct dump_plan *pl
 /* Judges a rank once all of its items are evaluated. */
 static bool judge_step(struct dump_target *target)
 {
-    struct gd_watch_moment moment = {
-        .step = dump_step_at(target, target->at), .node = GD_NO_NODE, .complete = true};
+    struct gd_watch_moment moment = {.step = dump_step_at(target, target->at), .complete = true};
     bool *interrupted = &target->group->run.interrupted, by_user = *interrupted, stop;
     char why[200];
 

@@ -99,6 +99,7 @@ struct gd_watch_plan {
     bool exact;  /* as soon as the node has run; else at the end of the step */
     bool hold;   /* hold the process until the verdict */
     bool record; /* also send every value once per step, without holding */
+    bool more;   /* takes effect together with the next plan: an item moves between them */
     const struct gd_watch_item *items; /* borrowed during the call */
     size_t item_count;                 /* 0: remove the plan */
 };

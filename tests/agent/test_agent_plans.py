@@ -41,6 +41,29 @@ class Plans(Case):
                 self.assertEqual(list(value.stats.histogram), [2, 2, 2])
         self.ends()
 
+    def test_plans_that_take_effect_together(self):
+        self.first_stop(steps=4)
+        self.plan(A, B, plan=1)
+        self.debugger.say(watch_plan=pb.WatchPlan(id=1, items=[pb.WatchItem(node=B)], when=AT_END, more=True))
+        for step, plans in ((1, {1: [A, B]}), (2, {1: [B], 2: [A]})):
+            self.run_on(kind=pb.Run.STEP, count=1)
+            for _ in plans:
+                report = self.debugger.hear("watch_report")
+                self.assertEqual((report.step, [value.node for value in report.values]), (step, plans[report.plan]))
+            self.assertEqual(self.debugger.hear("stopped").step, step)
+            self.plan(A, plan=2)  # the last of them
+        self.plan(A, B, plan=2)
+        self.debugger.say(watch_plan=pb.WatchPlan(id=1, more=True))
+        self.debugger.say(breakpoints=pb.Breakpoints(nodes=[B]))  # nothing that belongs to them follows
+        self.run_on()
+        self.assertEqual(self.debugger.hear("stopped").node, B)
+        self.debugger.say(breakpoints=pb.Breakpoints())
+        self.run_on()
+        for step in (3, 4):
+            report = self.debugger.hear("watch_report")
+            self.assertEqual((report.plan, report.step, len(report.values)), (2, step, 2))
+        self.ends()
+
     def test_triggers_keep_quiet_until_they_hold(self):
         self.first_stop()
         self.plan(A, B, when=AT_ONCE, hold=True,

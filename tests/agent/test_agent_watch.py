@@ -324,6 +324,18 @@ class DeadUnits(Watching):
         self.assertEqual([self.look(step) for step in (4, 5, 6)], [1, 1, 2])
         self.ends()
 
+    def test_the_count_goes_along_to_another_plan(self):
+        self.first_stop(steps=6)
+        self.send(self.item(4))
+        self.run_on(pb.Run.STEP, count=3)
+        self.assertEqual([self.look(step) for step in (1, 2, 3)], [0, 0, 0])
+        self.stops(pb.STOP_STEP, 3)
+        self.send(more=True)
+        self.send(self.item(4), plan=2)
+        self.run_on()
+        self.assertEqual([self.look(step) for step in (4, 5, 6)], [1, 1, 2])
+        self.ends()
+
     def test_a_plan_that_goes_takes_them_along(self):
         self.first_stop(steps=6)
         self.send(self.item(2))
@@ -596,6 +608,39 @@ class Replaced(Watching):
         self.assertEqual(self.seen_in_a_step(2), replaced)
         self.assertEqual(sorted(plan for plan, _ in replaced), [1, 1, 3, 4, 5])
         self.run_on()
+
+    def in_the_middle(self):
+        """Plan 1 has recorded a value of this step that is gone."""
+        self.first_stop(steps=2)
+        self.send(*(pb.WatchItem(node=node, report_if=NEVER) for node in (B, EAGER)), when=AT_ONCE, record=True)
+        self.debugger.say(breakpoints=pb.Breakpoints(nodes=[RELU]))
+        self.run_on()
+        self.assertEqual(self.debugger.hear("stopped").node, RELU)
+        self.debugger.say(breakpoints=pb.Breakpoints())
+
+    def recorded(self, step):
+        report = self.report(step=step, record=True)
+        return report.plan, [(value.node, value.error_code, value.stats.max) for value in report.values]
+
+    def test_a_record_by_a_plan_of_the_same_number(self):
+        self.in_the_middle()
+        self.send(*(pb.WatchItem(node=node, report_if=NEVER) for node in (B, EAGER, RELU)), when=AT_ONCE, record=True)
+        self.run_on()
+        number, values = self.recorded(1)
+        self.assertEqual((number, [node for node, _, _ in values]), (1, [B, EAGER, RELU]))
+        self.assertEqual(values[1], (EAGER, 0, 100))
+        self.ends()
+
+    def test_a_record_by_another_plan(self):
+        self.in_the_middle()
+        self.send(more=True)
+        self.send(*(pb.WatchItem(node=node, report_if=NEVER) for node in (B, EAGER)), when=AT_ONCE, record=True, plan=2)
+        number, values = self.recorded(1)
+        self.assertEqual((number, [node for node, _, _ in values], values[1]), (1, [B, EAGER], (EAGER, 0, 100)))
+        self.run_on()
+        number, values = self.recorded(2)
+        self.assertEqual((number, [node for node, _, _ in values]), (2, [B, EAGER]))
+        self.ends()
 
 
 class Relay:

@@ -111,11 +111,16 @@ static int watch_plan(struct gd_target *target, const struct gd_watch_plan *plan
 {
     struct fake_target *fake = (struct fake_target *)target;
 
+    if (plan->id == 0) { /* only says that no more follow */
+        fake->plans_open = false;
+        return GD_OK;
+    }
     fake->plan_calls++;
-    if (fake->plan_rc) {
+    if (fake->plan_rc && (!fake->plan_fails || fake->plan_fails == plan->id)) {
         return gd_fail(err, fake->plan_rc, "the fake will not watch");
     }
     fake->plan_removals += !plan->item_count;
+    fake->plans_open = plan->more;
     return fake_plans_set(&fake->plans, &fake->plan_count, plan, err);
 }
 

@@ -31,7 +31,9 @@ struct fake_target {
     struct fake_plan *plans; /* those that are set, in the order of being set first */
     size_t plan_count;
     int plan_calls, plan_removals;
-    int plan_rc;                /* returned by watch_plan */
+    bool plans_open;            /* the plans that were set wait for another one */
+    int plan_rc;                /* returned by watch_plan, for each or for plan_fails only */
+    uint32_t plan_fails;        /* 0: each */
     gd_watch_costs_fn costs_fn; /* waits for the test */
     void *costs_ctx;
     int watch_rc; /* returned by watch */

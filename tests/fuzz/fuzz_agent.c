@@ -31,7 +31,6 @@ static struct agent *make_agent(void)
                pthread_cond_init(&a->go, NULL) == 0);
     gd_arena_init(&a->arena, 1 << 20);
     a->reports_end = &a->reports;
-    a->later_end = &a->later;
     a->wake[0] = a->wake[1] = -1;
     a->scalars = calloc(AGENT_MAX_SCALARS, sizeof(*a->scalars));
     FUZZ_CHECK(a->scalars);
@@ -51,6 +50,7 @@ static void free_agent(struct agent *a)
     free(a->kept.nodes);
     agent_line_free(a);
     free(a->ask);
+    free(a->later);
     free(a->scalars);
     pthread_cond_destroy(&a->go);
     pthread_mutex_destroy(&a->lock);

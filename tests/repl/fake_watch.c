@@ -49,7 +49,7 @@ static bool report_plan(struct fake *fake, struct fake_plan *plan, int64_t step)
 {
     struct gd_watch_value *values = calloc(plan->count, sizeof(*values));
     struct gd_stats *stats = calloc(plan->count, sizeof(*stats));
-    struct gd_watch_moment moment = {.step = step, .node = GD_NO_NODE};
+    struct gd_watch_moment moment = {.step = step};
     char why[160];
     assert_non_null(values);
     assert_non_null(stats);

@@ -654,7 +654,8 @@ class Native(torches.Folder):
         args = ["-nx", "--json", "--batch", "--listen", "127.0.0.1:0",
                 *harness.typed("set start-timeout 0", *commands, "kill")]
         done = harness.run_gradb(*args, "run", "--", *torches.warm(self.python), path, self.folder, cwd=self.folder,
-                                 env=torches.environment(GRADB_NATIVE=native if native == "stable" else str(int(native))),
+                                 env=torches.environment(
+                                     GRADB_NATIVE=native if native == "stable" else str(int(native))),
                                  timeout=4 * harness.DEADLINE)
         module = (self.folder / "module").read_text()
         self.assertEqual(module != "None", bool(native), module)
@@ -682,14 +683,13 @@ class Same(Native):
 
 
     def test_a_session_with_known_passes_is_the_same(self):
-        if torches.release_of(self.python) < (2, 0):
-            self.skipTest("PyTorch is too old for known passes")
         commands = ["step 2", "info nodes -a", "trace -exact TO on all", "trace -exact 'max > 0.01' on all",
                     f"step {SETTLED - 1}", *["next"] * 8, "break backward/net/last/0/linear", "continue",
                     "stats backward/net/last/0/linear", "print backward/net/last/0/linear",
                     "print net/last/3/weight.grad", *["next"] * 12, "delete 3",
                     *["step", "info node backward/reshape", "info node net/norm/weight.grad"] * 7, "step 9",
-                    "info nodes -a", "info graph", "info node backward/net/last/0/linear", "info node net/table/weight.grad", "info hits -a"]
+                    "info nodes -a", "info graph", "info node backward/net/last/0/linear",
+                    "info node net/table/weight.grad", "info hits -a"]
         records, stable, plain = (self.answers(which, PLAIN, *commands) for which in (True, "stable", False))
         self.assertEqual(records, stable)
         self.assertEqual(records, plain)

@@ -256,8 +256,7 @@ static int collect_values(struct scan *scan, const struct opened *open,
 static int judge_unit(struct scan *scan, const struct opened *open, struct gd_err *err)
 {
     struct gd_watch_value *values = calloc((size_t)open->unit->items + 1, sizeof(*values));
-    struct gd_watch_moment moment = {
-        .step = judged_step(open->unit), .node = GD_NO_NODE, .complete = true};
+    struct gd_watch_moment moment = {.step = judged_step(open->unit), .complete = true};
     size_t count = 0;
     int rc = values ? collect_values(scan, open, values, &count, err) : gd_fail_nomem(err);
 

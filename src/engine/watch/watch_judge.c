@@ -488,21 +488,53 @@ static int64_t belongs_to(const struct gd_watch_value *value, int64_t step)
     return value->scalar && value->stats ? value->value_step : step;
 }
 
-static void judge_value(struct watch_judging *judging, const struct gd_watch_value *value)
+/* Whether the statistics have what a part of the tensor's set needs. */
+static bool has_needs(const struct watch_set *set, const struct watch_part *part,
+                      const struct gd_stats *stats)
+{
+    const struct watch_recipe *recipe = part->recipe;
+    bool ranges = recipe->options.range_count == 0 ||
+                  (set->part_count == 1 && stats->range_count == recipe->options.range_count);
+    return ranges && (!recipe->against_previous || stats->has_prev) &&
+           (!recipe->dead_steps || stats->units);
+}
+
+/* Judges a value that was on its way when its plan was replaced, for what it still serves. One of a
+ * node that has just run comes again at the end of the step, if it is judged there. */
+static void judge_late(struct watch_judging *judging, const struct gd_watch_value *value,
+                       bool exact, struct gd_observation *seen)
+{
+    struct gd_watching *w = judging->w;
+    size_t tensor = watching_tensor(w, value->node, value->slot, value->scalar);
+    if (tensor == SIZE_MAX || value->plan == 0 || value->plan > w->next_plan) {
+        return;
+    }
+    const struct watch_set *set = w->tensors[tensor].set;
+    for (uint32_t i = 0; i < set->part_count; i++) {
+        const struct watch_part *part = &set->part[i];
+        if ((part->exact || !exact) && (!value->stats || has_needs(set, part, value->stats))) {
+            watching_judge(judging, tensor, part, seen);
+        }
+    }
+}
+
+static void judge_value(struct watch_judging *judging, const struct gd_watch_value *value,
+                        bool exact)
 {
     struct gd_watching *w = judging->w;
     const struct watch_plan *plan = watching_plan(w, value->plan);
     size_t index = plan ? watching_item(plan, value->node, value->slot, value->scalar) : SIZE_MAX;
-    if (index == SIZE_MAX) {
-        return; /* of a plan that was replaced meanwhile */
-    }
     struct gd_observation seen = {.stats = value->stats,
                                   .error = value->error,
                                   .dtype = value->dtype,
                                   .value_step = value->value_step};
     int64_t step = judging->step;
     judging->step = belongs_to(value, step);
-    watching_judge(judging, plan->items[index].tensor, plan->items[index].part, &seen);
+    if (index != SIZE_MAX) {
+        watching_judge(judging, plan->items[index].tensor, plan->items[index].part, &seen);
+    } else {
+        judge_late(judging, value, exact, &seen);
+    }
     judging->step = step;
 }
 
@@ -524,7 +556,7 @@ bool gd_watch_on_values(struct gd_session *session, const struct gd_watch_moment
     struct sorted *sorted = sort_values(session, values, count);
     judging.w->judging++;
     for (size_t i = 0; i < count; i++) {
-        judge_value(&judging, &values[sorted ? sorted[i].index : i]);
+        judge_value(&judging, &values[sorted ? sorted[i].index : i], moment->exact);
     }
     if (moment->complete) {
         judge_open_sums(&judging);

@@ -598,7 +598,7 @@ bool watching_extend(struct gd_watching *w, gd_node_id first)
 
 /* ---- sending ------------------------------------------------------------------------------- */
 
-static int push_plan(struct gd_watching *w, struct watch_plan *plan, struct gd_err *err)
+static int push_plan(struct gd_watching *w, struct watch_plan *plan, bool more, struct gd_err *err)
 {
     struct gd_watch_item *items = calloc(plan->count + 1, sizeof(*items));
     if (!items) {
@@ -620,6 +620,7 @@ static int push_plan(struct gd_watching *w, struct watch_plan *plan, struct gd_e
                                  .exact = plan->exact,
                                  .hold = plan->hold,
                                  .record = plan->record,
+                                 .more = more,
                                  .items = items,
                                  .item_count = plan->count};
     int rc = gd_target_watch_plan(w->session->target, &told, err);
@@ -631,23 +632,19 @@ static int push_plan(struct gd_watching *w, struct watch_plan *plan, struct gd_e
     return rc;
 }
 
-int watching_push(struct gd_watching *w, struct gd_err *err)
+/* How many from the start contain all that are not sent. */
+static size_t unsent_end(const struct gd_watching *w)
 {
-    int first = GD_OK;
-    size_t kept = 0;
-    for (size_t i = 0; i < w->plan_count; i++) {
-        struct gd_err why;
-        if (!w->session->target || w->plans[i].sent) {
-            continue;
-        }
-        int rc = push_plan(w, &w->plans[i], &why);
-        if (rc != GD_OK && !first) {
-            first = rc;
-            if (err) {
-                *err = why;
-            }
-        }
+    size_t end = w->session->target ? w->plan_count : 0;
+    while (end > 0 && w->plans[end - 1].sent) {
+        end--;
     }
+    return end;
+}
+
+static void drop_removed(struct gd_watching *w)
+{
+    size_t kept = 0;
     for (size_t i = 0; i < w->plan_count; i++) {
         if (w->plans[i].count || !w->plans[i].sent) {
             w->plans[kept++] = w->plans[i];
@@ -656,6 +653,29 @@ int watching_push(struct gd_watching *w, struct gd_err *err)
         }
     }
     w->plan_count = kept;
+}
+
+int watching_push(struct gd_watching *w, struct gd_err *err)
+{
+    int first = GD_OK, last = GD_OK;
+    size_t end = unsent_end(w);
+    for (size_t i = 0; i < end; i++) {
+        struct gd_err why;
+        if (w->plans[i].sent) {
+            continue;
+        }
+        last = push_plan(w, &w->plans[i], i + 1 < end, &why);
+        if (last != GD_OK && !first) {
+            first = last;
+            if (err) {
+                *err = why;
+            }
+        }
+    }
+    if (last != GD_OK) { /* those before it wait for one that follows */
+        gd_target_watch_plan(w->session->target, &(struct gd_watch_plan){.id = 0}, NULL);
+    }
+    drop_removed(w);
     return first;
 }
 

@@ -28,9 +28,9 @@ struct gd_watch_value {
 
 struct gd_watch_moment {
     int64_t step;
-    gd_node_id node; /* exact: the one that has just run; GD_NO_NODE at the end of the step */
-    bool record;     /* sent for the history alone: nothing is judged */
-    bool complete;   /* no more values of this step will come: sums are judged with what there is */
+    bool exact;    /* of a node that has just run; else of the end of the step */
+    bool record;   /* sent for the history alone: nothing is judged */
+    bool complete; /* no more values of this step will come: sums are judged with what there is */
 };
 
 /* Judges every watchpoint that covers the values, and reports hits. Returns whether the training is

@@ -226,8 +226,7 @@ void ms_evaluate_forget(struct ms_plans *plans)
 
 static void flush_batch(struct ms_plans *plans, struct ms_batch *batch, bool record)
 {
-    struct gd_watch_moment moment = {
-        .step = plans->last_step, .node = GD_NO_NODE, .record = record};
+    struct gd_watch_moment moment = {.step = plans->last_step, .record = record};
     char why[sizeof(plans->why)] = "";
     if (!batch->count) {
         return;

@@ -277,6 +277,7 @@ int v1_watch_plan(struct gd_target *base, const struct gd_watch_plan *from, stru
                          : GRADB__V1__WATCH_PLAN__WHEN__STEP_END;
     m.hold = from->hold;
     m.record = from->record;
+    m.more = from->more;
     struct v1_plan *plan = calloc(1, sizeof(*plan) + from->item_count * sizeof(plan->item_of[0]));
     struct gd_arena arena;
     gd_arena_init(&arena, 0);
@@ -291,11 +292,7 @@ int v1_watch_plan(struct gd_target *base, const struct gd_watch_plan *from, stru
         free(plan);
         return rc;
     }
-    remove_plan(t, from->id);
-    if (from->item_count == 0) {
-        free(plan);
-        return GD_OK;
-    }
+    remove_plan(t, from->id); /* one without items stays: its last reports are under way */
     plan->id = from->id;
     plan->exact = from->exact;
     plan->item_count = from->item_count;
@@ -364,12 +361,9 @@ static void judge_values(struct v1_target *t, const Gradb__V1__WatchReport *m, b
                          struct batch *batch)
 {
     struct gd_watch_moment moment = {
-        .step = m->step > 0 ? m->step : 0, .node = GD_NO_NODE, .record = m->record};
+        .step = m->step > 0 ? m->step : 0, .exact = exact, .record = m->record};
     if (batch->count == 0) {
         return;
-    }
-    if (exact && !m->record) {
-        moment.node = batch->value[0].node;
     }
     char why[sizeof(t->report_why)] = "";
     if (gd_watch_on_values(t->base.session, &moment, batch->value, batch->count, why,

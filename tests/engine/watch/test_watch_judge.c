@@ -191,7 +191,7 @@ static void test_temporary(void **state)
     struct gd_watch_value values[2] = {
         {.plan = plan, .node = N_RELU, .shape = &shape, .stats = &stats, .value_step = 1},
         {.plan = plan, .node = N_CONV, .shape = &shape, .stats = &stats, .value_step = 1}};
-    struct gd_watch_moment moment = {.step = 1, .node = GD_NO_NODE};
+    struct gd_watch_moment moment = {.step = 1};
     char why[200];
     assert_true(gd_watch_on_values(bench->session, &moment, values, 2, why, sizeof(why)));
     assert_int_equal(bench->hit_count, 1); /* the first in execution order, and no more */
@@ -330,7 +330,7 @@ static void test_order(void **state)
     struct gd_stats stats = bench_stats(4, NAN);
     struct gd_shape shape = {.rank = 1, .dim = {4}};
     struct gd_watch_value values[6];
-    struct gd_watch_moment moment = {.step = 1, .node = GD_NO_NODE};
+    struct gd_watch_moment moment = {.step = 1};
     char why[200];
     for (int i = 0; i < 6; i++) {
         values[i] = (struct gd_watch_value){
@@ -354,7 +354,7 @@ static void test_record_only(void **state)
                                    .node = N_RELU,
                                    .shape = &shape,
                                    .stats = &stats};
-    struct gd_watch_moment moment = {.step = 1, .node = GD_NO_NODE, .record = true};
+    struct gd_watch_moment moment = {.step = 1, .record = true};
     assert_false(gd_watch_on_values(bench->session, &moment, &value, 1, NULL, 0));
     assert_int_equal(bench->hit_count, 0);
     value.plan = 999; /* nobody asked for that */
@@ -446,7 +446,7 @@ static void test_scalar_in_plan(void **state)
                                    .shape = &shape,
                                    .stats = &stats,
                                    .value_step = 2};
-    struct gd_watch_moment moment = {.step = 2, .node = GD_NO_NODE};
+    struct gd_watch_moment moment = {.step = 2};
     char why[200];
     bench_run(bench);
     gd_session_on_scalar(bench->session, "loss", NAN, 2); /* the plan is what counts */
@@ -470,7 +470,7 @@ static bool report_metric(struct watch_bench *bench, const char *name, int64_t s
                                    .stats = isnan(number) ? NULL : &stats,
                                    .error = isnan(number) ? GD_HIT_NO_VALUE : 0,
                                    .value_step = step};
-    struct gd_watch_moment moment = {.step = step, .node = GD_NO_NODE};
+    struct gd_watch_moment moment = {.step = step};
     char why[200];
     if (!isnan(number)) {
         gd_session_on_scalar(bench->session, name, number, step);
@@ -555,6 +555,65 @@ static void test_deleted_meanwhile(void **state)
     assert_int_equal(bench->hit_count, 2);
     assert_null(bench->debugger->watchpoints);
     assert_int_equal(bench->fake->plan_count, 0);
+}
+
+/* ---- values on their way while plans change ------------------------------------------------- */
+
+static void test_moved_meanwhile(void **state)
+{
+    struct watch_bench *bench = *state;
+    struct gd_stats stats = bench_stats(4, NAN);
+    char why[200];
+    bench_must_watch(bench, "trace -exact TO on ReLU-op2");
+    const struct fake_plan before = *bench_plan(bench, N_RELU, 0, true, NULL);
+    bench_must_watch(bench, "watch -exact TO on ReLU-op2"); /* a plan that holds has it now */
+    assert_int_not_equal(bench_plan(bench, N_RELU, 0, true, NULL)->id, before.id);
+    assert_true(bench_report(bench, &before, N_RELU, 0, 1, &stats, 0, why, sizeof(why)));
+    assert_int_equal(bench->hit_count, 2);
+    assert_int_equal(bench->hits[0].watchpoint, 1);
+    assert_true(report_value(bench, N_RELU, true, 2, NAN));
+    assert_int_equal(bench->hit_count, 4);
+    assert_ok(gd_watchpoint_delete(bench->debugger, 1, NULL));
+    assert_ok(gd_watchpoint_delete(bench->debugger, 2, NULL));
+    assert_false(bench_report(bench, &before, N_RELU, 0, 3, &stats, 0, why, sizeof(why)));
+    assert_int_equal(bench->hit_count, 4);
+}
+
+/* The value of the end of a step serves whoever looks earlier now; one of a node that has just run
+ * comes again. */
+static void test_looked_at_otherwise(void **state)
+{
+    struct watch_bench *bench = *state;
+    struct gd_stats stats = bench_stats(4, 5);
+    char why[200];
+    bench_must_watch(bench, "trace 'max > 4' on ReLU-op2");
+    const struct fake_plan at_end = *bench_plan(bench, N_RELU, 0, false, NULL);
+    bench_must_watch(bench, "trace -exact 'max > 4' on ReLU-op2");
+    const struct fake_plan at_once = *bench_plan(bench, N_RELU, 0, true, NULL);
+    assert_null(bench_plan(bench, N_RELU, 0, false, NULL));
+    bench_report(bench, &at_end, N_RELU, 0, 1, &stats, 0, why, sizeof(why));
+    assert_int_equal(bench->hit_count, 2);
+    assert_ok(gd_watchpoint_delete(bench->debugger, 2, NULL));
+    bench_report(bench, &at_once, N_RELU, 0, 2, &stats, 0, why, sizeof(why));
+    assert_int_equal(bench->hit_count, 2);
+    bench_report(bench, &at_end, N_RELU, 0, 2, &stats, 0, why, sizeof(why));
+    assert_int_equal(bench->hit_count, 3);
+}
+
+/* Statistics that were not asked for decide nothing. */
+static void test_asked_otherwise(void **state)
+{
+    struct watch_bench *bench = *state;
+    struct gd_stats stats = bench_stats(4, 5);
+    char why[200];
+    bench_must_watch(bench, "trace 'max > 4' on ReLU-op2");
+    const struct fake_plan before = *bench_plan(bench, N_RELU, 0, false, NULL);
+    assert_ok(gd_watchpoint_delete(bench->debugger, 1, NULL));
+    bench_must_watch(bench, "watch TR range_start_inclusive=0 range_end_inclusive=1 "
+                            "range_percentage_lt=50 on ReLU-op2");
+    assert_int_not_equal(bench_plan(bench, N_RELU, 0, false, NULL)->id, before.id);
+    assert_false(bench_report(bench, &before, N_RELU, 0, 1, &stats, 0, why, sizeof(why)));
+    assert_int_equal(bench->hit_count, 0);
 }
 
 /* ---- processes that evaluate by themselves ------------------------------------------------- */
@@ -674,6 +733,9 @@ static const struct CMUnitTest tests[] = {
     WATCH_TEST(test_forgotten_scalar),
     cmocka_unit_test(test_scalar_event),
     WATCH_TEST(test_deleted_meanwhile),
+    WATCH_TEST(test_moved_meanwhile),
+    WATCH_TEST(test_looked_at_otherwise),
+    WATCH_TEST(test_asked_otherwise),
     cmocka_unit_test(test_remote),
     cmocka_unit_test(test_evaluate_setting),
     cmocka_unit_test(test_unable),

@@ -84,7 +84,7 @@ static void report_all(struct watch_bench *bench)
     struct gd_stats stats = bench_stats(4, NAN);
     struct gd_shape shape = {.rank = 1, .dim = {4}};
     struct gd_watch_value values[32];
-    struct gd_watch_moment moment = {.step = 2, .node = GD_NO_NODE};
+    struct gd_watch_moment moment = {.step = 2};
     for (size_t i = 0; i < bench->fake->plan_count; i++) {
         const struct fake_plan *plan = &bench->fake->plans[i];
         size_t count = plan->count < 32 ? plan->count : 32;

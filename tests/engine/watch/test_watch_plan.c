@@ -484,6 +484,29 @@ static void test_record_and_failure(void **state)
     bench->debugger->settings.history_bytes = 0;
 }
 
+/* What moves from one plan to another is in one of them throughout: they change together, also when
+ * the last of them is refused. */
+static void test_change_together(void **state)
+{
+    struct watch_bench *bench = *state;
+    bench_must_watch(bench, "trace -exact TO on ReLU-op2, Log-op3");
+    uint32_t id = bench_plan(bench, N_RELU, 0, true, NULL)->id;
+    int calls = bench->fake->plan_calls;
+    bench_must_watch(bench, "-exact TO on Log-op3");
+    assert_int_not_equal(bench_plan(bench, N_LOG, 0, true, NULL)->id, id);
+    assert_int_equal(bench_plan(bench, N_RELU, 0, true, NULL)->id, id);
+    assert_int_equal(bench->fake->plan_calls, calls + 2);
+    assert_false(bench->fake->plans_open);
+    assert_ok(gd_watchpoint_enable(bench->debugger, 2, false, NULL));
+    assert_int_equal(bench_plan(bench, N_LOG, 0, true, NULL)->id, id);
+    bench->fake->plan_rc = GD_ELIMIT;
+    bench->fake->plan_fails = bench->session->watching->next_plan + 1;
+    assert_ok(gd_watchpoint_enable(bench->debugger, 2, true, NULL));
+    assert_null(bench_plan(bench, N_LOG, 0, true, NULL));
+    assert_false(bench->fake->plans_open);
+    assert_int_equal(bench->warnings, 1);
+}
+
 static void test_no_capability(void **state)
 {
     struct watch_bench *bench = bench_make(GD_CAN_STEP | GD_CAN_FETCH);
@@ -546,6 +569,7 @@ static const struct CMUnitTest tests[] = {
     WATCH_TEST(test_guard_needs),
     WATCH_TEST(test_excluded),
     WATCH_TEST(test_record_and_failure),
+    WATCH_TEST(test_change_together),
     cmocka_unit_test(test_no_capability),
     WATCH_TEST(test_big),
 };

@@ -262,6 +262,6 @@ bool bench_report(struct watch_bench *bench, const struct fake_plan *plan, gd_no
                                    .stats = stats,
                                    .error = error,
                                    .value_step = step};
-    struct gd_watch_moment moment = {.step = step, .node = plan->exact ? node : GD_NO_NODE};
+    struct gd_watch_moment moment = {.step = step, .exact = plan->exact};
     return gd_watch_on_values(bench->session, &moment, &value, 1, why, size);
 }
