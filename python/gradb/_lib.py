@@ -150,6 +150,11 @@ class Batch(ctypes.Structure):
                 ("loss", ctypes.POINTER(ctypes.c_double))]
 
 
+class OpenMP(ctypes.Structure):
+    """gradb_openmp: the addresses of its functions."""
+    _fields_ = [("parallel", ctypes.c_void_p), ("max_threads", ctypes.c_void_p), ("in_parallel", ctypes.c_void_p)]
+
+
 _HANDLE = ctypes.c_void_p
 _FUNCTIONS = {
     "gradb_open": (_HANDLE, [ctypes.POINTER(Options)]),
@@ -192,6 +197,7 @@ _ADDED = {
     "gradb_raised": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
     "gradb_set_inputs": (None, [_HANDLE, ctypes.c_uint32, ctypes.POINTER(Input), ctypes.c_size_t]),
     "gradb_set_attr": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_char_p]),
+    "gradb_use_openmp": (None, [_HANDLE, ctypes.POINTER(OpenMP)]),
     "gradb_wants_event": (ctypes.c_bool, [_HANDLE, ctypes.c_char_p]),
     "gradb_wants_numbers": (ctypes.c_bool, [_HANDLE]),
     "gradb_wants_new": (ctypes.c_bool, [_HANDLE]),
@@ -264,6 +270,19 @@ def load():
                 function.restype, function.argtypes = result, arguments
         return library
     raise OSError("cannot load libgradb (%s); set GRADB_LIBRARY to its path" % "; ".join(reasons))
+
+
+def use_openmp(library, handle, user):
+    """Has the threads of OpenMP share the work on large values; user: the path of a library that computes with them."""
+    use = getattr(library, "gradb_use_openmp", None)
+    try:
+        functions = ctypes.CDLL(user)
+        found = [ctypes.cast(getattr(functions, name), ctypes.c_void_p).value
+                 for name in ("GOMP_parallel", "omp_get_max_threads", "omp_in_parallel")]
+    except (OSError, AttributeError):  # another OpenMP, or none
+        return
+    if use is not None:
+        use(handle, ctypes.byref(OpenMP(*found)))
 
 
 def text(value):

@@ -7,9 +7,9 @@
 #include "agent/agent_source.h"
 #include "agent/agent_tensor.h"
 #include "agent/agent_watch.h"
+#include "base/workers.h"
 
-#define MAX_BINS     4096
-#define THREADS_FROM ((size_t)4 << 20) /* bytes of a tensor worth more than one thread */
+#define MAX_BINS 4096
 
 static bool same_number(double a, double b)
 {
@@ -40,6 +40,15 @@ bool agent_options_equal(const Gradb__V1__StatsOptions *a, const Gradb__V1__Stat
         }
     }
     return true;
+}
+
+void gradb_use_openmp(gradb *g, const gradb_openmp *openmp)
+{
+    if (g && openmp && openmp->parallel && openmp->max_threads && openmp->in_parallel) {
+        gd_workers_use_openmp(&(struct gd_openmp){.parallel = openmp->parallel,
+                                                  .max_threads = openmp->max_threads,
+                                                  .in_parallel = openmp->in_parallel});
+    }
 }
 
 /* ---- computing ------------------------------------------------------------------------------ */
@@ -106,7 +115,7 @@ void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
     o.rtol = options ? options->rtol : 0;
     o.atol = options ? options->atol : 0;
     o.equal_nan = options && options->equal_nan;
-    o.threads = bytes >= THREADS_FROM ? a->threads : 1;
+    o.threads = a->threads > 1 && bytes >= gd_workers_worth() ? a->threads : 1;
     o.go_on = NULL;
     prev = prev && gd_tensor_is_alike(&cur->tensor, prev) ? prev : NULL;
     int rc = gd_stats_compute(&cur->tensor, prev, &o, &ret->stats, &err);
@@ -123,7 +132,8 @@ void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
 bool agent_stats_all_finite(const struct agent *a, const struct gd_tensor *value)
 {
     size_t bytes = (size_t)gd_shape_count(&value->shape) * gd_dtype_size(value->dtype);
-    bool shared = a->threads > 1 && bytes >= THREADS_FROM; /* then computing statistics is faster */
+    bool shared =
+        a->threads > 1 && bytes >= gd_workers_worth(); /* then computing statistics is faster */
     return !shared && gd_stats_all_finite(value);
 }
 

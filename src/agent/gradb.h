@@ -63,9 +63,10 @@ extern "C" {
  *        gradb_happened, gradb_wants_event, gradb_timing_compiled, gradb_as_of
  *   1.11 gradb_source.lines, gradb_line_found, gradb_line_reached, gradb_given_up
  *   1.12 gradb_on_look, gradb_wants_numbers
+ *   1.13 gradb_use_openmp
  */
 #define GRADB_VERSION_MAJOR 1
-#define GRADB_VERSION_MINOR 12
+#define GRADB_VERSION_MINOR 13
 #define GRADB_MAX_RANK      32
 
 /* The public words. `armed` is not 0 while the debugger wants reports about nodes. `changes` gets a
@@ -321,6 +322,19 @@ typedef struct gradb_ask {
  * off (see gradb_wants_numbers) must be reported before the call returns. NULL: stop calling. */
 GRADB_API void gradb_on_look(gradb *g, void (*call)(void *ctx, const gradb_ask *asks, size_t count),
                              void *ctx);
+
+/* Functions of the OpenMP library that the program computes with: GOMP_parallel (of libgomp; those
+ * of LLVM and Intel have it, too), omp_get_max_threads and omp_in_parallel. */
+typedef struct gradb_openmp {
+    void (*parallel)(void (*work)(void *ctx), void *ctx, unsigned threads, unsigned flags);
+    int (*max_threads)(void);
+    int (*in_parallel)(void);
+} gradb_openmp;
+
+/* The threads of OpenMP share the work on values from 256 KiB on; without it, threads of libgradb's
+ * own that on values from 4 MiB on. Call it before the first step, in a program whose training
+ * thread itself runs parallel regions: libgradb runs such regions on the threads that call it. */
+GRADB_API void gradb_use_openmp(gradb *g, const gradb_openmp *openmp);
 
 /* Adds a node; its inputs must have been added before. Nodes are assumed to run in the order in
  * which they are added. 0 on failure; gradb_error() says why. */

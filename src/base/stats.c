@@ -16,9 +16,10 @@
 #include "base/stats_impl.h"
 #include "base/workers.h"
 
-#define PIECE_BYTES (4 << 20)
-#define WINDOW      64  /* pieces whose results are kept at a time */
-#define SHORT_RUN   512 /* bytes; shorter runs are gathered into blocks */
+#define PIECE_MIN (128 << 10) /* bytes */
+#define PIECE_MAX (4 << 20)
+#define WINDOW    64  /* pieces whose results are kept at a time */
+#define SHORT_RUN 512 /* bytes; shorter runs are gathered into blocks */
 
 struct compute {
     struct gd_stats_job job;
@@ -56,6 +57,15 @@ static int check_tensors(const struct gd_tensor *cur, const struct gd_tensor *pr
                        gd_dtype_name(prev->dtype), gd_shape_text(&prev->shape, b, sizeof(b)));
     }
     return check_options(cur->dtype, options, err);
+}
+
+/* Elements of a piece: there are about WINDOW pieces, unless they would be too small or too big. */
+static int64_t piece_size(int64_t count, enum gd_dtype dtype)
+{
+    int64_t item = (int64_t)gd_dtype_size(dtype);
+    int64_t least = PIECE_MIN / item, most = PIECE_MAX / item, size = count / WINDOW + 1;
+
+    return size < least ? least : size > most ? most : size;
 }
 
 /* Reverses an axis. */
@@ -253,7 +263,7 @@ int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
     c.parts = NULL;
     c.rc = GD_OK;
     c.count = gd_tensor_count(cur);
-    c.per_piece = PIECE_BYTES / (int64_t)gd_dtype_size(cur->dtype);
+    c.per_piece = piece_size(c.count, cur->dtype);
     if (c.count > 0 && !gd_tensor_is_contiguous(cur)) {
         arranged = *cur;
         if (prev) {
@@ -282,7 +292,7 @@ int gd_stats_compute_read(enum gd_dtype dtype, int64_t count, const struct gd_st
     if (rc != GD_OK) {
         return rc;
     }
-    c.per_piece = PIECE_BYTES / (int64_t)gd_dtype_size(dtype);
+    c.per_piece = piece_size(count, dtype);
     pthread_mutex_init(&c.mutex, NULL);
     rc = compute_stats(&c, ret, err);
     pthread_mutex_destroy(&c.mutex);

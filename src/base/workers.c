@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define WORTH_WAKING ((size_t)4 << 20)   /* bytes */
+#define WORTH_TAKING ((size_t)256 << 10) /* bytes, for threads that are awake */
+
 struct call { /* on its caller's stack; in the list while it wants helpers */
     gd_work_fn work;
     void *ctx;
@@ -17,6 +20,8 @@ struct call { /* on its caller's stack; in the list while it wants helpers */
     int helpers;        /* at work */
     pthread_cond_t left;
     struct call *next_call;
+    int most; /* threads of a team that may join */
+    atomic_int joined;
 };
 
 struct pool {
@@ -66,6 +71,36 @@ static void do_parts(struct call *call)
         call->work(call->ctx, part);
     }
 }
+
+/* ---- the program's threads ------------------------------------------------------------------- */
+
+static struct gd_openmp team;
+
+void gd_workers_use_openmp(const struct gd_openmp *openmp)
+{
+    team = *openmp;
+}
+
+/* Not where the program itself computes with one thread, nor inside a region. */
+static bool has_team(void)
+{
+    return team.parallel && !team.in_parallel() && team.max_threads() > 1;
+}
+
+size_t gd_workers_worth(void)
+{
+    return has_team() ? WORTH_TAKING : WORTH_WAKING;
+}
+
+static void join_call(void *ctx)
+{
+    struct call *call = ctx;
+    if (atomic_fetch_add(&call->joined, 1) < call->most) {
+        do_parts(call);
+    }
+}
+
+/* ---- threads of our own ---------------------------------------------------------------------- */
 
 static struct call *find_call(struct pool *pool)
 {
@@ -131,9 +166,14 @@ static void remove_call(struct pool *pool, struct call *call)
 
 void gd_workers_run(int threads, size_t count, gd_work_fn work, void *ctx)
 {
-    struct call call = {.work = work, .ctx = ctx, .count = count};
-    struct pool *pool = threads > 1 && count > 1 ? get_pool() : NULL;
+    struct call call = {.work = work, .ctx = ctx, .count = count, .most = threads};
+    bool shared = threads > 1 && count > 1;
 
+    if (shared && has_team()) {
+        team.parallel(join_call, &call, 0, 0);
+        return;
+    }
+    struct pool *pool = shared ? get_pool() : NULL;
     if (!pool) {
         do_parts(&call);
         return;

@@ -169,10 +169,105 @@ static void a_fork_in_between(void **state)
     pthread_join(thread, NULL);
 }
 
+/* ---- the program's threads ------------------------------------------------------------------- */
+
+#define TEAM 4
+
+static struct {
+    void (*work)(void *);
+    void *ctx;
+    atomic_int regions;
+    int max_threads, in_parallel;
+} team;
+
+static void *be_in_team(void *arg)
+{
+    team.work(team.ctx);
+    return arg;
+}
+
+static void parallel(void (*work)(void *), void *ctx, unsigned threads, unsigned flags)
+{
+    pthread_t others[TEAM - 1];
+
+    assert_int_equal(threads, 0);
+    assert_int_equal(flags, 0);
+    atomic_fetch_add(&team.regions, 1);
+    team.work = work;
+    team.ctx = ctx;
+    for (int i = 0; i < TEAM - 1; i++) {
+        assert_int_equal(pthread_create(&others[i], NULL, be_in_team, NULL), 0);
+    }
+    be_in_team(NULL);
+    for (int i = 0; i < TEAM - 1; i++) {
+        pthread_join(others[i], NULL);
+    }
+}
+
+static int max_threads(void)
+{
+    return team.max_threads;
+}
+
+static int in_parallel(void)
+{
+    return team.in_parallel;
+}
+
+/* The regions that a call with that many threads opens. */
+static int regions_of(int threads, size_t count)
+{
+    struct tally tally = {.caller = pthread_self()};
+
+    atomic_store(&team.regions, 0);
+    gd_workers_run(threads, count, do_part, &tally);
+    assert_true(all_once(&tally, count));
+    return atomic_load(&team.regions);
+}
+
+/* Two threads of the team take parts at the same time. */
+static void two_of_the_team(void **state)
+{
+    struct tally tally = {.caller = pthread_self(), .meeting = 2};
+    pthread_barrier_t meet;
+
+    gd_workers_use_openmp(&(struct gd_openmp){parallel, max_threads, in_parallel});
+    team.max_threads = TEAM;
+    pthread_barrier_init(&meet, NULL, 2);
+    tally.meet = &meet;
+    gd_workers_run(2, PARTS, do_part, &tally);
+    pthread_barrier_destroy(&meet);
+    assert_true(all_once(&tally, PARTS));
+    gd_workers_use_openmp(&(struct gd_openmp){.parallel = NULL});
+}
+
+static void the_programs_threads(void **state)
+{
+    size_t alone = gd_workers_worth();
+
+    gd_workers_use_openmp(&(struct gd_openmp){parallel, max_threads, in_parallel});
+    team.max_threads = TEAM;
+    assert_true(gd_workers_worth() < alone);
+    assert_int_equal(regions_of(2, PARTS), 1);
+    assert_int_equal(regions_of(8, 2), 1);
+    assert_int_equal(regions_of(1, PARTS), 0);
+    assert_int_equal(regions_of(2, 1), 0);
+    team.in_parallel = 1;
+    assert_int_equal(regions_of(2, PARTS), 0);
+    assert_int_equal(gd_workers_worth(), alone);
+    team.in_parallel = 0;
+    team.max_threads = 1;
+    assert_int_equal(regions_of(2, PARTS), 0);
+    assert_int_equal(gd_workers_worth(), alone);
+    gd_workers_use_openmp(&(struct gd_openmp){.parallel = NULL});
+    assert_int_equal(gd_workers_worth(), alone);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_part_once),    cmocka_unit_test(at_the_same_time),
     cmocka_unit_test(several_callers),   cmocka_unit_test(after_a_fork),
-    cmocka_unit_test(a_fork_in_between),
+    cmocka_unit_test(a_fork_in_between), cmocka_unit_test(the_programs_threads),
+    cmocka_unit_test(two_of_the_team),
 };
 
 RUN_TESTS()

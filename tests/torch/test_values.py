@@ -176,12 +176,12 @@ for step in range(1000):
 class Session(torches.Case):
     """A script under gradb, with commands typed in."""
 
-    def start(self, text, *options):
+    def start(self, text, *options, **env):
         """Runs the script to the first stop, with a folder of its own as its argument: self.out."""
         self.out = harness.folder_of(self)
         script = self.out / "script.py"
         script.write_text(text, encoding="utf-8")
-        self.gradb = harness.Gradb("-nx", "--json", *options, env=torches.environment(),
+        self.gradb = harness.Gradb("-nx", "--json", *options, env=torches.environment(**env),
                                    command=["run", "--", *torches.warm(self.python), str(script), str(self.out)])
         self.addCleanup(self.gradb.__exit__)
         self.gradb.expect('"type":"run"', 4 * harness.DEADLINE)  # the first one waits for torch's import
@@ -402,6 +402,39 @@ class NotInThisStep(Session):
         self.assertEqual({node for number, node in unclear if number != 6 and node.startswith("teacher/")}, set())
         self.assertIn((6, "teacher/odd/weight"), unclear)
         self.end()
+
+
+# Values of 16 MiB, computed by two threads, or by one. Says how many threads the process has before each step.
+LARGE = """
+import os, sys
+import torch
+torch.set_num_threads(%d)
+weight = torch.nn.Parameter(torch.ones(1 << 22))
+optimizer = torch.optim.SGD([weight], lr=0.5)
+for step in range(1, 4):
+    with open(sys.argv[1] + "/threads", "a") as file:
+        print(len(os.listdir("/proc/self/task")), file=file)
+    optimizer.zero_grad()
+    (weight * 2).sum().backward()
+    optimizer.step()
+"""
+
+
+@torches.both
+class Large(Session):
+    def test_the_programs_threads_share_the_statistics(self):
+        for threads, more in ((2, 0), (1, 1)):  # one of libgradb's, where the program has none for it
+            with self.subTest(threads=threads):
+                self.start(LARGE % threads, GRADB_THREADS="2")
+                self.good("step")
+                self.good("watch -exact 'max > 1e6' on all")
+                self.good("step")
+                stats = self.good("stats weight")
+                self.assertEqual((stats["step"], stats["stats"]["count"], stats["stats"]["mean"]), (2, 1 << 22, -1))
+                self.good("step")
+                _, before, after = (int(line) for line in (self.out / "threads").read_text().split())
+                self.assertEqual(after - before, more)
+                self.end()
 
 
 @torches.both
