@@ -20,19 +20,22 @@ typedef int64_t i64v __attribute__((vector_size(VECTOR)));
 typedef int32_t i32v __attribute__((vector_size(VECTOR)));
 typedef int16_t i16v __attribute__((vector_size(VECTOR)));
 
-#define min64(a, b)       _mm512_min_pd(a, b)
-#define max64(a, b)       _mm512_max_pd(a, b)
-#define min32(a, b)       _mm512_min_ps(a, b)
-#define max32(a, b)       _mm512_max_ps(a, b)
-#define least_abs32(a, b) _mm512_range_ps(a, b, 0x0a)
-#define most_abs64(a, b)  _mm512_range_pd(a, b, 0x0b)
-#define signs16(a, b)     _mm512_packs_epi32((__m512i)(a), (__m512i)(b))
-#define fma64(a, b, c)    _mm512_fmadd_pd(a, b, c)
-#define max16(a, b)       (i16v) _mm512_max_epi16((__m512i)(a), (__m512i)(b))
-#define umax16(a, b)      (i16v) _mm512_max_epu16((__m512i)(a), (__m512i)(b))
-#define umin16(a, b)      (i16v) _mm512_min_epu16((__m512i)(a), (__m512i)(b))
-#define float_to64(p)     _mm512_cvtps_pd(_mm256_loadu_ps((const float *)(const void *)(p)))
-#define half_to32(p)      _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+#define min64(a, b)      _mm512_min_pd(a, b)
+#define max64(a, b)      _mm512_max_pd(a, b)
+#define min32(a, b)      _mm512_min_ps(a, b)
+#define max32(a, b)      _mm512_max_ps(a, b)
+#define smax32(a, b)     (i32v) _mm512_max_epi32((__m512i)(a), (__m512i)(b))
+#define umax32(a, b)     (i32v) _mm512_max_epu32((__m512i)(a), (__m512i)(b))
+#define umin32(a, b)     (i32v) _mm512_min_epu32((__m512i)(a), (__m512i)(b))
+#define most_abs64(a, b) _mm512_range_pd(a, b, 0x0b)
+#define plus64(a, b)     _mm512_fmadd_pd(a, _mm512_set1_pd(1), b)
+#define signs16(a, b)    _mm512_packs_epi32((__m512i)(a), (__m512i)(b))
+#define fma64(a, b, c)   _mm512_fmadd_pd(a, b, c)
+#define max16(a, b)      (i16v) _mm512_max_epi16((__m512i)(a), (__m512i)(b))
+#define umax16(a, b)     (i16v) _mm512_max_epu16((__m512i)(a), (__m512i)(b))
+#define umin16(a, b)     (i16v) _mm512_min_epu16((__m512i)(a), (__m512i)(b))
+#define float_to64(p)    _mm512_cvtps_pd(_mm256_loadu_ps((const float *)(const void *)(p)))
+#define half_to32(p)     _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 
 #include "base/stats_kernel.h"
 

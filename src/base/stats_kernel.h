@@ -6,13 +6,14 @@
  *     VECTOR                 bytes of a vector
  *     f64v f32v i64v i32v i16v    vectors of that size
  *     min64 max64 fma64 min32 max32    lane by lane; min and max of a NaN and b are b
- *     max16 umax16 umin16    of signed and unsigned lanes
+ *     max16 umax16 umin16    of signed and unsigned lanes of 16 bits
+ *     smax32 umax32 umin32   of 32 bits
  *     float_to64 half_to32   an f64v from float32 in memory, an f32v from float16
  *     LOW64 HIGH64           the halves of an f32v widened, where that costs no more than a load
  *
  * and, where there is an instruction for it,
  *
- *     least_abs32            the smaller of two magnitudes, lane by lane
+ *     plus64                 a + b by another unit than the additions around it
  *     most_abs64             the larger of two magnitudes; that of b where a is NaN, and of a where
  *                            b is
  *     signs16                an i16v whose lanes have the signs of those of two f32v, in any order
@@ -70,8 +71,8 @@ INLINE f32v abs32(f32v x)
     return (f32v)((u32v)x & UINT32_C(0x7fffffff));
 }
 
-#ifndef least_abs32
-#define least_abs32(x, least) min32(abs32(x), least)
+#ifndef plus64
+#define plus64(a, b) ((a) + (b))
 #endif
 
 /* a where the mask is set, else b. */
@@ -213,7 +214,7 @@ struct sums64 {
 INLINE void add64(struct sums64 *s, f64v x)
 {
     s->sum += x;
-    s->abs += abs64(x);
+    s->abs = plus64(abs64(x), s->abs);
     s->sq = fma64(x, x, s->sq);
 }
 
@@ -225,7 +226,7 @@ INLINE void add_both64(struct sums64 *s, f64v x, f64v y)
     f64v both = x + y;
 
     s->sum += both;
-    s->abs += most_abs64(both, x - y);
+    s->abs = plus64(most_abs64(both, x - y), s->abs);
     s->sq = fma64(x, x, s->sq);
     s->sq = fma64(y, y, s->sq);
 #else
@@ -241,48 +242,63 @@ INLINE void put_sums(const struct sums64 *a, const struct sums64 *b, struct gd_b
     ret->sq = total64(a->sq + b->sq);
 }
 
+/* Extremes by integer comparison, which any unit of a processor can do: the signed maximum is the
+ * largest element if not negative; the unsigned maximum is the smallest element if negative. */
 struct ends32 {
-    f32v min, max, least;
-    i32v signs;
+    i32v high, low, least, signs;
 };
 
-INLINE void ends_add32(struct ends32 *e, f32v x)
-{
-    e->min = min32(x, e->min);
-    e->max = max32(x, e->max);
-    e->least = least_abs32(x, e->least);
-    e->signs += (i32v)((u32v)x >> 31);
-}
-
-/* Signs are counted in 16-bit lanes where available: a block is too small to overflow them. */
-INLINE void ends_add_both32(struct ends32 *e, struct two v)
+/* Counts signs, in 16-bit lanes where available: a block is too small to overflow them. */
+INLINE i32v add_signs32(i32v signs, struct two v)
 {
 #ifdef signs16
-    e->min = min32(v.b, min32(v.a, e->min));
-    e->max = max32(v.b, max32(v.a, e->max));
-    e->least = least_abs32(v.b, least_abs32(v.a, e->least));
-    e->signs = (i32v)((i16v)e->signs + (i16v)((u16v)signs16(v.a, v.b) >> 15));
+    return (i32v)((i16v)signs + (i16v)((u16v)signs16(v.a, v.b) >> 15));
 #else
-    ends_add32(e, v.a);
-    ends_add32(e, v.b);
+    return signs + (i32v)((u32v)v.a >> 31) + (i32v)((u32v)v.b >> 31);
 #endif
 }
 
-INLINE i32v signs_of(const struct ends32 *e)
+INLINE void ends_add32(struct ends32 *e, struct two v)
+{
+    i32v a = (i32v)v.a, b = (i32v)v.b;
+
+    e->high = smax32(smax32(a, b), e->high);
+    e->low = umax32(umax32(a, b), e->low);
+    e->least = umin32(umin32((i32v)abs32(v.a), (i32v)abs32(v.b)), e->least);
+    e->signs = add_signs32(e->signs, v);
+}
+
+INLINE uint64_t total_signs32(i32v signs)
 {
 #ifdef signs16
-    return (e->signs & 0xffff) + (i32v)((u32v)e->signs >> 16);
+    return count32((signs & 0xffff) + (i32v)((u32v)signs >> 16));
 #else
-    return e->signs;
+    return count32(signs);
 #endif
+}
+
+INLINE double float_of(uint32_t bits)
+{
+    float x;
+
+    memcpy(&x, &bits, sizeof(x));
+    return (double)x;
 }
 
 INLINE void put_ends32(const struct ends32 *e, struct gd_block_sums *ret)
 {
-    ret->min = least32(e->min);
-    ret->max = -least32(-e->max);
-    ret->least = least32(e->least);
-    ret->signs = count32(e->signs);
+    int32_t high = INT32_MIN;
+    uint32_t low = 0, least = UINT32_MAX;
+
+    for (size_t i = 0; i < 2 * LANES; i++) {
+        high = e->high[i] > high ? e->high[i] : high;
+        low = (uint32_t)e->low[i] > low ? (uint32_t)e->low[i] : low;
+        least = (uint32_t)e->least[i] < least ? (uint32_t)e->least[i] : least;
+    }
+    ret->least = float_of(least);
+    ret->max = high >= 0 ? float_of((uint32_t)high) : -ret->least;
+    ret->min = low > INT32_MAX ? float_of(low) : ret->least;
+    ret->signs = total_signs32(e->signs);
 }
 
 /* Prefetches: the processor alone does not fetch far enough ahead. Harmless beyond the end. */
@@ -296,25 +312,27 @@ INLINE void ahead(const unsigned char *p, size_t bytes)
 INLINE void sums32(const unsigned char *p, size_t n, four_fn load, size_t bytes,
                    struct gd_block_sums *ret)
 {
-    struct ends32 e = {all32(INFINITY), all32(-INFINITY), all32(INFINITY), {0}};
+    const i32v none = {0};
+    struct ends32 e = {none + INT32_MIN, none, none - 1, none};
     struct sums64 s = {{0}, {0}, {0}}, t = s;
 
     for (size_t i = 0; i < n; i += 4 * LANES, p += bytes) {
         struct four v = load(p);
 
         ahead(p, bytes);
-        ends_add_both32(&e, v.narrow);
+        ends_add32(&e, v.narrow);
         add_both64(&s, v.x[0], v.x[2]);
         add_both64(&t, v.x[1], v.x[3]);
     }
+    /* its lanes are read from memory, so that `e` stays in registers */
+    const struct ends32 seen = e;
+
     put_sums(&s, &t, ret);
-    e.signs = signs_of(&e);
-    put_ends32(&e, ret);
+    put_ends32(&seen, ret);
     ret->finite = n;
 }
 
-/* Extremes by integer comparison: the signed maximum is the largest element if not negative; the
- * unsigned maximum is the smallest element if negative. */
+/* As ends32. */
 struct ends16 {
     i16v high, low, least, signs;
 };
@@ -376,10 +394,23 @@ INLINE f64v if_finite64(f64v x)
     return (f64v)((i64v)x & (abs64(x) <= DBL_MAX));
 }
 
+struct finite_ends32 {
+    f32v min, max, least;
+    i32v signs;
+};
+
+INLINE void put_finite_ends32(const struct finite_ends32 *e, struct gd_block_sums *ret)
+{
+    ret->min = least32(e->min);
+    ret->max = -least32(-e->max);
+    ret->least = least32(e->least);
+    ret->signs = count32(e->signs);
+}
+
 INLINE void sums_finite32(const unsigned char *p, size_t n, four_fn load, size_t bytes,
                           struct gd_block_sums *ret)
 {
-    struct ends32 e = {all32(INFINITY), all32(-INFINITY), all32(INFINITY), {0}};
+    struct finite_ends32 e = {all32(INFINITY), all32(-INFINITY), all32(INFINITY), {0}};
     struct sums64 s = {{0}, {0}, {0}}, t = s;
     i32v finite = {0};
 
@@ -404,7 +435,7 @@ INLINE void sums_finite32(const unsigned char *p, size_t n, four_fn load, size_t
         add64(&t, if_finite64(v.x[3]));
     }
     put_sums(&s, &t, ret);
-    put_ends32(&e, ret);
+    put_finite_ends32(&e, ret);
     ret->finite = count32(finite);
 }
 
