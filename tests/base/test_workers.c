@@ -186,7 +186,7 @@ static void *be_in_team(void *arg)
     return arg;
 }
 
-static void parallel(void (*work)(void *), void *ctx, unsigned threads, unsigned flags)
+static void run_region(void (*work)(void *), void *ctx, unsigned threads, unsigned flags)
 {
     pthread_t others[TEAM - 1];
 
@@ -231,7 +231,7 @@ static void two_of_the_team(void **state)
     struct tally tally = {.caller = pthread_self(), .meeting = 2};
     pthread_barrier_t meet;
 
-    gd_workers_use_openmp(&(struct gd_openmp){parallel, max_threads, in_parallel});
+    gd_workers_use_openmp(&(struct gd_openmp){run_region, max_threads, in_parallel});
     team.max_threads = TEAM;
     pthread_barrier_init(&meet, NULL, 2);
     tally.meet = &meet;
@@ -245,7 +245,7 @@ static void the_programs_threads(void **state)
 {
     size_t alone = gd_workers_worth();
 
-    gd_workers_use_openmp(&(struct gd_openmp){parallel, max_threads, in_parallel});
+    gd_workers_use_openmp(&(struct gd_openmp){run_region, max_threads, in_parallel});
     team.max_threads = TEAM;
     assert_true(gd_workers_worth() < alone);
     assert_int_equal(regions_of(2, PARTS), 1);

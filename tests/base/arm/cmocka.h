@@ -12,7 +12,10 @@ struct CMUnitTest {
     void (*run)(void **state);
 };
 
-#define cmocka_unit_test(function) {#function, function}
+#define cmocka_unit_test(function)                                                                 \
+    {                                                                                              \
+#function, function                                                                        \
+    }
 
 #define fail_msg(...)                                                                              \
     do {                                                                                           \
@@ -28,7 +31,7 @@ struct CMUnitTest {
         }                                                                                          \
     } while (0)
 
-#define assert_non_null(x)     assert_true((x) != NULL)
+#define assert_non_null(x)     assert_true(x)
 #define assert_int_equal(a, b) assert_true((a) == (b))
 
 #define cmocka_run_group_tests(tests, begin, end) run_all(tests, sizeof(tests) / sizeof((tests)[0]))
