@@ -303,11 +303,11 @@ static void long_work_can_be_interrupted(void **state)
         int pumps; /* one is that of the answer, then one a piece */
         const char *said;
     } work[] = {
-        {"stats net/fc1.weight", 2, "interrupted after 4.0 of 24.0 MiB"},
-        {"stats net/fc1.weight", 3, "interrupted after 12.0 of 24.0 MiB"}, /* kept meanwhile */
-        {"print net/fc1.weight", 2, "interrupted after 8.0 of 24.0 MiB"},
-        {"print net/fc1.weight", 7, "interrupted after 4.0 of 24.0 MiB"}, /* the histogram */
-        {"find nonzero net/fc1.weight", 13, "interrupted after 1.0 of 24.0 MiB"},
+        {"stats net/fc1.weight", 2, "interrupted after 0.4 of 24.0 MiB"},
+        {"stats net/fc1.weight", 3, "interrupted after 1.1 of 24.0 MiB"}, /* kept meanwhile */
+        {"print net/fc1.weight", 2, "interrupted after 0.8 of 24.0 MiB"},
+        {"print net/fc1.weight", 65, "interrupted after 4.0 of 24.0 MiB"}, /* the histogram */
+        {"find nonzero net/fc1.weight", 71, "interrupted after 1.0 of 24.0 MiB"},
     };
     struct net *net = *state;
     struct gd_progress_info info;
