@@ -274,15 +274,13 @@ def load():
 
 def use_openmp(library, handle, user):
     """Has the threads of OpenMP share the work on large values; user: the path of a library that computes with them."""
-    use = getattr(library, "gradb_use_openmp", None)
     try:
-        functions = ctypes.CDLL(user)
+        use, functions = library.gradb_use_openmp, ctypes.CDLL(user)
         found = [ctypes.cast(getattr(functions, name), ctypes.c_void_p).value
                  for name in ("GOMP_parallel", "omp_get_max_threads", "omp_in_parallel")]
-    except (OSError, AttributeError):  # another OpenMP, or none
+    except (OSError, AttributeError):  # an older libgradb, another OpenMP, or none
         return
-    if use is not None:
-        use(handle, ctypes.byref(OpenMP(*found)))
+    use(handle, ctypes.byref(OpenMP(*found)))
 
 
 def text(value):

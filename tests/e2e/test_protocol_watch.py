@@ -34,10 +34,10 @@ class Watching(Case):
             plan = trainer.hear("watch_plan")
         return trainer, plan
 
-    def watched(self, *commands, **kwargs):
+    def watched(self, *commands, run="continue", **kwargs):
         """The same, but it runs."""
         trainer, plan = self.armed(*commands, **kwargs)
-        self.gradb.send("continue")
+        self.gradb.send(run)
         self.assertIsNotNone(trainer.hear("run"))
         trainer.say(running=pb.Running(step=1))
         self.record("running")
@@ -147,6 +147,23 @@ class Reports(Watching):
         trainer.hear("watch_plan")
         self.report(trainer, plan.id, self.value(healthy(nan=1)))  # was on its way
         self.goes_on(trainer)
+
+    def test_a_value_on_its_way_while_its_plan_goes(self):
+        trainer, plan = self.watched("trace -exact TO on net/MatMul", run="continue &")
+        self.gradb.send("watch -exact TO on net/MatMul")  # the value moves to a plan that holds
+        other, gone = trainer.hear("watch_plan"), trainer.hear("watch_plan")
+        self.assertEqual((other.hold, other.more, len(other.items)), (True, True, 1))
+        self.assertEqual((gone.id, gone.more, len(gone.items)), (plan.id, False, 0))
+        self.report(trainer, plan.id, self.value(healthy(nan=3)), holding=False)
+        self.assertEqual([self.record("hit")["watchpoint"] for _ in range(2)], [1, 2])
+        trainer.stand(step=2)
+        self.record("stopped", step=2)
+        self.gradb.send("continue")
+        trainer.say(running=pb.Running(step=3))
+        self.report(trainer, plan.id, self.value(healthy(nan=3), step=3), step=3)  # that one is over
+        self.goes_on(trainer)
+        self.report(trainer, other.id, self.value(healthy(nan=3), step=3), step=3)
+        self.stops(trainer, "net/MatMul")
 
     def test_parts_are_answered_together(self):
         trainer, plan = self.watched("watch -exact TO on net/MatMul")

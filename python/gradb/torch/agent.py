@@ -84,7 +84,7 @@ class Agent(native.base("Agent")):
         self.handle = library.gradb_open(ctypes.byref(self._options(program)))
         if not self.handle:
             raise RuntimeError("gradb_open failed: GRADB_DISABLE is set, or memory is short")
-        if torch.backends.openmp.is_available():
+        if "ATen parallel backend: OpenMP" in torch.__config__.parallel_info():  # its threads exist in any case
             _lib.use_openmp(library, self.handle, torch._C.__file__)
         self.words = _lib.Words.from_address(self.handle)
         self._held = None       # the main optimizer, while a debugger waits for the end, to look at its parameters

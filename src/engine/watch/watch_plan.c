@@ -661,7 +661,7 @@ int watching_push(struct gd_watching *w, struct gd_err *err)
     size_t end = unsent_end(w);
     for (size_t i = 0; i < end; i++) {
         struct gd_err why;
-        if (w->plans[i].sent) {
+        if (!w->session->target || w->plans[i].sent) { /* it may be lost meanwhile */
             continue;
         }
         last = push_plan(w, &w->plans[i], i + 1 < end, &why);
@@ -672,7 +672,7 @@ int watching_push(struct gd_watching *w, struct gd_err *err)
             }
         }
     }
-    if (last != GD_OK) { /* those before it wait for one that follows */
+    if (last != GD_OK && w->session->target) { /* those before it wait for one that follows */
         gd_target_watch_plan(w->session->target, &(struct gd_watch_plan){.id = 0}, NULL);
     }
     drop_removed(w);

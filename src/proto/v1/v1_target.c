@@ -411,6 +411,7 @@ static void on_stopped(struct v1_target *t, const Gradb__V1__Stopped *m)
     stop.at_step_end = m->at_step_end;
     snprintf(stop.phase, sizeof(stop.phase), "%s", v1_phase_name(m->phase));
     snprintf(stop.text, sizeof(stop.text), "%s", m->text);
+    v1_watch_stopped(t);
     gd_session_on_stopped(t->base.session, &stop);
 }
 

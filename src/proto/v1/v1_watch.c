@@ -292,7 +292,7 @@ int v1_watch_plan(struct gd_target *base, const struct gd_watch_plan *from, stru
         free(plan);
         return rc;
     }
-    remove_plan(t, from->id); /* one without items stays: its last reports are under way */
+    remove_plan(t, from->id); /* one without items stays while its last reports may be under way */
     plan->id = from->id;
     plan->exact = from->exact;
     plan->item_count = from->item_count;
@@ -547,6 +547,19 @@ void v1_watch_error(struct v1_target *t, uint64_t id, const struct gd_err *why)
     if (request) {
         request->fn(request->ctx, NULL, 0, why);
         free(request);
+    }
+}
+
+void v1_watch_stopped(struct v1_target *t)
+{
+    for (struct v1_plan **p = &t->plans; *p;) {
+        struct v1_plan *plan = *p;
+        if (plan->item_count > 0) {
+            p = &plan->next;
+            continue;
+        }
+        *p = plan->next;
+        free(plan);
     }
 }
 
