@@ -116,7 +116,7 @@ class Themes(unittest.TestCase):
                 self.assertTrue(t.colors())
                 self.assertEqual(t.colors() <= NAMED, few)
                 t.heat_map()
-                t.wait_cells(r"▁{10,}", "on a ground", lambda cell: cell.bg != "default")
+                t.wait_cells(r"(?<=██)▁{10,}", "on a ground", lambda cell: cell.bg != "default")
                 self.assertEqual(t.colors() <= NAMED, few)
 
     def test_set_colors_takes_fewer(self):
