@@ -266,7 +266,7 @@ void v1_line_stopped(struct v1_target *target, const Gradb__V1__LineStop *m);
 
 int v1_watch_plan(struct gd_target *target, const struct gd_watch_plan *plan, struct gd_err *err);
 int v1_watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx, struct gd_err *err);
-/* The training stands: all reports of removed plans have come. */
+/* At a stop: all reports of removed plans have come. */
 void v1_watch_stopped(struct v1_target *target);
 /* GD_EPROTO: a malformed shape. */
 int v1_watch_report(struct v1_target *target, const Gradb__V1__WatchReport *m, struct gd_err *err);
