@@ -423,6 +423,8 @@ for step in range(1, 4):
 @torches.both
 class Large(Session):
     def test_the_programs_threads_share_the_statistics(self):
+        if torches.on_device(self):
+            self.skipTest("the values are not in host memory")
         for threads, more in ((2, 0), (1, 1)):  # one of libgradb's, where the program has none for it
             with self.subTest(threads=threads):
                 self.start(LARGE % threads, GRADB_THREADS="2")
