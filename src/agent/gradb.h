@@ -333,7 +333,8 @@ typedef struct gradb_openmp {
 
 /* The threads of OpenMP share the work on values from 256 KiB on; without it, threads of libgradb's
  * own that on values from 4 MiB on. Call it before the first step, in a program whose training
- * thread itself runs parallel regions: libgradb runs such regions on the threads that call it. */
+ * thread itself runs parallel regions: libgradb runs such regions on the threads that call it. The
+ * struct is copied, and is for the whole process; one with a NULL is ignored. */
 GRADB_API void gradb_use_openmp(gradb *g, const gradb_openmp *openmp);
 
 /* Adds a node; its inputs must have been added before. Nodes are assumed to run in the order in
