@@ -18,16 +18,16 @@ int native_can_run_unwrapped(struct native_context *context, PyObject *node,
 int native_ran_unwrapped(struct native_context *context, PyObject *node,
                          const struct native_tensors *outputs, const struct native_tensors *before);
 
-/* context->trace is that of the running step: a number made of which nodes have run in it, and of
- * how many nodes of the engine's each call has made. Equal numbers: the same has run. */
-void native_begin_trace(struct native_context *context);
-
-/* The same for a node with one output, whose origin is recorded. */
+/* As native_ran, for a node with one output, whose origin is recorded. */
 int native_ran_one(struct native_context *context, PyObject *node, PyObject *tensor,
                    PyObject *before);
 
-/* The same for values that only the table of the step knows: their records are made. */
+/* As native_ran, for values that only the table of the step knows: their records are made. */
 int native_ran_anew(struct native_context *context, PyObject *node, PyObject *tensors);
+
+/* context->trace is that of the running step: a number made of which nodes have run in it, and of
+ * how many nodes of the engine's each call has made. Equal numbers: the same has run. */
+void native_begin_trace(struct native_context *context);
 
 /* ran(context, node, tensors, records): see Reporter._ran. */
 PyObject *native_report_ran(PyObject *module, PyObject *args);

@@ -390,10 +390,10 @@ static struct agent_watch_plan *prepare_plan(struct agent *a, agent_to *message)
 static void pass_record(struct agent *a, struct agent_watch_plan *old,
                         struct agent_watch_plan *plan)
 {
-    if (!plan && old->step == PEEK(a->step)) {
-        agent_record_send(a, old);
-    }
     if (!plan) {
+        if (old->step == PEEK(a->step)) {
+            agent_record_send(a, old);
+        }
         return;
     }
     struct gd_buf empty = plan->record;

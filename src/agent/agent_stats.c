@@ -95,6 +95,13 @@ static void count_own_bins(const struct agent_value *value, const Gradb__V1__Sta
                   gd_stats_histogram(&value->tensor, lo, hi, bins->count, ret->bins, NULL) == GD_OK;
 }
 
+/* Whether several threads compute its statistics. */
+static bool is_shared(const struct agent *a, const struct gd_tensor *value)
+{
+    return a->threads > 1 &&
+           gd_workers_pay((size_t)gd_shape_count(&value->shape) * gd_dtype_size(value->dtype));
+}
+
 void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
                          const struct gd_tensor *prev, const Gradb__V1__StatsOptions *options,
                          struct agent_look *ret)
@@ -102,7 +109,6 @@ void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
     struct gd_stats_options o;
     struct gd_err err;
     size_t ranges = options ? options->n_ranges : 0;
-    size_t bytes = (size_t)gd_shape_count(&cur->tensor.shape) * gd_dtype_size(cur->tensor.dtype);
     if (ranges > GD_MAX_RANGES) {
         ret->code = CODE(INVALID);
         snprintf(ret->text, sizeof(ret->text), "%zu ranges: at most %d", ranges, GD_MAX_RANGES);
@@ -115,7 +121,7 @@ void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
     o.rtol = options ? options->rtol : 0;
     o.atol = options ? options->atol : 0;
     o.equal_nan = options && options->equal_nan;
-    o.threads = a->threads > 1 && bytes >= gd_workers_worth() ? a->threads : 1;
+    o.threads = is_shared(a, &cur->tensor) ? a->threads : 1;
     o.go_on = NULL;
     prev = prev && gd_tensor_is_alike(&cur->tensor, prev) ? prev : NULL;
     int rc = gd_stats_compute(&cur->tensor, prev, &o, &ret->stats, &err);
@@ -131,10 +137,7 @@ void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
 
 bool agent_stats_all_finite(const struct agent *a, const struct gd_tensor *value)
 {
-    size_t bytes = (size_t)gd_shape_count(&value->shape) * gd_dtype_size(value->dtype);
-    bool shared =
-        a->threads > 1 && bytes >= gd_workers_worth(); /* then computing statistics is faster */
-    return !shared && gd_stats_all_finite(value);
+    return !is_shared(a, value) && gd_stats_all_finite(value); /* else statistics are faster */
 }
 
 bool agent_stats_find(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__Iteration iteration,

@@ -87,9 +87,9 @@ static bool has_team(void)
     return team.parallel && !team.in_parallel() && team.max_threads() > 1;
 }
 
-size_t gd_workers_worth(void)
+bool gd_workers_pay(size_t bytes)
 {
-    return has_team() ? WORTH_TAKING : WORTH_WAKING;
+    return bytes >= WORTH_WAKING || (bytes >= WORTH_TAKING && has_team());
 }
 
 static void join_call(void *ctx)

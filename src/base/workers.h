@@ -30,8 +30,8 @@ struct gd_openmp {
 /* Before the first call of gd_workers_run that may use it; the struct is copied. */
 void gd_workers_use_openmp(const struct gd_openmp *openmp);
 
-/* How many bytes a call from this thread must process so that threads pay. */
-size_t gd_workers_worth(void);
+/* Whether threads pay for a call from this thread that processes that number of bytes. */
+bool gd_workers_pay(size_t bytes);
 
 /* Part number `part` of the work. Parts of one call run concurrently and in any order. */
 typedef void (*gd_work_fn)(void *ctx, size_t part);

@@ -243,24 +243,25 @@ static void two_of_the_team(void **state)
 
 static void the_programs_threads(void **state)
 {
-    size_t alone = gd_workers_worth();
+    const size_t large = 4 << 20, less = 256 << 10;
 
+    assert_true(gd_workers_pay(large) && !gd_workers_pay(large - 1));
     gd_workers_use_openmp(&(struct gd_openmp){run_region, max_threads, in_parallel});
     team.max_threads = TEAM;
-    assert_true(gd_workers_worth() < alone);
+    assert_true(gd_workers_pay(less) && !gd_workers_pay(less - 1));
     assert_int_equal(regions_of(2, PARTS), 1);
     assert_int_equal(regions_of(8, 2), 1);
     assert_int_equal(regions_of(1, PARTS), 0);
     assert_int_equal(regions_of(2, 1), 0);
     team.in_parallel = 1;
     assert_int_equal(regions_of(2, PARTS), 0);
-    assert_int_equal(gd_workers_worth(), alone);
+    assert_true(gd_workers_pay(large) && !gd_workers_pay(large - 1));
     team.in_parallel = 0;
     team.max_threads = 1;
     assert_int_equal(regions_of(2, PARTS), 0);
-    assert_int_equal(gd_workers_worth(), alone);
+    assert_true(gd_workers_pay(large) && !gd_workers_pay(large - 1));
     gd_workers_use_openmp(&(struct gd_openmp){.parallel = NULL});
-    assert_int_equal(gd_workers_worth(), alone);
+    assert_true(gd_workers_pay(large) && !gd_workers_pay(large - 1));
 }
 
 static const struct CMUnitTest tests[] = {

@@ -579,8 +579,9 @@ static void test_moved_meanwhile(void **state)
     assert_int_equal(bench->hit_count, 4);
 }
 
-/* The value of the end of a step serves whoever looks earlier now; one of a node that has just run
- * comes again. */
+/* A value of the end of a step is judged also by a watchpoint that is now evaluated when the node
+ * has run; a value of that moment is not judged by one of the end of the step, where it comes
+ * again. */
 static void test_looked_at_otherwise(void **state)
 {
     struct watch_bench *bench = *state;
