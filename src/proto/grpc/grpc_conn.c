@@ -11,6 +11,7 @@
 #include "proto/grpc/grpc_impl.h"
 
 #define NESTED_READ_SIZE 65536
+#define FEED_SIZE        4096 /* bytes processed before replies are sent */
 
 /* Logs the reason and marks it dead. */
 __attribute__((format(printf, 2, 3))) static void fail_conn(struct gd_grpc_conn *conn,
@@ -216,6 +217,7 @@ static bool write_out(struct gd_grpc_conn *conn)
 
 static void flush_output(struct gd_grpc_conn *conn)
 {
+    conn->replied = false;
     while (!conn->dead && !conn->deaf) {
         if (!write_out(conn)) {
             break;
@@ -262,6 +264,21 @@ static void feed_session(struct gd_grpc_conn *conn, const uint8_t *data, size_t 
     }
 }
 
+/* A peer may wait for the reply to the first of many messages, so it is sent before the next are
+ * processed. Answers to control frames wait, so that nghttp2 notices a flood of them. */
+static void feed_in_parts(struct gd_grpc_conn *conn, const uint8_t *data, size_t len)
+{
+    while (len > 0 && !conn->dead) {
+        size_t part = len < FEED_SIZE ? len : FEED_SIZE;
+        feed_session(conn, data, part);
+        data += part;
+        len -= part;
+        if (conn->replied) {
+            flush_output(conn);
+        }
+    }
+}
+
 /* Reads at most `size` bytes into the buffer. Inside the payload of a DATA frame whose call has a
  * place for the next bytes, those are read there, and only what follows goes into the buffer;
  * *at_place is that place and *placed their number. */
@@ -299,7 +316,7 @@ static void read_some(struct gd_grpc_conn *conn, uint8_t *buffer, size_t size)
         if (n > 0) {
             conn->last_heard = ev_now(conn->server->loop);
             feed_session(conn, place, placed);
-            feed_session(conn, buffer, (size_t)n - placed);
+            feed_in_parts(conn, buffer, (size_t)n - placed);
             if ((size_t)n < placed + size) {
                 return;
             }
@@ -394,6 +411,7 @@ static void on_flush(struct ev_loop *loop, ev_prepare *w, int revents)
 
 void grpc_conn_kick(struct gd_grpc_conn *conn)
 {
+    conn->replied = true;
     /* Fed events run before the loop sleeps, and only once however often they are fed. */
     if (!conn->dead && conn->busy == 0) {
         ev_feed_event(conn->server->loop, &conn->flusher, EV_CUSTOM);

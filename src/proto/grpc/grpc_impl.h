@@ -95,6 +95,7 @@ struct gd_grpc_conn {
     uint64_t queued;     /* bytes of queued outgoing messages */
     uint64_t held;       /* bytes of partially received messages */
     unsigned busy;       /* depth of this connection's functions on the stack */
+    bool replied;        /* a call has submitted something since the last write */
     bool dead;           /* to be freed when busy is 0 */
     bool paused;         /* by a service: not read from */
     bool closing;        /* GOAWAY was sent: free it when the last call ends */

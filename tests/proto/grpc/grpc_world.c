@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "grpc_world.h"
 
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,6 +30,10 @@ static void echo_message(struct gd_grpc_call *call, const uint8_t *data, size_t 
 
 static void chat_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
 {
+    struct world *w = world_of(call);
+    if (w->client_fd) {
+        assert_int_equal(ioctl(w->client_fd, FIONREAD, &w->unread), 0);
+    }
     gd_grpc_send(call, data, len);
 }
 

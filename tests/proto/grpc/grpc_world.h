@@ -35,6 +35,8 @@ struct world {
     size_t place_filled;
     size_t placed;       /* bytes that came to their place without a copy */
     struct gd_buf trace; /* what the tracing methods saw */
+    int client_fd;       /* 0: none */
+    int unread;          /* bytes waiting there when /t/Chat got its last message */
 };
 
 /* For cmocka; *state is the struct world. teardown fails when a call missed its `closed`. */

@@ -73,6 +73,28 @@ static void test_chat(void **state)
     peer_deinit(&peer);
 }
 
+/* A reply leaves before the server processes messages that arrived together with the first. */
+static void test_prompt_reply(void **state)
+{
+    static uint8_t big[20000];
+    struct world *w = *state;
+    struct peer peer;
+    struct answer answer;
+
+    peer_init(&peer, w);
+    struct gd_grpc_client_call *call = start(&peer, "/t/Chat", &answer);
+    assert_ok(gd_grpc_client_send(call, "ping", 4));
+    RUN_UNTIL(w, answer.messages == 1);
+    w->client_fd = peer.fd;
+    assert_ok(gd_grpc_client_send(call, "ping", 4));
+    assert_ok(gd_grpc_client_send(call, big, sizeof(big)));
+    RUN_UNTIL(w, answer.messages == 3);
+    assert_true(w->unread >= GD_GRPC_PREFIX_SIZE + 4);
+    gd_grpc_client_half_close(call);
+    expect_end(w, &answer, GD_GRPC_OK, "");
+    peer_deinit(&peer);
+}
+
 static void test_early_end(void **state)
 {
     static uint8_t big[1 << 20];
@@ -464,6 +486,7 @@ static const struct CMUnitTest tests[] = {
     WORLD_TEST(test_unary),
     WORLD_TEST(test_headers),
     WORLD_TEST(test_chat),
+    WORLD_TEST(test_prompt_reply),
     WORLD_TEST(test_early_end),
     WORLD_TEST(test_pieces),
     WORLD_TEST(test_stream_of_sizes),
