@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Statistics with AVX2, FMA and F16C: see stats_kernel.h. */
+/* Statistics with AVX2, FMA, F16C and POPCNT: see stats_kernel.h. */
 #include "base/stats_impl.h"
 
 #ifdef __x86_64__
@@ -7,10 +7,10 @@
 #include <immintrin.h>
 
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,popcnt"))), apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
+#pragma GCC target("avx2,fma,f16c,popcnt")
 #endif
 
 #define VECTOR 32
@@ -27,13 +27,18 @@ typedef int16_t i16v __attribute__((vector_size(VECTOR)));
 #define smax32(a, b)   (i32v) _mm256_max_epi32((__m256i)(a), (__m256i)(b))
 #define umax32(a, b)   (i32v) _mm256_max_epu32((__m256i)(a), (__m256i)(b))
 #define umin32(a, b)   (i32v) _mm256_min_epu32((__m256i)(a), (__m256i)(b))
-#define signs16(a, b)  _mm256_packs_epi32((__m256i)(a), (__m256i)(b))
+#define plus64(a, b)   _mm256_fmadd_pd(a, _mm256_set1_pd(1), b)
 #define fma64(a, b, c) _mm256_fmadd_pd(a, b, c)
 #define max16(a, b)    (i16v) _mm256_max_epi16((__m256i)(a), (__m256i)(b))
 #define umax16(a, b)   (i16v) _mm256_max_epu16((__m256i)(a), (__m256i)(b))
 #define umin16(a, b)   (i16v) _mm256_min_epu16((__m256i)(a), (__m256i)(b))
-#define float_to64(p)  _mm256_cvtps_pd(_mm_loadu_ps((const float *)(const void *)(p)))
-#define half_to32(p)   _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#define negatives32(a, b)                                                                          \
+    (uint64_t)                                                                                     \
+        __builtin_popcount((unsigned)_mm256_movemask_ps(a) | (unsigned)_mm256_movemask_ps(b) << 8)
+#define negatives16(v)                                                                             \
+    (uint64_t) __builtin_popcount((unsigned)_mm256_movemask_epi8((__m256i)(v)) & 0xaaaaaaaaU)
+#define float_to64(p) _mm256_cvtps_pd(_mm_loadu_ps((const float *)(const void *)(p)))
+#define half_to32(p)  _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 
 #include "base/stats_kernel.h"
 
@@ -43,7 +48,7 @@ static bool is_supported(void)
 
     /* Not all compilers know F16C by name here. */
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+           __builtin_cpu_supports("popcnt") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
 const struct gd_stats_level gd_stats_avx2 = {

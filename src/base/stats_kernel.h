@@ -16,7 +16,10 @@
  *     plus64                 a + b by another unit than the additions around it
  *     most_abs64             the larger of two magnitudes; that of b where a is NaN, and of a where
  *                            b is
- *     signs16                an i16v whose lanes have the signs of those of two f32v, in any order
+ *     negatives32 negatives16    how many lanes of two f32v, or of an i16v, have a sign bit that is
+ *                            set: counted outside the vector registers
+ *     signs16                without those: an i16v whose lanes have the signs of those of two
+ *                            f32v, in any order
  *
  * Sums are in double throughout: float32 is widened while loading, which is cheaper than waiting
  * for memory. Each kernel has few accumulators, so that they stay in registers.
@@ -218,20 +221,34 @@ INLINE void add64(struct sums64 *s, f64v x)
     s->sq = fma64(x, x, s->sq);
 }
 
+#ifdef most_abs64
 /* Two at a time: |x| + |y| is the larger of |x + y| and |x - y|. The result is not finite where x
  * or y is not. */
 INLINE void add_both64(struct sums64 *s, f64v x, f64v y)
 {
-#ifdef most_abs64
     f64v both = x + y;
 
     s->sum += both;
     s->abs = plus64(most_abs64(both, x - y), s->abs);
     s->sq = fma64(x, x, s->sq);
     s->sq = fma64(y, y, s->sq);
+}
+#endif
+
+/* Adds what a step of a loop has read. With few registers, only the squares have two accumulators:
+ * the other additions do not wait for each other. */
+INLINE void add_four64(struct sums64 *s, struct sums64 *t, const f64v x[4])
+{
+#ifdef most_abs64
+    add_both64(s, x[0], x[2]);
+    add_both64(t, x[1], x[3]);
 #else
-    add64(s, x);
-    add64(s, y);
+    s->sum += (x[0] + x[1]) + (x[2] + x[3]);
+    s->abs += (abs64(x[0]) + abs64(x[1])) + (abs64(x[2]) + abs64(x[3]));
+    s->sq = fma64(x[0], x[0], s->sq);
+    t->sq = fma64(x[1], x[1], t->sq);
+    s->sq = fma64(x[2], x[2], s->sq);
+    t->sq = fma64(x[3], x[3], t->sq);
 #endif
 }
 
@@ -242,21 +259,66 @@ INLINE void put_sums(const struct sums64 *a, const struct sums64 *b, struct gd_b
     ret->sq = total64(a->sq + b->sq);
 }
 
+/* Counts of sign bits. A block is too small to overflow those in 16-bit lanes. */
+#ifdef negatives32
+typedef uint64_t sign_count32;
+typedef uint64_t sign_count16;
+#else
+typedef i32v sign_count32;
+typedef i16v sign_count16;
+#endif
+
+INLINE sign_count32 add_signs32(sign_count32 count, struct two v)
+{
+#if defined(negatives32)
+    return count + negatives32(v.a, v.b);
+#elif defined(signs16)
+    return (i32v)((i16v)count + (i16v)((u16v)signs16(v.a, v.b) >> 15));
+#else
+    return count + (i32v)((u32v)v.a >> 31) + (i32v)((u32v)v.b >> 31);
+#endif
+}
+
+INLINE uint64_t total_signs32(sign_count32 count)
+{
+#if defined(negatives32)
+    return count;
+#elif defined(signs16)
+    return count32((count & 0xffff) + (i32v)((u32v)count >> 16));
+#else
+    return count32(count);
+#endif
+}
+
+INLINE sign_count16 add_signs16(sign_count16 count, u16v bits)
+{
+#ifdef negatives32
+    return count + negatives16(bits);
+#else
+    return count + (i16v)(bits >> 15);
+#endif
+}
+
+INLINE uint64_t total_signs16(sign_count16 count)
+{
+#ifdef negatives32
+    return count;
+#else
+    uint64_t total = 0;
+
+    for (size_t i = 0; i < 4 * LANES; i++) {
+        total += (uint16_t)count[i];
+    }
+    return total;
+#endif
+}
+
 /* Extremes by integer comparison, which any unit of a processor can do: the signed maximum is the
  * largest element if not negative; the unsigned maximum is the smallest element if negative. */
 struct ends32 {
-    i32v high, low, least, signs;
+    i32v high, low, least;
+    sign_count32 signs;
 };
-
-/* Counts signs, in 16-bit lanes where available: a block is too small to overflow them. */
-INLINE i32v add_signs32(i32v signs, struct two v)
-{
-#ifdef signs16
-    return (i32v)((i16v)signs + (i16v)((u16v)signs16(v.a, v.b) >> 15));
-#else
-    return signs + (i32v)((u32v)v.a >> 31) + (i32v)((u32v)v.b >> 31);
-#endif
-}
 
 INLINE void ends_add32(struct ends32 *e, struct two v)
 {
@@ -266,15 +328,6 @@ INLINE void ends_add32(struct ends32 *e, struct two v)
     e->low = umax32(umax32(a, b), e->low);
     e->least = umin32(umin32((i32v)abs32(v.a), (i32v)abs32(v.b)), e->least);
     e->signs = add_signs32(e->signs, v);
-}
-
-INLINE uint64_t total_signs32(i32v signs)
-{
-#ifdef signs16
-    return count32((signs & 0xffff) + (i32v)((u32v)signs >> 16));
-#else
-    return count32(signs);
-#endif
 }
 
 INLINE double float_of(uint32_t bits)
@@ -313,7 +366,7 @@ INLINE void sums32(const unsigned char *p, size_t n, four_fn load, size_t bytes,
                    struct gd_block_sums *ret)
 {
     const i32v none = {0};
-    struct ends32 e = {none + INT32_MIN, none, none - 1, none};
+    struct ends32 e = {.high = none + INT32_MIN, .least = none - 1};
     struct sums64 s = {{0}, {0}, {0}}, t = s;
 
     for (size_t i = 0; i < n; i += 4 * LANES, p += bytes) {
@@ -321,8 +374,7 @@ INLINE void sums32(const unsigned char *p, size_t n, four_fn load, size_t bytes,
 
         ahead(p, bytes);
         ends_add32(&e, v.narrow);
-        add_both64(&s, v.x[0], v.x[2]);
-        add_both64(&t, v.x[1], v.x[3]);
+        add_four64(&s, &t, v.x);
     }
     /* its lanes are read from memory, so that `e` stays in registers */
     const struct ends32 seen = e;
@@ -334,7 +386,8 @@ INLINE void sums32(const unsigned char *p, size_t n, four_fn load, size_t bytes,
 
 /* As ends32. */
 struct ends16 {
-    i16v high, low, least, signs;
+    i16v high, low, least;
+    sign_count16 signs;
 };
 
 INLINE void ends_add16(struct ends16 *e, const unsigned char *p)
@@ -345,7 +398,7 @@ INLINE void ends_add16(struct ends16 *e, const unsigned char *p)
     e->high = max16((i16v)bits, e->high);
     e->low = umax16((i16v)bits, e->low);
     e->least = umin16((i16v)(bits & (uint16_t)0x7fff), e->least);
-    e->signs += (i16v)(bits >> 15);
+    e->signs = add_signs16(e->signs, bits);
 }
 
 INLINE void put_ends16(const struct ends16 *e, float (*value)(uint16_t bits),
@@ -354,12 +407,11 @@ INLINE void put_ends16(const struct ends16 *e, float (*value)(uint16_t bits),
     int16_t high = INT16_MIN;
     uint16_t low = 0, least = UINT16_MAX;
 
-    ret->signs = 0;
+    ret->signs = total_signs16(e->signs);
     for (size_t i = 0; i < 4 * LANES; i++) {
         high = e->high[i] > high ? e->high[i] : high;
         low = (uint16_t)e->low[i] > low ? (uint16_t)e->low[i] : low;
         least = (uint16_t)e->least[i] < least ? (uint16_t)e->least[i] : least;
-        ret->signs += (uint16_t)e->signs[i];
     }
     ret->least = (double)value(least);
     ret->max = high >= 0 ? (double)value((uint16_t)high) : -ret->least;
@@ -370,7 +422,7 @@ INLINE void sums16(const unsigned char *p, size_t n, four_fn load, float (*value
                    struct gd_block_sums *ret)
 {
     const i16v none = {0};
-    struct ends16 e = {none + INT16_MIN, none, none - 1, none};
+    struct ends16 e = {.high = none + INT16_MIN, .least = none - 1};
     struct sums64 s = {{0}, {0}, {0}}, t = s;
 
     for (size_t i = 0; i < n; i += 4 * LANES, p += VECTOR) {
@@ -378,8 +430,7 @@ INLINE void sums16(const unsigned char *p, size_t n, four_fn load, float (*value
 
         ahead(p, VECTOR);
         ends_add16(&e, p);
-        add_both64(&s, v.x[0], v.x[2]);
-        add_both64(&t, v.x[1], v.x[3]);
+        add_four64(&s, &t, v.x);
     }
     /* its lanes are read from memory, so that `e` stays in registers */
     const struct ends16 seen = e;
@@ -519,10 +570,10 @@ INLINE void pair_add(struct pair64 *s, f64v x, f64v p, f64v rtol, f64v atol)
     f64v scaled = rtol * size;
 
     s->delta += d;
-    s->abs_delta += distance;
+    s->abs_delta = plus64(distance, s->abs_delta);
     s->sq_delta = fma64(d, d, s->sq_delta);
     s->max_delta = max64(distance, s->max_delta);
-    s->abs_prev += size;
+    s->abs_prev = plus64(size, s->abs_prev);
     s->sq_prev = fma64(p, p, s->sq_prev);
     s->dot = fma64(x, p, s->dot);
     s->near -= distance <= atol + scaled;
@@ -540,20 +591,36 @@ INLINE void put_pair(const struct pair64 *s, struct gd_block_pair *ret)
     ret->near = count64(s->near);
 }
 
-INLINE void pair32(const unsigned char *x, const unsigned char *p, size_t n, four_fn load,
+/* Where the floats are that begin at p: in `room`, unless they are floats there. */
+INLINE const unsigned char *place_floats(const unsigned char *p, two_fn load, size_t bytes,
+                                         struct two *room)
+{
+    if (bytes == sizeof(*room)) {
+        return p;
+    }
+    *room = load(p);
+    __asm__("" : "+m"(*room)); /* see widen() */
+    return (const unsigned char *)room;
+}
+
+INLINE void pair32(const unsigned char *x, const unsigned char *p, size_t n, two_fn load,
                    size_t bytes, double rtol, double atol, struct gd_block_pair *ret)
 {
     const f64v r = all64(rtol), a = all64(atol);
     struct pair64 s = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}};
+    struct two room_x, room_p;
 
     for (size_t i = 0; i < n; i += 4 * LANES, x += bytes, p += bytes) {
-        struct four v = load(x), w = load(p);
+        const unsigned char *u = place_floats(x, load, bytes, &room_x);
+        const unsigned char *v = place_floats(p, load, bytes, &room_p);
+        const unsigned char *end = u + 2 * VECTOR;
 
         ahead(p, bytes);
-        pair_add(&s, v.x[0], w.x[0], r, a);
-        pair_add(&s, v.x[1], w.x[1], r, a);
-        pair_add(&s, v.x[2], w.x[2], r, a);
-        pair_add(&s, v.x[3], w.x[3], r, a);
+        /* keeps the compiler from unrolling the loop: the registers suffice for one vector */
+        __asm__("" : "+r"(end));
+        for (; u < end; u += VECTOR / 2, v += VECTOR / 2) {
+            pair_add(&s, float_to64(u), float_to64(v), r, a);
+        }
     }
     put_pair(&s, ret);
 }
@@ -581,7 +648,7 @@ INLINE void pair32(const unsigned char *x, const unsigned char *p, size_t n, fou
     static void name##_pair(const unsigned char *x, const unsigned char *p, size_t n, double rtol, \
                             double atol, struct gd_block_pair *ret)                                \
     {                                                                                              \
-        pair32(x, p, n, four_##name, bytes, rtol, atol, ret);                                      \
+        pair32(x, p, n, two_##name, bytes, rtol, atol, ret);                                       \
     }
 
 static void float16_sums(const unsigned char *x, size_t n, struct gd_block_sums *ret)
