@@ -9,19 +9,21 @@ from . import values
 
 
 class Kept:
-    """The copies. A node has two places for them: of the previous step, and of the running one."""
+    """The copies. A node has two places for them: of the previous step, and of the running one.
+
+    before: node number -> (step, [copy or NoValue per slot], scale) of the previous step; always the same dict."""
 
     def __init__(self, agent):
         self._agent = agent
         self._nodes = frozenset()
-        self._before = {}  # node number -> (step, [copy or NoValue per slot], scale)
-        self._now = {}     # the same, of operators that have run in this step
+        self.before = {}
+        self._now = {}  # the same, of operators that have run in this step
         agent.live.on_kept = self._ran
 
     def keep(self, numbers):
         """Replaces the set of nodes."""
         self._nodes = frozenset(numbers)
-        for table in (self._before, self._now):
+        for table in (self.before, self._now):
             for number in [number for number in table if number not in self._nodes]:
                 del table[number]
         live = self._agent.live
@@ -39,7 +41,7 @@ class Kept:
         """The step is over: its values become those of the previous step."""
         if not self._nodes:
             return
-        live, before, now = self._agent.live, self._before, self._now
+        live, before, now = self._agent.live, self.before, self._now
         with values.outside_training():
             for number in self._nodes:
                 if live.is_lasting(number):
@@ -82,11 +84,21 @@ class Kept:
         except RuntimeError as error:
             return values.NoValue("it could not be kept: %s" % str(error).split("\n", 1)[0])
 
+    def first(self, number):
+        """(copy of the first output, step) of the previous step's value; (None, -1): none, or it is scaled."""
+        step, copies, scale = self.before.get(number, (-1, (None,), 1.0))
+        return (copies[0], step) if copies and scale == 1.0 else (None, -1)
+
+    def is_unscaled(self, number):
+        """Whether what is kept of the node, if anything, is what the value was."""
+        entry = self.before.get(number)
+        return entry is None or entry[2] == 1.0
+
     def find(self, number, slot):
         """(copy, step, scale) of the previous step's value. NoValue."""
         if number not in self._nodes:
             raise values.NoValue("its value of the previous step was not kept")
-        entry = self._before.get(number)
+        entry = self.before.get(number)
         if entry is None:
             raise values.NoValue("no previous value yet: it is kept from the end of the next step in which it runs")
         step, copies, scale = entry
@@ -99,7 +111,7 @@ class Kept:
     def memory(self):
         """device -> (tensors, bytes) of the copies."""
         found = {}
-        for table in (self._before, self._now):
+        for table in (self.before, self._now):
             for _, copies, _ in table.values():
                 for copy in copies:
                     if isinstance(copy, torch.Tensor):

@@ -28,6 +28,7 @@ class Source:
         self._held = []      # tensors that libgradb reads now
         self._form = ()      # shape that libgradb reads now
         self._places = {}    # node number -> places.Places of a lasting value
+        self._kept_places = {}  # the same of what is kept of the previous step
         self._native = None  # the native Source, which libgradb calls first
         self._looks = None   # _look as libgradb calls it, once a value on a device was seen
         self._copies = {}    # (node number, slot, previous) -> (copy on the host, step, scale), until it is released
@@ -51,8 +52,8 @@ class Source:
         return ctypes.cast(self._native.address(), ctypes.POINTER(_lib.Source))
 
     def use(self, context):
-        """From now on lasting values are located without Python."""
-        self._native.use(context, self._places, self._held)
+        """From now on lasting values, and what is kept of the previous step, are located without Python."""
+        self._native.use(context, self._places, self.kept.before, self._kept_places, self._held)
 
     # ---- values ----
 
@@ -94,20 +95,21 @@ class Source:
         return places
 
     def _at_hand(self, number, slot, previous):
-        """(tensor, its Places) of a lasting value that libgradb can read in place, as nearly every value that is
-        watched at the end of each step. None: it needs a closer look."""
-        if previous or slot or self.agent.scaler.scaling:
+        """(tensor, its Places, its step or -1) of a value that libgradb can read in place: a lasting one, or what is kept
+        of it, as nearly every value that is watched at the end of each step. None: it needs a closer look."""
+        if slot or self.agent.scaler.scaling:
             return None
+        table = self._kept_places if previous else self._places
         try:
-            places = self._places.get(number)
+            places = table.get(number)
             if places is None:
-                places = self._places[number] = Places(1)
+                places = table[number] = Places(1)
             with apart():
-                tensor = self.agent.live.lasting(number)
-                if tensor is None or not is_here(tensor):
+                tensor, step = self.kept.first(number) if previous else (self.agent.live.lasting(number), -1)
+                if not isinstance(tensor, torch.Tensor) or not is_here(tensor):
                     return None
                 places.fill((tensor,))
-            return (tensor, places) if places.array[0].data else None
+            return (tensor, places, step) if places.array[0].data else None
         except Exception:  # a subclass may raise anything; the closer look reports it
             return None
 
@@ -122,9 +124,9 @@ class Source:
         found = self._at_hand(number, slot, previous)
         if found is None:
             return self._answer(why, self._put_value, number, slot, previous, ret, step)
-        self._held.append(found[0])
-        ret[0] = found[1].array[0]
-        step[0] = -1
+        tensor, places, step[0] = found
+        self._held.append(tensor)
+        ret[0] = places.array[0]
         return _lib.OK
 
     def _put_value(self, number, slot, previous, ret, step):
@@ -236,7 +238,8 @@ class Source:
     # ---- statistics ----
 
     def _stats(self, _ctx, number, slot, previous, wanted, ret, what, why):
-        if not wanted[0].against_previous and self._at_hand(number, slot, previous) is not None:
+        compares = wanted[0].against_previous and not self.kept.is_unscaled(number)
+        if not previous and not compares and self._at_hand(number, slot, False) is not None:
             return _lib.UNSUPPORTED  # libgradb is faster
         return self._answer(why, self._put_stats, number, slot, previous, wanted[0], ret[0], what)
 
