@@ -43,6 +43,7 @@ static void on_verdict(struct agent *a, const Gradb__V1__WatchVerdict *m)
         return; /* belongs to a moment that is over */
     }
     a->verdict.seen = m->report;
+    a->verdict.meant = a->verdict.meant && m->meant;
     if (m->stop && !a->verdict.stop) {
         a->verdict.stop = m->report;
         snprintf(a->verdict.text, sizeof(a->verdict.text), "%s", m->text);

@@ -285,6 +285,7 @@ void gradb_add_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size
         agent_set_error(a, "gradb_add_inputs: node %u was not added, or out of memory", node);
     } else {
         a->late = late;
+        a->graph_changes++;
         for (size_t i = 0; i < count; i++) {
             late[a->late_count++] = (struct agent_late_input){node, inputs[i]};
         }
@@ -310,6 +311,7 @@ static void set_inputs(struct agent *a, struct agent_node *node, const gradb_inp
     node->input_count = count;
     node->flags |= NODE_INPUTS_NEW;
     a->inputs_new = true;
+    a->graph_changes++;
 }
 
 void gradb_set_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size_t count)
@@ -364,6 +366,7 @@ void gradb_set_attr(gradb *g, gradb_node node, const char *name, const char *val
     } else {
         n->flags |= NODE_ATTRS_NEW;
         a->attrs_new = true;
+        a->graph_changes++;
     }
     pthread_mutex_unlock(&a->lock);
 }

@@ -268,13 +268,13 @@ static bool counts_not_finite(Gradb__V1__StatField field)
     }
 }
 
-/* Whether the item only counts non-finite elements, and a count of zero is not worth reporting. */
-static bool is_only_not_finite(const struct agent_watch_item *item)
+/* Whether it is reported for non-finite elements, and for nothing else. */
+static bool seeks_not_finite(const struct agent_watch_item *item)
 {
     static const struct agent_look finite = {.code = -1};
     const Gradb__V1__WatchItem *m = item->message;
     if (agent_item_is_scalar(item) || agent_item_wants_previous(item) ||
-        agent_item_dead_steps(item) > 0 || item->plan->plan->record) {
+        agent_item_dead_steps(item) > 0) {
         return false;
     }
     for (size_t i = 0; i < m->n_report_if; i++) {
@@ -309,7 +309,8 @@ static struct agent_watch_plan *plan_create(struct agent *a, agent_to *message)
         items[i].node = agent_item_is_scalar(&items[i]) ? 0 : from->items[i]->node;
         items[i].slot = agent_item_is_scalar(&items[i]) ? 0 : from->items[i]->slot;
         items[i].recorded_step = -1;
-        items[i].only_not_finite = is_only_not_finite(&items[i]);
+        items[i].seeks_not_finite = seeks_not_finite(&items[i]);
+        items[i].only_not_finite = items[i].seeks_not_finite && !from->record;
     }
     return plan;
 }

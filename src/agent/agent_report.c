@@ -152,6 +152,43 @@ bool agent_worth_reporting(const struct agent_watch_item *item, const struct age
     return false;
 }
 
+/* ---- infinities that are meant to be there --------------------------------------------------- */
+
+enum { ODD_POSITIVE = 1, ODD_NEGATIVE = 2, ODD_OTHER = 4 };
+
+static unsigned char odd_of(const struct agent_look *look)
+{
+    const struct gd_stats *s = &look->stats;
+    if (look->code != -1 || s->nan || s->count < 2) {
+        return ODD_OTHER;
+    }
+    return (unsigned char)((s->pos_inf ? ODD_POSITIVE : 0) | (s->neg_inf ? ODD_NEGATIVE : 0));
+}
+
+bool agent_is_meant(const struct agent *a, const struct agent_watch_item *item,
+                    const struct agent_look *look)
+{
+    return item->meant && item->meant_at == a->graph_changes && !(odd_of(look) & ~item->meant);
+}
+
+/* What the debugger does not hear of again, it counts when it gets the record of the step. */
+static bool may_be_meant(const struct agent_watch_item *item)
+{
+    const Gradb__V1__WatchPlan *plan = item->plan->plan;
+    return item->seeks_not_finite && plan->hold && plan->record && item->plan->exact;
+}
+
+void agent_report_meant(struct agent *a, gradb_node node, uint64_t moment)
+{
+    const struct agent_node *known = agent_node_at(a, node);
+    for (struct agent_watch_item *i = known ? known->watch : NULL; i; i = i->next_of_node) {
+        if (i->odd_at == moment && !(i->odd & ODD_OTHER)) {
+            i->meant = i->meant_at == a->graph_changes ? i->meant | i->odd : i->odd;
+            i->meant_at = a->graph_changes;
+        }
+    }
+}
+
 /* ---- packing -------------------------------------------------------------------------------- */
 
 /* Appends "values { ... }" of a WatchReport. */
@@ -280,11 +317,15 @@ void agent_report_end(struct agent_moment *m)
     m->report = 0;
 }
 
-void agent_report_value(struct agent_moment *m, const struct agent_watch_item *item,
+void agent_report_value(struct agent_moment *m, struct agent_watch_item *item,
                         struct agent_look *look)
 {
     if (m->count >= REPORT_VALUES || m->values.len >= REPORT_BYTES) {
         flush_values(m, true);
+    }
+    if (may_be_meant(item)) {
+        item->odd = odd_of(look);
+        item->odd_at = m->number;
     }
     look->value.step = agent_said_step(m->a, look->value.step);
     if (put_value(&m->values, item, look)) {

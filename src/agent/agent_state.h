@@ -303,6 +303,7 @@ struct agent {
     struct agent_watch_plan *plans;
     uint64_t plan_serial, moments;         /* how many there were */
     uint64_t plan_changes;                 /* of the set of plans */
+    uint64_t graph_changes;                /* of inputs and attributes of nodes */
     struct agent_watch_item *scalar_items; /* on named scalars */
     /* items examined when their node has run, at the end of the step, and those at the end of the
      * step for which it matters whether the node ran */
@@ -350,6 +351,7 @@ struct agent {
         uint64_t seen;    /* answered last */
         uint64_t awaited; /* by the training thread */
         uint64_t stop;    /* whose verdict was to stop */
+        bool meant;       /* all so far said that what was reported is meant to be */
         char text[160];
     } verdict;
     bool closing;

@@ -302,7 +302,8 @@ static bool is_worth_telling(const struct agent_moment *m, const struct agent_wa
                              const struct agent_look *seen)
 {
     bool known = seen->code == CODE(NOT_RUN) && !agent_item_wants_age(item);
-    return !known && agent_worth_reporting(item, seen, PEEK(m->a->step));
+    return !known && agent_worth_reporting(item, seen, PEEK(m->a->step)) &&
+           !agent_is_meant(m->a, item, seen);
 }
 
 static void report_look(struct agent_moment *m, struct agent_watch_item *item,
@@ -476,6 +477,9 @@ static bool await_verdict(struct agent *a, const struct agent_moment *m, gradb_n
     a->verdict.first = 0;
     a->verdict.awaited = 0;
     add_wait(a, m->wait_serial, agent_now_ns() - start);
+    if (a->verdict.meant && a->verdict.seen == m->wait && a->link == LINK_UP) {
+        agent_report_meant(a, node, m->number);
+    }
     if (!a->verdict.stop || a->link != LINK_UP) {
         return false;
     }
@@ -492,6 +496,7 @@ static struct agent_moment begin_moment(struct agent *a)
     a->verdict.first = 0;
     a->verdict.seen = 0;
     a->verdict.stop = 0;
+    a->verdict.meant = true;
     a->verdict.text[0] = '\0';
     return (struct agent_moment){
         .a = a, .number = ++a->moments, .values = GD_BUF_INIT(AGENT_MAX_REPORTS)};

@@ -58,7 +58,12 @@ struct agent_watch_item {
     uint64_t twin_of; /* agent.plan_changes at that time: if it differs now, `twin` may be gone */
     unsigned char counted; /* bits of agent_plans.c: which counts of the agent include it */
     bool repeats;          /* its node has run more than once in a step: the last run is recorded */
-    bool only_not_finite;  /* a value with finite elements only is not worth reporting */
+    bool seeks_not_finite; /* a value with finite elements only is not worth reporting */
+    bool only_not_finite;  /* nor recording */
+    unsigned char odd;     /* what its last held report had: bits of agent_report.c */
+    unsigned char meant;   /* of those, what the debugger has said is meant to be there */
+    uint64_t odd_at;       /* the moment of that report */
+    uint64_t meant_at;     /* agent.graph_changes when the debugger said so */
     int64_t recorded_step; /* step in which it was last recorded */
     uint64_t ns, runs;
     /* of a scalar: its last value, and that of the previous step */
@@ -172,8 +177,14 @@ bool agent_pack_value(struct gd_buf *to, const struct agent_watch_item *item,
 /* Whether a trigger holds or the value could not be checked. */
 bool agent_worth_reporting(const struct agent_watch_item *item, const struct agent_look *look,
                            int64_t step);
+/* The debugger knows that the value holds infinities like these, and that they are meant to be
+ * there. */
+bool agent_is_meant(const struct agent *a, const struct agent_watch_item *item,
+                    const struct agent_look *look);
+/* The debugger has said so of all that was reported of the node at that moment. */
+void agent_report_meant(struct agent *a, gradb_node node, uint64_t moment);
 /* Adds a value to the report of the item's plan at this moment. */
-void agent_report_value(struct agent_moment *m, const struct agent_watch_item *item,
+void agent_report_value(struct agent_moment *m, struct agent_watch_item *item,
                         struct agent_look *look);
 /* Queues the values collected for the current plan as the last part of its report. */
 void agent_report_end(struct agent_moment *m);

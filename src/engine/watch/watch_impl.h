@@ -277,6 +277,7 @@ struct watch_judging {
     bool recheck;           /* reports again what was already reported, stops nothing */
     uint64_t stop_sequence; /* of the stop that the values belong to; 0: the next one */
     bool stop;              /* a hit asks the training to stop */
+    bool other;             /* a value holds what is not meant to be there for good */
     size_t hits;
     char *why; /* filled by the first such hit */
     size_t size;
@@ -312,6 +313,9 @@ void watching_recheck_free(struct gd_watching *w);
  * operator got one as an argument, or read them from one that did. Remembers and counts it. */
 bool watching_is_intended(struct gd_watching *w, struct watch_tensor *tensor,
                           const struct watch_part *part, const struct gd_observation *seen);
+/* Whether this depends on the graph alone: other values with infinities of the same signs, no NaN
+ * and more than one element are intended, too, until an input or an attribute changes. */
+bool watching_stays_intended(const struct gd_watching *w, const struct watch_tensor *tensor);
 
 /* ---- excluded nodes (watch_list.c, watch_exclude.c) ------------------------------------------ */
 

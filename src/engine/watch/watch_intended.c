@@ -124,6 +124,12 @@ static bool is_intended(const struct gd_watching *w, const struct watch_tensor *
     return false;
 }
 
+bool watching_stays_intended(const struct gd_watching *w, const struct watch_tensor *tensor)
+{
+    struct gd_node_info info;
+    return gd_graph_node(w->session->graph, tensor->node, &info) && !comes_from_outside(&info);
+}
+
 bool watching_is_intended(struct gd_watching *w, struct watch_tensor *tensor,
                           const struct watch_part *part, const struct gd_observation *seen)
 {

@@ -426,8 +426,10 @@ void watching_judge(struct watch_judging *judging, size_t tensor, const struct w
     seen->scalar = gd_numbers_get;
     seen->scalar_ctx = &numbers;
     seen->series = t->series == UINT32_MAX ? NULL : &w->series[t->series];
-    if (seen->stats &&
-        (t->set->excluded || watching_is_intended(w, &w->tensors[tensor], part, seen))) {
+    bool intended = seen->stats && !t->set->excluded &&
+                    watching_is_intended(w, &w->tensors[tensor], part, seen);
+    judging->other = judging->other || !intended || !watching_stays_intended(w, t);
+    if (seen->stats && (t->set->excluded || intended)) {
         if (!leave_out_nonfinite(seen, &finite)) {
             count_for_sums(judging, t->set, part);
             return;
@@ -533,9 +535,25 @@ static void judge_value(struct watch_judging *judging, const struct gd_watch_val
     if (index != SIZE_MAX) {
         watching_judge(judging, plan->items[index].tensor, plan->items[index].part, &seen);
     } else {
+        judging->other = true;
         judge_late(judging, value, exact, &seen);
     }
     judging->step = step;
+}
+
+/* Infinities that are known to be intended are not reported again, so they are counted where the
+ * values of a step are recorded. */
+static void count_intended(struct gd_watching *w, const struct gd_watch_value *value, int64_t step)
+{
+    const struct gd_observation seen = {.stats = value->stats, .step = belongs_to(value, step)};
+    const struct watch_plan *plan = value->stats && (value->stats->pos_inf || value->stats->neg_inf)
+                                        ? watching_plan(w, value->plan)
+                                        : NULL;
+    size_t index = plan ? watching_item(plan, value->node, value->slot, value->scalar) : SIZE_MAX;
+    if (index != SIZE_MAX && w->tensors[plan->items[index].tensor].intended_step) {
+        watching_is_intended(w, &w->tensors[plan->items[index].tensor], plan->items[index].part,
+                             &seen);
+    }
 }
 
 bool gd_watch_on_values(struct gd_session *session, const struct gd_watch_moment *moment,
@@ -550,6 +568,9 @@ bool gd_watch_on_values(struct gd_session *session, const struct gd_watch_moment
     for (size_t i = 0; i < count; i++) {
         gd_session_history_add(session, &values[i], belongs_to(&values[i], moment->step));
     }
+    for (size_t i = 0; judging.w && moment->record && i < count; i++) {
+        count_intended(judging.w, &values[i], moment->step);
+    }
     if (!judging.w || moment->record) {
         return false;
     }
@@ -563,6 +584,9 @@ bool gd_watch_on_values(struct gd_session *session, const struct gd_watch_moment
     }
     watching_end_judging(judging.w);
     free(sorted);
+    if (moment->meant && judging.other) {
+        *moment->meant = false;
+    }
     return judging.stop;
 }
 

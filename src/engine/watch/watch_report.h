@@ -31,6 +31,8 @@ struct gd_watch_moment {
     bool exact;    /* of a node that has just run; else of the end of the step */
     bool record;   /* sent for the history alone: nothing is judged */
     bool complete; /* no more values of this step will come: sums are judged with what there is */
+    bool *meant; /* NULL, or set to false unless all that the values hold is meant to be there: the
+                  * same need not be reported again, see WatchVerdict */
 };
 
 /* Judges every watchpoint that covers the values, and reports hits. Returns whether the training is

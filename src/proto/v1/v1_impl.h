@@ -164,7 +164,7 @@ struct v1_target {
     size_t cost_request_count;
     uint64_t event_id;  /* the event whose verdict the training process waits for */
     uint64_t report_id; /* the report whose parts are arriving */
-    bool report_stop;
+    bool report_stop, report_meant;
     char report_why[160];
     struct v1_shm *shm; /* NULL: not on this machine */
 };

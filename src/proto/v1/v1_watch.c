@@ -360,8 +360,10 @@ static int decode_value(const struct v1_target *t, const Gradb__V1__TensorStats 
 static void judge_values(struct v1_target *t, const Gradb__V1__WatchReport *m, bool exact,
                          struct batch *batch)
 {
-    struct gd_watch_moment moment = {
-        .step = m->step > 0 ? m->step : 0, .exact = exact, .record = m->record};
+    struct gd_watch_moment moment = {.step = m->step > 0 ? m->step : 0,
+                                     .exact = exact,
+                                     .record = m->record,
+                                     .meant = &t->report_meant};
     if (batch->count == 0) {
         return;
     }
@@ -381,11 +383,13 @@ static int read_values(struct v1_target *t, const Gradb__V1__WatchReport *m, boo
     struct batch *batch = malloc(sizeof(*batch));
     int rc = GD_OK;
     if (!batch) {
+        t->report_meant = false;
         return GD_OK; /* nothing is evaluated; the training continues */
     }
     batch->count = 0;
     for (size_t i = 0; i < m->n_values && rc == GD_OK; i++) {
         rc = decode_value(t, m->values[i], m->plan, batch, err);
+        t->report_meant = t->report_meant && rc == GD_OK;
         rc = rc == GD_ENOTFOUND ? GD_OK : rc;
         if (batch->count == BATCH) {
             judge_values(t, m, exact, batch);
@@ -404,6 +408,7 @@ static void send_verdict(struct v1_target *t, uint64_t report)
     verdict.report = report;
     verdict.stop = t->report_stop;
     verdict.text = t->report_why;
+    verdict.meant = t->report_meant && !t->report_stop;
     v1_target_send(t, &verdict.base, NULL);
 }
 
@@ -413,6 +418,7 @@ int v1_watch_report(struct v1_target *t, const Gradb__V1__WatchReport *m, struct
     if (t->report_id != m->id) {
         t->report_id = m->id;
         t->report_stop = false;
+        t->report_meant = plan != NULL;
         t->report_why[0] = '\0';
     }
     if (plan) {
