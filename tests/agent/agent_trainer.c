@@ -8,8 +8,9 @@
  * "net/eager" has a value that does not outlive its call and whose shape is (step,). Element i of
  * all of them is 100 * step + i. Of the three columns of "net/relu" the first is zero always, the
  * second from step 3 on. "net/rare" does not run in steps 3 and 4. EXTRA nodes "extra/0" and so on
- * run in every step. The scalar "loss" is told in every step, "even" in those.
- * Exit status 0: all steps done; 3: told to end; 4: no debugger.
+ * run in every step, and after them "net/mask", whose first element is -inf and whose last one is
+ * +inf in step 4; before step 6 it gets another attribute. The scalar "loss" is told in every step,
+ * "even" in those. Exit status 0: all steps done; 3: told to end; 4: no debugger.
  */
 #include <math.h>
 #include <stdio.h>
@@ -91,9 +92,21 @@ static void report_metrics(gradb *g, int64_t step)
     }
 }
 
+static void run_mask(gradb *g, gradb_node node, float *data, int64_t step)
+{
+    fill_data(data, COUNT, step);
+    data[0] = -INFINITY;
+    if (step == 4) {
+        data[COUNT - 1] = INFINITY;
+    } else if (step == 6) {
+        gradb_set_attr(g, node, "fill", "-inf");
+    }
+    gradb_did(g, node);
+}
+
 int main(int argc, char **argv)
 {
-    static float w[COUNT], a[COUNT], b[COUNT], r[COUNT], rare[COUNT];
+    static float w[COUNT], a[COUNT], b[COUNT], r[COUNT], rare[COUNT], mask[COUNT];
     gradb_options options = {.framework = "trainer", .address = argc > 1 ? argv[1] : NULL};
     int64_t steps = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
     long extra_count = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
@@ -105,6 +118,7 @@ int main(int argc, char **argv)
     gradb_node nr = add_node(g, "net/relu", GRADB_BACKWARD, nb, r);
     gradb_node nrare = add_node(g, "net/rare", GRADB_BACKWARD, nr, rare);
     gradb_node *extra = extra_nodes(g, extra_count, a);
+    gradb_node nmask = add_node(g, "net/mask", GRADB_BACKWARD, 0, mask);
     gradb_publish(g);
     if (!has_debugger(g)) {
         free(extra);
@@ -132,6 +146,7 @@ int main(int argc, char **argv)
         for (long i = 0; extra && i < extra_count; i++) {
             gradb_did(g, extra[i]);
         }
+        run_mask(g, nmask, mask, step);
         fill_data(w, COUNT, step);
         report_metrics(g, step);
         gradb_step_end(g);

@@ -16,6 +16,7 @@ import harness  # noqa: E402
 
 TRAINER = harness.BUILD / "tests" / "agent" / "agent_trainer"
 W, A, B, EAGER, RELU, RARE, EXTRA = 1, 2, 3, 4, 5, 6, 7
+MASK = EXTRA  # of a trainer without extra nodes
 
 
 pb, = harness.load_messages("gradb_v1")

@@ -7,7 +7,7 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from fake_debugger import A, AT_END, AT_ONCE, B, EAGER, W, Case, harness, pb  # noqa: E402
+from fake_debugger import A, AT_END, AT_ONCE, B, EAGER, MASK, W, Case, harness, pb  # noqa: E402
 
 
 class Plans(Case):
@@ -82,6 +82,36 @@ class Plans(Case):
         self.run_on()
         self.debugger.never("watch_report", until="goodbye")
         self.assertEqual(self.trainer.wait(timeout=harness.DEADLINE), 0)
+
+    def expect_masks(self, said, record=True):
+        """Steps in which net/mask is reported, where the verdicts say whether it is meant to be as it is: said."""
+        self.debugger.say(watch_plan=pb.WatchPlan(
+            id=1, when=AT_ONCE, hold=True, record=record,
+            items=[pb.WatchItem(node=MASK, report_if=[pb.Trigger(field=pb.STAT_NON_FINITE, op=pb.GT, value=0)])]))
+        self.run_on()
+        steps = []
+        while len(steps) < len(said):
+            report = self.debugger.hear("watch_report")
+            if not report.record:
+                self.debugger.say(watch_verdict=pb.WatchVerdict(report=report.id, meant=said[len(steps)]))
+                steps.append(report.step)
+        return steps
+
+    def test_what_is_meant_to_be_is_not_reported_again(self):
+        self.first_stop()
+        # in step 4 there is another sign, before step 6 the node changes
+        self.assertEqual(self.expect_masks([True, False, True]), [1, 4, 6])
+        self.ends()
+
+    def test_what_is_not_meant_to_be_is_reported_again(self):
+        self.first_stop(steps=3)
+        self.assertEqual(self.expect_masks([False, True]), [1, 2])
+        self.ends()
+
+    def test_without_a_record_everything_is_reported(self):
+        self.first_stop(steps=3)
+        self.assertEqual(self.expect_masks([True, True, True], record=False), [1, 2, 3])
+        self.ends()
 
     def stop_by_verdict(self, step):
         report = self.debugger.hear("watch_report")

@@ -279,20 +279,25 @@ static void test_intended(void **state)
     const struct {
         gd_node_id node;
         const struct gd_stats *stats;
-        bool fires;
+        bool fires, meant, record;
     } reports[] = {
-        {log, &masked, true}, {mask, &masked, false}, {sum, &masked, false}, {sum, &nan, true},
-        {sum, &large, true},  {mask, &nan, true},     {sum, &loss, true},
+        {log, &masked, true, false, false}, {mask, &masked, false, true, false},
+        {sum, &masked, false, true, false}, {sum, &nan, true, false, false},
+        {sum, &large, true, false, false},  {mask, &nan, true, false, false},
+        {sum, &loss, true, false, false},   {mask, &masked, false, true, true},
+        {mask, &nan, false, true, true},    {log, &masked, false, true, true},
     };
     for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++) {
         char why[200];
         const struct fake_plan *plan = bench_plan(bench, reports[i].node, 0, true, NULL);
+        bench->record = reports[i].record;
         assert_int_equal(bench_report(bench, plan, reports[i].node, 0, (int64_t)i + 1,
                                       reports[i].stats, 0, why, sizeof(why)),
                          reports[i].fires);
+        assert_int_equal(bench->meant, reports[i].meant);
     }
     const struct gd_watchpoint *watch = gd_watchpoint_at(bench->debugger, number);
-    assert_int_equal(watch->intended, 2);
+    assert_int_equal(watch->intended, 3); /* two that were reported, one of a record */
     assert_int_equal(watch->intended_tensors, 2);
     assert_int_equal(watch->hits, 5);
 }

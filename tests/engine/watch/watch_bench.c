@@ -262,6 +262,8 @@ bool bench_report(struct watch_bench *bench, const struct fake_plan *plan, gd_no
                                    .stats = stats,
                                    .error = error,
                                    .value_step = step};
-    struct gd_watch_moment moment = {.step = step, .exact = plan->exact};
+    struct gd_watch_moment moment = {
+        .step = step, .exact = plan->exact, .record = bench->record, .meant = &bench->meant};
+    bench->meant = true;
     return gd_watch_on_values(bench->session, &moment, &value, 1, why, size);
 }

@@ -30,6 +30,8 @@ struct watch_bench {
     int hit_count;
     char warning[512]; /* the last */
     int warnings;
+    bool record; /* bench_report sends a record */
+    bool meant;  /* what gd_watch_on_values said of the last report */
 };
 
 #define BENCH_PLANS                                                                                \
