@@ -31,6 +31,7 @@ GRADB_BLOCKS = (
     turns.Block("watched", "plain", ("watch -step TO on weights, /[.]grad$/",), "step %d"),
     turns.Block("exact", "plain", ("set history-bytes 64M", EXACT), "step %d"),
     turns.Block("watched_all", "plain", ("set history-bytes 64M", EXACT.replace("-exact", "-step")), "step %d"),
+    turns.Block("recommended", "plain", ("set history-bytes 64M", "recommend yes"), "step %d"),
     turns.Block("finite", "plain", ("set history-bytes 0", EXACT), "step %d"),
     turns.Block("stepping", "told", ("watch -step last_of_block > 0",), "next 100000000"),
 )

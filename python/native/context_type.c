@@ -193,6 +193,8 @@ static PyMethodDef methods[] = {
      "mark_of(grad_fn): the mark that `mark` has left; None: look into the metadata"},
     {"origin_of", native_origin_of, METH_O,
      "origin_of(tensor): its origin, as in graph.Graph, if a backward node has made it; or None"},
+    {"has_seen", native_has_seen, METH_O,
+     "has_seen(number of a node): whether take_seen() may have something of it"},
     {"take_seen", native_take_seen, METH_NOARGS,
      "[(number of a node, step, records)] for live.Live, of what backward nodes have made"},
     {"use_sites", native_use_sites, METH_VARARGS,

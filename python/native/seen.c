@@ -10,6 +10,8 @@
 #include "records.h"
 #include "tensors.h"
 
+#define MOST_TO_SEARCH 512 /* values */
+
 /* One step. */
 struct step {
     PyObject *number; /* as steps.Steps has it; NULL: none */
@@ -181,6 +183,25 @@ static int take_step(struct step *step, PyObject *all)
         step->taken += count;
     }
     return 0;
+}
+
+/* 1, 0, or -1: a value of the node with that number was not taken yet, or there are too many to
+ * look. */
+static int has_untaken(const struct step *step, PyObject *number)
+{
+    int found = step->count - step->taken > MOST_TO_SEARCH;
+    for (size_t i = step->taken; found == 0 && i < step->count; i++) {
+        found = PyObject_RichCompareBool(native_get(step->values[i].node, NODE_ID), number, Py_EQ);
+    }
+    return found;
+}
+
+PyObject *native_has_seen(PyObject *object, PyObject *number)
+{
+    const struct native_seen *seen = ((struct native_context *)object)->seen;
+    int found = seen ? has_untaken(&seen->before, number) : 0;
+    found = seen && found == 0 ? has_untaken(&seen->now, number) : found;
+    return found < 0 ? NULL : Py_NewRef(found ? Py_True : Py_False);
 }
 
 PyObject *native_take_seen(PyObject *object, PyObject *none)

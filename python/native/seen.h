@@ -29,6 +29,7 @@ void native_forget_seen(struct native_context *context);
 
 /* Methods of a Context: see context_type.c. */
 PyObject *native_origin_of(PyObject *context, PyObject *tensor);
+PyObject *native_has_seen(PyObject *context, PyObject *number);
 PyObject *native_take_seen(PyObject *context, PyObject *none);
 
 /* The tensor's origin (graph.h) is what was seen of it, or `origin` (borrowed, or NULL) where that

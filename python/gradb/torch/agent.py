@@ -120,7 +120,7 @@ class Agent(native.base("Agent")):
         if self.native is not None:
             backward.marks.native = self.native
             self.native.use_sites(*stack.tables(), self.reporter.scopes, self.modules.paths)
-            self.live.take_seen, self.reporter.graph.origin_of = self.native.take_seen, self.native.origin_of
+            self.live.seen, self.reporter.graph.origin_of = self.native, self.native.origin_of
         self._can_hand_over = self.native is not None and bool(native.address(library, "gradb_on_armed"))
         if self.native is not None:
             self._mode.use(self.native)

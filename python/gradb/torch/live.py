@@ -24,7 +24,7 @@ class Live(native.base("Live")):
         self.kept = frozenset()
         self.on_kept = None
         self.scale = 1.0
-        self.take_seen = None  # see native.Context; what backward nodes have made without Python
+        self.seen = None  # native.Context, which knows what backward nodes have made without Python
 
     def ran(self, number, step, tensors):
         """Records a node's outputs of this step: a tensor or None per slot."""
@@ -47,7 +47,7 @@ class Live(native.base("Live")):
 
     def _settle(self):
         """Records what gradb._native has seen since."""
-        for number, step, records in self.take_seen() if self.take_seen is not None else ():
+        for number, step, records in self.seen.take_seen() if self.seen is not None else ():
             if step == self._step - 1:
                 self._before[number] = records
             elif step >= self._step:
@@ -102,7 +102,8 @@ class Live(native.base("Live")):
             if tensor is None:
                 raise NoValue("the script no longer has this tensor", _lib.GONE)
             return tensor, -1
-        self._settle()
+        if self.seen is not None and self.seen.has_seen(number):
+            self._settle()
         if number in self._now:
             return self._find_output(self._now[number], slot), self._step
         if number in self._before:
