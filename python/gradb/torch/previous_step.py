@@ -5,7 +5,16 @@ Lasting values (weights, gradients, states) are copied at the end of the step, w
 operator's outputs are copied when it has run. The copies are on the same device as the values."""
 import torch
 
-from . import values
+from . import devices, values
+
+
+_copy_all = getattr(torch, "_foreach_copy_", None)
+
+
+def _fits(tensor, place):
+    """Whether a plain tensor can be copied to that place, which may be anything."""
+    return (type(tensor) in values.PLAIN and isinstance(place, torch.Tensor) and place.shape == tensor.shape
+            and place.dtype == tensor.dtype and place.device == tensor.device and place.layout is tensor.layout)
 
 
 class Kept:
@@ -43,7 +52,11 @@ class Kept:
             return
         live, before, now = self._agent.live, self.before, self._now
         with values.outside_training():
+            lasting = [number for number in self._nodes if live.is_lasting(number)]
+            copied = self._copy_again(lasting, step)
             for number in self._nodes:
+                if number in copied:
+                    continue
                 if live.is_lasting(number):
                     spare = before.get(number)
                     before[number] = (step, [self._copy(self._now_of(number), spare, 0)],
@@ -54,6 +67,26 @@ class Kept:
                         del now[number]
                 else:
                     before.pop(number, None)  # it has not run
+
+    def _copy_again(self, numbers, step):
+        """Copies those values that fit into the place of the last copy, all at once. Returns their numbers."""
+        if _copy_all is None or self._agent.scaler.scaling or devices.is_capturing():
+            return ()
+        places, tensors, found = [], [], set()
+        for number in numbers:
+            entry, tensor = self.before.get(number), self._agent.live.lasting(number)
+            if entry is not None and _fits(tensor, entry[1][0]) and values.has_memory(tensor):
+                places.append(entry[1][0])
+                tensors.append(tensor)
+                found.add(number)
+        try:
+            if places:
+                _copy_all(places, tensors)
+        except RuntimeError:  # each is copied alone, and then says what is wrong
+            return ()
+        for number in found:
+            self.before[number] = (step, self.before[number][1], 1.0)
+        return found
 
     def _now_of(self, number):
         try:
@@ -75,8 +108,7 @@ class Kept:
         try:
             tensor = values.readable(tensor)
             place = spare[1][slot] if spare is not None and slot < len(spare[1]) else None
-            if (isinstance(place, torch.Tensor) and place.shape == tensor.shape and place.dtype == tensor.dtype
-                    and place.device == tensor.device):
+            if _fits(tensor, place):
                 return place.copy_(tensor)
             return tensor.clone(memory_format=torch.contiguous_format)
         except values.NoValue as error:

@@ -244,6 +244,14 @@ def _address(tensor):
     return tensor.data_ptr()
 
 
+def has_memory(tensor):
+    """Whether a plain strided tensor has elements that can be read."""
+    try:
+        return _address(tensor) is not None
+    except (NoValue, RuntimeError):
+        return False
+
+
 def describe(tensor):
     """The struct gradb_tensor of a plain strided tensor; without an address unless it is in host memory. NoValue, and
     RuntimeError from tensors that have no memory."""
