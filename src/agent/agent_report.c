@@ -171,7 +171,7 @@ bool agent_is_meant(const struct agent *a, const struct agent_watch_item *item,
     return item->meant && item->meant_at == a->graph_changes && !(odd_of(look) & ~item->meant);
 }
 
-/* What the debugger does not hear of again, it counts when it gets the record of the step. */
+/* What is not reported again, the debugger counts when it gets the record of the step. */
 static bool may_be_meant(const struct agent_watch_item *item)
 {
     const Gradb__V1__WatchPlan *plan = item->plan->plan;

@@ -119,6 +119,11 @@ INLINE uint64_t count32(i32v v)
     return total;
 }
 
+INLINE uint64_t count16(i16v v)
+{
+    return count32(((i32v)v & 0xffff) + (i32v)((u32v)v >> 16));
+}
+
 INLINE double least64(f64v v)
 {
     double least = v[0];
@@ -260,58 +265,26 @@ INLINE void put_sums(const struct sums64 *a, const struct sums64 *b, struct gd_b
 }
 
 /* Counts of sign bits. A block is too small to overflow those in 16-bit lanes. */
-#ifdef negatives32
+#if defined(negatives32)
 typedef uint64_t sign_count32;
 typedef uint64_t sign_count16;
+#define add_signs32(count, v)    ((count) + negatives32((v).a, (v).b))
+#define add_signs16(count, bits) ((count) + negatives16(bits))
+#define total_signs32(count)     (count)
+#define total_signs16(count)     (count)
 #else
 typedef i32v sign_count32;
 typedef i16v sign_count16;
-#endif
-
-INLINE sign_count32 add_signs32(sign_count32 count, struct two v)
-{
-#if defined(negatives32)
-    return count + negatives32(v.a, v.b);
-#elif defined(signs16)
-    return (i32v)((i16v)count + (i16v)((u16v)signs16(v.a, v.b) >> 15));
+#define add_signs16(count, bits) ((count) + (i16v)((bits) >> 15))
+#define total_signs16(count)     count16(count)
+#ifdef signs16
+#define add_signs32(count, v) (i32v)((i16v)(count) + (i16v)((u16v)signs16((v).a, (v).b) >> 15))
+#define total_signs32(count)  count16((i16v)(count))
 #else
-    return count + (i32v)((u32v)v.a >> 31) + (i32v)((u32v)v.b >> 31);
+#define add_signs32(count, v) ((count) + (i32v)((u32v)(v).a >> 31) + (i32v)((u32v)(v).b >> 31))
+#define total_signs32(count)  count32(count)
 #endif
-}
-
-INLINE uint64_t total_signs32(sign_count32 count)
-{
-#if defined(negatives32)
-    return count;
-#elif defined(signs16)
-    return count32((count & 0xffff) + (i32v)((u32v)count >> 16));
-#else
-    return count32(count);
 #endif
-}
-
-INLINE sign_count16 add_signs16(sign_count16 count, u16v bits)
-{
-#ifdef negatives32
-    return count + negatives16(bits);
-#else
-    return count + (i16v)(bits >> 15);
-#endif
-}
-
-INLINE uint64_t total_signs16(sign_count16 count)
-{
-#ifdef negatives32
-    return count;
-#else
-    uint64_t total = 0;
-
-    for (size_t i = 0; i < 4 * LANES; i++) {
-        total += (uint16_t)count[i];
-    }
-    return total;
-#endif
-}
 
 /* Extremes by integer comparison, which any unit of a processor can do: the signed maximum is the
  * largest element if not negative; the unsigned maximum is the smallest element if negative. */

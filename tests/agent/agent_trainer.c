@@ -92,6 +92,15 @@ static void report_metrics(gradb *g, int64_t step)
     }
 }
 
+static void run_b(gradb *g, gradb_node node, float *data, int64_t step)
+{
+    fill_data(data, COUNT, step);
+    if (step == 3) {
+        data[4] = NAN;
+    }
+    gradb_did(g, node);
+}
+
 static void run_mask(gradb *g, gradb_node node, float *data, int64_t step)
 {
     fill_data(data, COUNT, step);
@@ -130,11 +139,7 @@ int main(int argc, char **argv)
         gradb_enter(g, GRADB_FORWARD);
         fill_data(a, COUNT, step);
         gradb_did(g, na);
-        fill_data(b, COUNT, step);
-        if (step == 3) {
-            b[4] = NAN;
-        }
-        gradb_did(g, nb);
+        run_b(g, nb, b, step);
         gradb_enter(g, GRADB_BACKWARD);
         run_eager(g, ne, step);
         run_relu(r, step);

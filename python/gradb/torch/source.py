@@ -28,7 +28,7 @@ class Source:
         self._held = []      # tensors that libgradb reads now
         self._form = ()      # shape that libgradb reads now
         self._places = {}    # node number -> places.Places of a lasting value
-        self._kept_places = {}  # the same of what is kept of the previous step
+        self._kept_places = {}  # the same for what is kept of the previous step
         self._native = None  # the native Source, which libgradb calls first
         self._looks = None   # _look as libgradb calls it, once a value on a device was seen
         self._copies = {}    # (node number, slot, previous) -> (copy on the host, step, scale), until it is released
@@ -95,8 +95,8 @@ class Source:
         return places
 
     def _at_hand(self, number, slot, previous):
-        """(tensor, its Places, its step or -1) of a value that libgradb can read in place: a lasting one, or what is kept
-        of it, as nearly every value that is watched at the end of each step. None: it needs a closer look."""
+        """(tensor, its Places, its step or -1) of a value that libgradb can read in place: a lasting one, or what is
+        kept of it, as nearly every value that is watched at the end of each step. None: it needs a closer look."""
         if slot or self.agent.scaler.scaling:
             return None
         table = self._kept_places if previous else self._places
