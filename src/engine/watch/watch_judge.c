@@ -542,14 +542,16 @@ static void judge_value(struct watch_judging *judging, const struct gd_watch_val
 }
 
 /* Infinities that are known to be intended are not reported again, so they are counted where the
- * values of a step are recorded. */
+ * values of exact plans are recorded. */
 static void count_intended(struct gd_watching *w, const struct gd_watch_value *value, int64_t step)
 {
     const struct gd_observation seen = {.stats = value->stats, .step = belongs_to(value, step)};
-    const struct watch_plan *plan = value->stats && (value->stats->pos_inf || value->stats->neg_inf)
-                                        ? watching_plan(w, value->plan)
-                                        : NULL;
-    size_t index = plan ? watching_item(plan, value->node, value->slot, value->scalar) : SIZE_MAX;
+    bool infinite = value->stats && (value->stats->pos_inf || value->stats->neg_inf);
+    const struct watch_plan *plan = infinite ? watching_plan(w, value->plan) : NULL;
+    if (!plan || !plan->exact) {
+        return;
+    }
+    size_t index = watching_item(plan, value->node, value->slot, value->scalar);
     if (index != SIZE_MAX && w->tensors[plan->items[index].tensor].intended_step) {
         watching_is_intended(w, &w->tensors[plan->items[index].tensor], plan->items[index].part,
                              &seen);
