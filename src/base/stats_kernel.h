@@ -564,7 +564,7 @@ INLINE void put_pair(const struct pair64 *s, struct gd_block_pair *ret)
     ret->near = count64(s->near);
 }
 
-/* Where the floats are that begin at p: in `room`, unless they are floats there. */
+/* The address of a step's elements as floats: p itself, or `room`, where they are widened to. */
 INLINE const unsigned char *place_floats(const unsigned char *p, two_fn load, size_t bytes,
                                          struct two *room)
 {

@@ -52,8 +52,7 @@ class Kept:
             return
         live, before, now = self._agent.live, self.before, self._now
         with values.outside_training():
-            lasting = [number for number in self._nodes if live.is_lasting(number)]
-            copied = self._copy_again(lasting, step)
+            copied = self._copy_again(step)
             for number in self._nodes:
                 if number in copied:
                     continue
@@ -68,14 +67,15 @@ class Kept:
                 else:
                     before.pop(number, None)  # it has not run
 
-    def _copy_again(self, numbers, step):
-        """Copies those values that fit into the place of the last copy, all at once. Returns their numbers."""
+    def _copy_again(self, step):
+        """Copies those lasting values that fit into the places of their last copies, all at once. Returns their nodes'
+        numbers."""
         if _copy_all is None or self._agent.scaler.scaling or devices.is_capturing():
             return ()
         places, tensors, found = [], [], set()
-        for number in numbers:
+        for number in self._nodes:
             entry, tensor = self.before.get(number), self._agent.live.lasting(number)
-            if entry is not None and _fits(tensor, entry[1][0]) and values.has_memory(tensor):
+            if entry is not None and tensor is not None and _fits(tensor, entry[1][0]) and values.has_memory(tensor):
                 places.append(entry[1][0])
                 tensors.append(tensor)
                 found.add(number)
