@@ -16,7 +16,7 @@ import sys
 from . import _lib
 
 _NAME = "_native.abi3.so"
-_INTERFACE = 19  # NATIVE_INTERFACE of python/native/native.h
+_INTERFACE = 20  # NATIVE_INTERFACE of python/native/native.h
 # Relative to the folder of libgradb: as installed, and in a build tree.
 _BESIDE = (os.path.join("gradb", _NAME), os.path.join(os.pardir, os.pardir, "python", "native", _NAME))
 

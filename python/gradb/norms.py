@@ -21,7 +21,9 @@ _MOST = 1000  # names that are reported
 
 
 class Norms:
-    """What is asked for. on: anything is, so that the optimizers' hooks call before and after."""
+    """What is asked for. on: anything is, so that the optimizers' hooks call before and after; refer: makes a weak
+    reference to a parameter."""
+    refer = weakref.ref
 
     def __init__(self, agent):
         self.agent = agent
@@ -146,7 +148,7 @@ class Norms:
         parameter = self._parameter(node.strip()) if node else None
         if len(self._wanted) >= _MOST and name not in self._wanted:
             raise CommandError("%d norms are computed already, which is the limit" % _MOST)
-        reference = weakref.ref(parameter) if parameter is not None else None
+        reference = self.refer(parameter) if parameter is not None else None
         self._wanted[name] = kind, reference
         self.on = True
         self.changed()

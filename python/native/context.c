@@ -52,6 +52,11 @@ int native_leave_apart(PyObject *apart)
     return status;
 }
 
+PyObject *native_refer(const struct native_context *context, PyObject *tensor)
+{
+    return PyObject_CallFunctionObjArgs(context->ref, tensor, NULL);
+}
+
 int native_is_watched_closely(const struct native_context *context)
 {
     PyObject *agent = context->agent;

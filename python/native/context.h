@@ -45,6 +45,7 @@ struct native_context {
     /* gradb.torch's. */
     PyObject *apart;    /* guard.apart */
     PyObject *stand_in; /* ops.stand_in: calls an operator from the user's line; or None */
+    PyObject *ref;      /* swapping.Ref */
     PyObject *node_type, *custom_type, *types, *type_of, *custom_mark; /* of backward.py */
 
     /* libgradb's. An older library lacks did_with_same, on_armed, try_enter and try_step: NULL. */
@@ -120,6 +121,9 @@ PyObject *native_enter_apart(const struct native_context *context);
 PyObject *native_enter_apart_for(const struct native_context *context, PyObject *tensor);
 /* -1: an exception was set before and is set still, or ending the moment raised one. */
 int native_leave_apart(PyObject *apart);
+
+/* A weak reference to a tensor (swapping.Ref). */
+PyObject *native_refer(const struct native_context *context, PyObject *tensor);
 
 /* Gives the exception that is set to agent.fault, which reports it once and turns the agent off.
  * -1: it is not a fault but an interrupt, and is set still. */

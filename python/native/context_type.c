@@ -95,12 +95,12 @@ static int take_addresses(struct native_context *self, PyObject *addresses)
 static int init_context(PyObject *object, PyObject *args, PyObject *keywords)
 {
     struct native_context *self = (struct native_context *)object;
-    PyObject *agent, *addresses, *part[14];
+    PyObject *agent, *addresses, *part[15];
     unsigned long long handle;
     if (self->agent || keywords ||
-        !PyArg_ParseTuple(args, "O(OOOOOOOOOOOOOO)KO!:Context", &agent, &part[0], &part[1],
+        !PyArg_ParseTuple(args, "O(OOOOOOOOOOOOOOO)KO!:Context", &agent, &part[0], &part[1],
                           &part[2], &part[3], &part[4], &part[5], &part[6], &part[7], &part[8],
-                          &part[9], &part[10], &part[11], &part[12], &part[13], &handle,
+                          &part[9], &part[10], &part[11], &part[12], &part[13], &part[14], &handle,
                           &PyTuple_Type, &addresses)) {
         if (!PyErr_Occurred()) {
             PyErr_SetString(PyExc_TypeError, "a Context is made once, without keywords");
@@ -111,7 +111,7 @@ static int init_context(PyObject *object, PyObject *args, PyObject *keywords)
                            &self->tracing,     &self->has_gradients, &self->modes,
                            &self->parameter,   &self->undispatched,  &self->node_type,
                            &self->custom_type, &self->types,         &self->type_of,
-                           &self->custom_mark, &self->stand_in};
+                           &self->custom_mark, &self->stand_in,      &self->ref};
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
         *places[i] = Py_NewRef(part[i]);
     }
@@ -140,14 +140,42 @@ static PyObject *is_connected(PyObject *object, PyObject *none)
 }
 
 #define AT(member) offsetof(struct native_context, member)
-static const size_t reference_offsets[] = {
-    AT(agent),         AT(reporter),  AT(graph),          AT(steps),           AT(live),
-    AT(scaler),        AT(events),    AT(backward),       AT(clock),           AT(clearing),
-    AT(local),         AT(tensor),    AT(apart),          AT(storage),         AT(tracing),
-    AT(has_gradients), AT(modes),     AT(parameter),      AT(undispatched),    AT(node_type),
-    AT(custom_type),   AT(types),     AT(type_of),        AT(custom_mark),     AT(stand_in),
-    AT(recording),     AT(outermost), AT(outermost_path), AT(evaluation_path), AT(traced),
-    AT(codes),         AT(sites),     AT(scopes),         AT(paths),           0};
+static const size_t reference_offsets[] = {AT(agent),
+                                           AT(reporter),
+                                           AT(graph),
+                                           AT(steps),
+                                           AT(live),
+                                           AT(scaler),
+                                           AT(events),
+                                           AT(backward),
+                                           AT(clock),
+                                           AT(clearing),
+                                           AT(local),
+                                           AT(tensor),
+                                           AT(apart),
+                                           AT(storage),
+                                           AT(tracing),
+                                           AT(has_gradients),
+                                           AT(modes),
+                                           AT(parameter),
+                                           AT(undispatched),
+                                           AT(node_type),
+                                           AT(custom_type),
+                                           AT(types),
+                                           AT(type_of),
+                                           AT(custom_mark),
+                                           AT(stand_in),
+                                           AT(recording),
+                                           AT(outermost),
+                                           AT(outermost_path),
+                                           AT(evaluation_path),
+                                           AT(traced),
+                                           AT(codes),
+                                           AT(sites),
+                                           AT(scopes),
+                                           AT(paths),
+                                           AT(ref),
+                                           0};
 #undef AT
 
 static int traverse_context(PyObject *self, visitproc visit, void *arg)
@@ -195,6 +223,9 @@ static PyMethodDef methods[] = {
      "origin_of(tensor): its origin, as in graph.Graph, if a backward node has made it; or None"},
     {"has_seen", native_has_seen, METH_O,
      "has_seen(number of a node): whether take_seen() may have something of it"},
+    {"let_go", native_let_go, METH_O,
+     "let_go(address of a tensor in C++): the object of another tensor gets it; forgets what made "
+     "it"},
     {"take_seen", native_take_seen, METH_NOARGS,
      "[(number of a node, step, records)] for live.Live, of what backward nodes have made"},
     {"use_sites", native_use_sites, METH_VARARGS,

@@ -55,9 +55,10 @@ int native_count_known(struct native_context *context, PyObject *family, Py_ssiz
     return count_one(family, step, ordinal + 1) < 0 ? -1 : 1;
 }
 
-static PyObject *make_origin(PyObject *tensor, PyObject *node, long slot)
+static PyObject *make_origin(const struct native_context *context, PyObject *tensor, PyObject *node,
+                             long slot)
 {
-    PyObject *reference = PyWeakref_NewRef(tensor, NULL);
+    PyObject *reference = native_refer(context, tensor);
     PyObject *version = reference ? native_version(tensor) : NULL;
     PyObject *number = version ? PyLong_FromLong(slot) : NULL;
     PyObject *origin = number ? PyTuple_Pack(4, reference, version, node, number) : NULL;
@@ -71,7 +72,7 @@ PyObject *native_note_output(struct native_context *context, PyObject *tensor, P
                              long slot)
 {
     PyObject *key = PyLong_FromVoidPtr(tensor); /* what id() gives */
-    PyObject *origin = key ? make_origin(tensor, node, slot) : NULL;
+    PyObject *origin = key ? make_origin(context, tensor, node, slot) : NULL;
     if (origin && PyDict_SetItem(native_get(context->graph, GRAPH_ORIGINS), key, origin) < 0) {
         Py_CLEAR(origin);
     }
@@ -80,9 +81,10 @@ PyObject *native_note_output(struct native_context *context, PyObject *tensor, P
 }
 
 /* The origin of a tensor, for the base that its memory belongs to. */
-static PyObject *make_base_origin(PyObject *origin, PyObject *base)
+static PyObject *make_base_origin(const struct native_context *context, PyObject *origin,
+                                  PyObject *base)
 {
-    PyObject *reference = PyWeakref_NewRef(base, NULL);
+    PyObject *reference = native_refer(context, base);
     PyObject *written = reference
                             ? PyTuple_Pack(4, reference, PyTuple_GetItem(origin, ORIGIN_VERSION),
                                            PyTuple_GetItem(origin, ORIGIN_NODE),
@@ -97,7 +99,7 @@ static int note_writer(struct native_context *context, PyObject *tensor, PyObjec
     PyObject *base = PyObject_GetAttr(tensor, native_names.base);
     PyObject *written = base == Py_None ? tensor : base;
     PyObject *key = written ? PyLong_FromVoidPtr(written) : NULL;
-    PyObject *writer = key ? make_base_origin(origin, written) : NULL;
+    PyObject *writer = key ? make_base_origin(context, origin, written) : NULL;
     int status =
         writer ? PyDict_SetItem(native_get(context->graph, GRAPH_WRITERS), key, writer) : -1;
     Py_XDECREF(writer);

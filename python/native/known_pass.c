@@ -225,12 +225,13 @@ static int learn_family(struct native_context *context, struct native_known_node
 }
 
 /* Its PassNode will not keep the tensor, whose model may end before this does. */
-static int learn_leaf(struct native_known_node *known, struct native_pass_node *own)
+static int learn_leaf(const struct native_context *context, struct native_known_node *known,
+                      struct native_pass_node *own)
 {
     if (!native_tensor_of(own->variable)) {
         return 0;
     }
-    known->leaf = PyWeakref_NewRef(own->variable, NULL);
+    known->leaf = native_refer(context, own->variable);
     if (!known->leaf) {
         return -1;
     }
@@ -251,7 +252,7 @@ static int learn_node(struct native_context *context, struct native_known_node *
     known->inputs = Py_NewRef(native_get(own->node, NODE_EDGES));
     known->kind = native_node_kind(node);
     known->number = native_node_number(node) - context->trace_base;
-    return own->variable ? learn_leaf(known, own)
+    return own->variable ? learn_leaf(context, known, own)
            : own->name   ? learn_family(context, known, own)
                          : 0;
 }

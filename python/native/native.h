@@ -49,6 +49,6 @@
 
 /* The version of the interface between this module and gradb.torch: both must come from one tree.
  */
-#define NATIVE_INTERFACE 19
+#define NATIVE_INTERFACE 20
 
 #endif

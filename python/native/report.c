@@ -257,12 +257,12 @@ int native_ran_one(struct native_context *context, PyObject *node, PyObject *ten
 }
 
 /* The record that live.Live.ran makes of a tensor or None. */
-static PyObject *make_record(PyObject *tensor)
+static PyObject *make_record(const struct native_context *context, PyObject *tensor)
 {
     if (tensor == Py_None) {
         return Py_NewRef(Py_None);
     }
-    PyObject *reference = PyWeakref_NewRef(tensor, NULL);
+    PyObject *reference = native_refer(context, tensor);
     PyObject *version = reference ? native_version(tensor) : NULL;
     PyObject *record = version ? PyTuple_Pack(2, reference, version) : NULL;
     Py_XDECREF(version);
@@ -270,12 +270,12 @@ static PyObject *make_record(PyObject *tensor)
     return record;
 }
 
-static PyObject *make_records(PyObject *tensors)
+static PyObject *make_records(const struct native_context *context, PyObject *tensors)
 {
     Py_ssize_t count = PyTuple_Size(tensors);
     PyObject *records = PyTuple_New(count);
     for (Py_ssize_t slot = 0; records && slot < count; slot++) {
-        PyObject *record = make_record(PyTuple_GetItem(tensors, slot));
+        PyObject *record = make_record(context, PyTuple_GetItem(tensors, slot));
         if (record) {
             PyTuple_SetItem(records, slot, record); /* steals the reference */
         } else {
@@ -296,7 +296,7 @@ static int report_ran(struct native_context *context, PyObject *node, PyObject *
 
 int native_ran_anew(struct native_context *context, PyObject *node, PyObject *tensors)
 {
-    PyObject *records = make_records(tensors);
+    PyObject *records = make_records(context, tensors);
     int status = records ? report_ran(context, node, tensors, records) : -1;
     Py_XDECREF(records);
     return status;

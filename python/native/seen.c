@@ -26,10 +26,15 @@ struct native_seen {
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
+static bool is_held(const struct native_value *value)
+{
+    return value->tensor && native_is_defined(value->tensor);
+}
+
 static void clear_step(struct step *step)
 {
     for (size_t i = 0; i < step->count; i++) {
-        if (native_is_defined(step->values[i].tensor)) {
+        if (is_held(&step->values[i])) {
             native_release(step->values[i].tensor);
         }
         Py_DECREF(step->values[i].node);
@@ -57,7 +62,18 @@ static bool grow_step(struct step *step)
 static const struct native_value *look_up(const struct step *step, const void *tensor)
 {
     uint32_t place = native_map_get(&step->places, tensor);
-    return place != NATIVE_NONE ? &step->values[place] : NULL;
+    bool known = place != NATIVE_NONE && step->values[place].tensor == tensor;
+    return known ? &step->values[place] : NULL;
+}
+
+static void let_go(struct step *step, const void *tensor)
+{
+    for (size_t i = 0; look_up(step, tensor) && i < step->count; i++) {
+        if (step->values[i].tensor == tensor) {
+            native_release(step->values[i].tensor);
+            step->values[i].tensor = NULL;
+        }
+    }
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
@@ -129,13 +145,14 @@ static PyObject *make_dead_reference(void)
 }
 
 /* The value's origin (graph.h), or the record of an empty slot. */
-static PyObject *make_record(const struct native_value *value)
+static PyObject *make_record(const struct native_context *context, const struct native_value *value)
 {
-    if (!native_is_defined(value->tensor)) {
+    if (value->tensor && !native_is_defined(value->tensor)) {
         return Py_NewRef(Py_None);
     }
-    PyObject *tensor = native_is_alive(value->tensor) ? native_wrap(value->tensor) : NULL;
-    PyObject *reference = tensor             ? PyWeakref_NewRef(tensor, NULL)
+    bool alive = value->tensor && native_is_alive(value->tensor);
+    PyObject *tensor = alive ? native_wrap(value->tensor) : NULL;
+    PyObject *reference = tensor             ? native_refer(context, tensor)
                           : PyErr_Occurred() ? NULL
                                              : make_dead_reference();
     Py_XDECREF(tensor);
@@ -144,7 +161,8 @@ static PyObject *make_record(const struct native_value *value)
 }
 
 /* The records of the node whose values begin there. *ret: how many they are. */
-static PyObject *make_records(const struct step *step, size_t first, size_t *ret)
+static PyObject *make_records(const struct native_context *context, const struct step *step,
+                              size_t first, size_t *ret)
 {
     const struct native_value *values = &step->values[first];
     size_t count = 1;
@@ -154,7 +172,7 @@ static PyObject *make_records(const struct step *step, size_t first, size_t *ret
     }
     PyObject *records = PyTuple_New((Py_ssize_t)count);
     for (size_t i = 0; records && i < count; i++) {
-        PyObject *record = make_record(&values[i]);
+        PyObject *record = make_record(context, &values[i]);
         if (record) {
             PyTuple_SetItem(records, (Py_ssize_t)i, record); /* steals the reference */
         } else {
@@ -166,12 +184,12 @@ static PyObject *make_records(const struct step *step, size_t first, size_t *ret
 }
 
 /* Appends (number of the node, step, records) of what was not taken yet. */
-static int take_step(struct step *step, PyObject *all)
+static int take_step(const struct native_context *context, struct step *step, PyObject *all)
 {
     while (step->taken < step->count) {
         PyObject *node = step->values[step->taken].node;
         size_t count;
-        PyObject *records = make_records(step, step->taken, &count);
+        PyObject *records = make_records(context, step, step->taken, &count);
         PyObject *row =
             records ? PyTuple_Pack(3, native_get(node, NODE_ID), step->number, records) : NULL;
         int status = row ? PyList_Append(all, row) : -1;
@@ -206,10 +224,12 @@ PyObject *native_has_seen(PyObject *object, PyObject *number)
 
 PyObject *native_take_seen(PyObject *object, PyObject *none)
 {
-    struct native_seen *seen = ((struct native_context *)object)->seen;
+    const struct native_context *context = (struct native_context *)object;
+    struct native_seen *seen = context->seen;
     PyObject *all = PyList_New(0);
     (void)none;
-    if (all && seen && (take_step(&seen->before, all) < 0 || take_step(&seen->now, all) < 0)) {
+    if (all && seen &&
+        (take_step(context, &seen->before, all) < 0 || take_step(context, &seen->now, all) < 0)) {
         Py_CLEAR(all);
     }
     return all;
@@ -233,11 +253,25 @@ PyObject *native_latest_origin(struct native_context *context, PyObject *tensor,
     if (PyErr_Occurred()) {
         return NULL;
     }
-    return writes >= value->writes ? Py_NewRef(origin) : make_record(value);
+    return writes >= value->writes ? Py_NewRef(origin) : make_record(context, value);
 }
 
 PyObject *native_origin_of(PyObject *object, PyObject *tensor)
 {
     PyObject *origin = native_latest_origin((struct native_context *)object, tensor, NULL);
     return origin || PyErr_Occurred() ? origin : Py_NewRef(Py_None);
+}
+
+PyObject *native_let_go(PyObject *object, PyObject *address)
+{
+    struct native_seen *seen = ((struct native_context *)object)->seen;
+    const void *tensor = PyLong_AsVoidPtr(address);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    if (seen && tensor) {
+        let_go(&seen->now, tensor);
+        let_go(&seen->before, tensor);
+    }
+    return Py_NewRef(Py_None);
 }

@@ -12,7 +12,7 @@
 #include "context.h"
 
 struct native_value {
-    void *tensor;   /* see autograd.h; an undefined one: the slot is empty */
+    void *tensor;   /* see autograd.h; an undefined one: the slot is empty; NULL: see let_go */
     PyObject *node; /* graph.Node, which the table holds */
     uint32_t slot;
     uint32_t writes; /* how often it had been written in place */
@@ -30,6 +30,7 @@ void native_forget_seen(struct native_context *context);
 /* Methods of a Context: see context_type.c. */
 PyObject *native_origin_of(PyObject *context, PyObject *tensor);
 PyObject *native_has_seen(PyObject *context, PyObject *number);
+PyObject *native_let_go(PyObject *context, PyObject *address);
 PyObject *native_take_seen(PyObject *context, PyObject *none);
 
 /* The tensor's origin (graph.h) is what was seen of it, or `origin` (borrowed, or NULL) where that

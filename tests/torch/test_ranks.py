@@ -257,6 +257,18 @@ class Sharded(Ranks):
         self.assertRegex(done.stdout, r"clip_grad_norm_/_foreach_norm \(_foreach_norm\)\n.*net/0/weight\.grad ")
         # Each rank has its own part of every tensor: nothing agrees, and nothing differs.
         self.assertNotRegex(done.stdout, r"(equal|differ).* at the first stop")
+
+    def test_watchers_compute_with_no_part(self):
+        """That would be a collective, or a read at address 0. Module.to() swaps parts, which may have weak references."""
+        converted = SHARDED.replace("    if step == 1:", "    net.double()\n    net.float()\n    if step == 1:", 1)
+        script = self.write("converted.py", converted)
+        done = self.gradb([*torches.ranks(self.python, 2), script], "set on-error continue", "watch TO on all", "step",
+                          "rank all why", "continue", "info log -a")
+        self.assertIn("From now on the order of calls", done.stdout)
+        self.assertEqual(done.stdout.count("The training ended."), 2, done.stdout + done.stderr)
+        self.assertEqual(len(re.findall(r"(?m)^bias \d", done.stdout)), 2)
+
+    def test_no_part_is_compared(self):
         done = self.gradb([*torches.ranks(self.python, 2), self.write("sharded.py", SHARDED)], "step 2", "rank check")
         self.assertRegex(done.stderr, r"(?m)^error: no tensor was compared on 2 ranks: [1-9]\d* are sharded or "
                                       r"unreadable, 0 are on one rank only$")

@@ -672,7 +672,7 @@ class Used(torches.Folder):
         lines = done.stdout.splitlines()
         release = torches.release_of(self.python)
         later = {"torch.amp.GradScaler": (2, 3), "torch.compile": (2, 0), "torch.get_autocast_dtype": (2, 4),
-                 "torch._C._get_privateuse1_backend_name": (2, 0)}
+                 "torch._C._get_privateuse1_backend_name": (2, 0), "torch.utils.weakref": (2, 3)}
         expected = [name for name, came in later.items() if release < came]
         expected += ["torch._C._set_torch_function_mode"] if release >= (2, 0) else []
         self.assertEqual(lines[:-1], ["used True"] + ["lacks " + name for name in sorted(expected)], done.stderr)

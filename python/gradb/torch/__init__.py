@@ -12,7 +12,8 @@ continues.
 # attaching        autoattach (when), agent (the agent itself: which hooks are active)
 # hooks on torch   ops, aten (operators), modules (paths of modules), backward (passes), optim (optimizers),
 #                  scaler (GradScaler), loader (DataLoader), exceptions (uncaught ones), regions (torch.compile, CUDA
-#                  graphs), saving (torch.save), warning_lines, scripted (what torch.jit.script makes of our wrappers)
+#                  graphs), saving (torch.save), swapping (torch.utils.swap_tensors), warning_lines, scripted (what
+#                  torch.jit.script makes of our wrappers)
 # the graph        reporter (what ran, to libgradb), graph (nodes, names, edges), parameters, node_attributes, stack
 #                  (source lines), variables (the user's names), members (what modules contain)
 # values           values (what can be read), places (structs for libgradb), live (where a value is now), previous_step,

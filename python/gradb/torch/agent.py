@@ -19,7 +19,7 @@ from .. import _lib, changes, ending, evaluate, happenings, native
 from . import (  # some only to register their commands
     allocations, aten, backward, clearing, devices, digest, exceptions, functions, live, memory, metrics, modules,
     norms, observe, oom, ops, optim, overflow_store, program as programs, rates, regions, saving, source_text, stack,
-    storages, summary, training, values, warning_lines)
+    storages, summary, swapping, training, values, warning_lines)
 from ..memory import Growth
 from ..lines import Lines
 from ..memory_metrics import Metrics
@@ -99,6 +99,7 @@ class Agent(native.base("Agent")):
         self.scaler = Scaler(self)
         self.events = Events(self)
         self.saving = saving.Saving(self)
+        self.swapping = swapping.Swapping(self)
         self.evaluation = Evaluation(self)
         self.overflows = overflow_store.Overflows(self)
         self.observation = observe.Observation(self)
@@ -161,6 +162,7 @@ class Agent(native.base("Agent")):
         self.scaler.install()
         self.events.loader.install()
         self.saving.install()
+        self.swapping.install()
         os.register_at_fork(after_in_child=_forked_of(weakref.ref(self)))
         atexit.register(self._exits)
         self._ending = _at_end_of_child(self._exits)
@@ -534,7 +536,7 @@ def _native_context(agent):
     return native.module.Context(
         agent, (torch.Tensor, apart, values.storage_of, torch._C._get_tracing_state, torch.is_grad_enabled,
                 torch._C._is_torch_function_mode_enabled, torch.nn.Parameter, torch._C._DisableTorchDispatch,
-                *backward.NATIVE_PARTS, ops.stand_in), agent.handle,
+                *backward.NATIVE_PARTS, ops.stand_in, swapping.Ref), agent.handle,
         tuple(native.address(library, name) for name in ADDRESSES))
 
 

@@ -4,6 +4,7 @@ import weakref
 
 from .. import _lib, native
 from . import values
+from .swapping import Ref
 
 _BELIEVED = 3  # after so many gradients that were 0 for no visible reason, they are believed to be
 _LOOKS = 256   # looks at values that found nothing; an optimizer that hardly steps would need one per pass
@@ -226,7 +227,7 @@ class Clearing(native.base("Clearing")):
             if self._cleared:  # its gradient may be there when the pass ends: see is_lost
                 self._watch_any(optimizer)
                 return
-            self._parameter = weakref.ref(parameter)
+            self._parameter = Ref(parameter)
             gradient = parameter.grad
         self._seen, self._version = values.state_of(gradient)
         self._cleared = False
@@ -235,7 +236,7 @@ class Clearing(native.base("Clearing")):
         parameter = next((parameter for group in optimizer.param_groups for parameter in group["params"]
                           if parameter.requires_grad), None)
         if parameter is not None and parameter is not self._watched():
-            self._parameter = weakref.ref(parameter)
+            self._parameter = Ref(parameter)
             self._left = self._left_version = 0
 
     def _tell(self):

@@ -134,7 +134,7 @@ def _digests(agent, args, node):
         for name, tensor in _tensors(agent, kinds):
             if not isinstance(tensor, torch.Tensor) or not fnmatch.fnmatchcase(name, pattern):
                 continue
-            if _is_sharded(tensor):
+            if _is_sharded(tensor) or values.is_opaque(tensor):
                 lines.append("- %s" % name)
                 continue
             try:

@@ -8,10 +8,10 @@ step begins. Ordinals are given in order of appearance.
 A tensor's producer is found by the identity of the tensor; for a tensor that was written in place, or through a view,
 it is the last writer of its base."""
 import ctypes
-import weakref
 
 from .. import _lib, classes, native
 from . import places, stack
+from .swapping import Ref
 from .values import version_of
 
 MAX_NODES = 4000000
@@ -281,7 +281,7 @@ class Graph(native.base("Graph")):
             version = tensor._version
         except RuntimeError:  # like version_of
             version = 0
-        origin = (weakref.ref(tensor), version, node, slot)
+        origin = (Ref(tensor), version, node, slot)
         (self._lasting if lasting else self._origins)[id(tensor)] = origin
         return origin
 
@@ -292,7 +292,7 @@ class Graph(native.base("Graph")):
         base = tensor._base
         if base is None:
             base = tensor
-        self._writers[id(base)] = (weakref.ref(base), origin[1], node, slot)
+        self._writers[id(base)] = (Ref(base), origin[1], node, slot)
         return origin
 
     def producer(self, tensor):
@@ -322,6 +322,14 @@ class Graph(native.base("Graph")):
         if writer is None or writer[0]() is not base or (found is not None and writer[1] <= found[1]):
             return found
         return writer
+
+    def let_go(self, tensor):
+        """The tensor gets another value, which nobody here has made. Returns the origins that it had, except a lasting
+        one, which stays."""
+        found = [table.pop(id(tensor), None) for table in (self._origins, self._before, self._writers)]
+        if self.origin_of is not None:
+            found.append(self.origin_of(tensor))
+        return [origin for origin in found if origin is not None and origin[0]() is tensor]
 
     def forget(self, tensor):
         """A parameter is no longer reached by its name."""

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Where a node's value is when the debugger asks. Nothing is kept alive for that: outputs are found by weak references,
 and a value that is gone or was overwritten is reported as such."""
-import weakref
 
 from .. import _lib, native
+from .swapping import Ref
 from .values import NoValue, version_of
+
+
+def _gone():
+    """In place of a weak reference: its tensor is gone."""
+    return None
 
 
 class Live(native.base("Live")):
@@ -28,7 +33,7 @@ class Live(native.base("Live")):
 
     def ran(self, number, step, tensors):
         """Records a node's outputs of this step: a tensor or None per slot."""
-        self.ran_as(number, step, tuple(None if tensor is None else (weakref.ref(tensor), version_of(tensor))
+        self.ran_as(number, step, tuple(None if tensor is None else (Ref(tensor), version_of(tensor))
                                         for tensor in tensors))
 
     def ran_as(self, number, step, records):
@@ -52,6 +57,13 @@ class Live(native.base("Live")):
                 self._before[number] = records
             elif step >= self._step:
                 self.ran_as(number, step, records)
+
+    def let_go(self, number, slot, tensor):
+        """The tensor is not the node's output any more."""
+        for known in (self._now, self._before):
+            records = known.get(number, ())
+            if slot < len(records) and records[slot] is not None and records[slot][0]() is tensor:
+                known[number] = (*records[:slot], (_gone, 0), *records[slot + 1:])
 
     def lasts(self, number, get):
         """The node's only value is what `get()` returns whenever it is asked for."""

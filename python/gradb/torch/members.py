@@ -6,6 +6,7 @@ import torch
 
 from .. import native
 from . import values
+from .swapping import Ref
 
 _WRAPPED = frozenset(("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"))
 _PARALLEL = (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)
@@ -53,7 +54,7 @@ class Held:
 
     def __init__(self, known, tensor, *place):
         self._known = known
-        self._tensor = weakref.ref(tensor)
+        self._tensor = Ref(tensor)
         self._place = place
         self._chain = tuple(known.chain(place))
 

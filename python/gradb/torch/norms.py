@@ -6,23 +6,30 @@ from .. import _lib, norms
 from ..commands import CommandError
 from . import commands
 from .guard import guarded
-from .values import outside_training
+from .swapping import Ref
+from .values import is_opaque, outside_training
 
 
 class Norms(norms.Norms):
     """Of PyTorch's optimizers."""
+    refer = Ref
 
     @guarded
     def before(self, optimizer):
         """The optimizer is about to update its parameters."""
-        with outside_training():
-            super().before(optimizer)
+        if not self._is_opaque(optimizer):
+            with outside_training():
+                super().before(optimizer)
 
     @guarded
     def after(self, optimizer):
         """It has updated them."""
-        with outside_training():
-            super().after(optimizer)
+        if not self._is_opaque(optimizer):
+            with outside_training():
+                super().after(optimizer)
+
+    def _is_opaque(self, optimizer):
+        return any(is_opaque(one) or is_opaque(one.grad) for one in self.parameters(optimizer))
 
     def parameters(self, optimizer):
         """Its parameters."""
@@ -106,6 +113,9 @@ class Norms(norms.Norms):
                    for parameter in self.parameters(optimizer)):
                 raise CommandError("the parameters are sharded over ranks: their norm needs communication, which gradb "
                                    "does not add to a training")
+            if self._is_opaque(optimizer):
+                raise CommandError("the values of the parameters are in other tensors, in a way that only the program "
+                                   "knows: no norm can be computed")
         with outside_training():
             return super().command(args)
 

@@ -12,6 +12,7 @@ import torch
 from .. import _lib, native
 from . import regions, stack, values, variables
 from .guard import apart, contained, guarded
+from .swapping import Ref
 
 try:
     from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
@@ -326,7 +327,7 @@ class Optimizers:
             node = graph.add(full, _lib.OTHER, operator=type(optimizer).__name__, phase=_lib.OPTIMIZER,
                              inputs=inputs, outputs=(values.shape_of(parameter),), stack=frames)
         if node is not None:
-            self._told[id(parameter)] = _Told(weakref.ref(optimizer), weakref.ref(parameter), node,
+            self._told[id(parameter)] = _Told(weakref.ref(optimizer), Ref(parameter), node,
                                               _form_of_state(optimizer, parameter))
         return node
 
@@ -357,7 +358,7 @@ class Optimizers:
             if isinstance(value, torch.Tensor) and name not in graph.nodes:
                 node = graph.add(name, _lib.PARAMETER, operator="State", outputs=(values.shape_of(value),))
                 if node is not None:
-                    self.agent.live.lasts(node.id, _state(weakref.ref(optimizer), weakref.ref(parameter), key))
+                    self.agent.live.lasts(node.id, _state(weakref.ref(optimizer), Ref(parameter), key))
                     found.append(node)
         return found
 

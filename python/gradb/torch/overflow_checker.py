@@ -366,7 +366,7 @@ def _is_log_of_mask(given, outputs):
             tensor.requires_grad for tensor in outputs):
         return False
     value = given.value(*given.tensors[0])
-    if not isinstance(value, torch.Tensor):
+    if not isinstance(value, torch.Tensor) or values.is_opaque(value):
         return False
     ones = value == 1
     return bool(ones.any()) and bool((ones | (value == 0)).all())

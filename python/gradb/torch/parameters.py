@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The nodes of parameters, buffers and gradients: lasting values, under the name by which the program reaches them."""
-import weakref
 
 import torch
 
 from .. import _lib
 from . import members, values, variables
 from .guard import guarded
+from .swapping import Ref
 
 _MAX_NAMES = 10000     # of tied parameters
 GATHERED = "Gathered"  # type of the node of a sharded parameter while it is gathered from all ranks
@@ -47,7 +47,7 @@ class Parameters:
         node = self._add_lasting(parameter, name, kind, "Parameter", attrs, held)
         if node is not None:
             self._untie(node.name)
-            self._parameters.append((weakref.ref(parameter), node.name))
+            self._parameters.append((Ref(parameter), node.name))
             if not parameter.requires_grad:
                 self._frozen.add(node.id)
         return node
@@ -113,7 +113,7 @@ class Parameters:
                               attrs=(*attrs, *values.notes((tensor,))))
         if node is not None:
             self.graph.produced(tensor, node, 0, lasting=True)
-            self.agent.live.lasts(node.id, held or weakref.ref(tensor))
+            self.agent.live.lasts(node.id, held or Ref(tensor))
             node.gradient = None
         return node
 
@@ -176,7 +176,7 @@ class Parameters:
         if node is not None:
             if self.names_of(name) and name in self.graph.nodes:
                 self._say_names(self.graph.nodes[name])
-            self.agent.live.gradient(node.id, self._held(name, parameter) or weakref.ref(parameter))
+            self.agent.live.gradient(node.id, self._held(name, parameter) or Ref(parameter))
             self.agent.library.gradb_lasts(self.agent.handle, node.id)
         return node
 

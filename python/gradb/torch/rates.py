@@ -5,7 +5,7 @@ from torch.optim import lr_scheduler
 
 from .. import rates
 from . import commands, stack
-from .values import outside_training
+from .values import is_opaque, outside_training
 
 _KIND = getattr(lr_scheduler, "LRScheduler", None) or lr_scheduler._LRScheduler  # before 2.0
 
@@ -41,7 +41,8 @@ class Rates(rates.Schedulers):
         found = []
         for group in self.optimizer(name).param_groups:
             rate = group.get("lr")
-            plain = isinstance(rate, (int, float)) or isinstance(rate, torch.Tensor) and rate.numel() == 1
+            plain = isinstance(rate, (int, float)) or isinstance(rate, torch.Tensor) and rate.numel() == 1 \
+                and not is_opaque(rate)
             found.append((float(rate), "") if plain else (None, "%s has no rate of one number" % name))
         return found
 

@@ -4,7 +4,6 @@
 New nodes are published in batches. The outputs of their first run are held meanwhile, and reported in order when the
 debugger has said what it wants of them; so the first step is watched like every other."""
 import os
-import weakref
 from time import perf_counter
 
 import torch
@@ -15,6 +14,7 @@ from .failures import Failures
 from .graph import DATA, EVALUATION, Graph
 from .guard import apart, guarded
 from .parameters import GATHERED, Parameters
+from .swapping import Ref
 
 _BATCH = 64
 _MAX_EXITS = 32
@@ -89,7 +89,7 @@ class Reporter(native.base("Reporter")):
         if origin is not None and isinstance(result, torch.Tensor) and result is not tensor:
             self.graph.produced(result, origin[2], origin[3])
             if bare and tensor.requires_grad:
-                self.graph.bare[id(result)] = weakref.ref(result)
+                self.graph.bare[id(result)] = Ref(result)
 
     @guarded
     def left_by(self, name, tensor):
@@ -303,7 +303,7 @@ class Reporter(native.base("Reporter")):
         """
         if self.settle(node, (tensor,), (), node.stack, node.said) and values.version_of(tensor) == version:
             with self.agent.timing.apart():
-                self._ran(node, (tensor,), [(weakref.ref(tensor), version)])
+                self._ran(node, (tensor,), [(Ref(tensor), version)])
 
     # ---- tensors from outside ----
 

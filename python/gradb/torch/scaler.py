@@ -9,6 +9,7 @@ import torch
 
 from .. import native
 from .guard import guarded
+from .swapping import Ref
 
 try:
     _KIND = torch.amp.GradScaler  # torch.cuda.amp.GradScaler inherits from it
@@ -90,7 +91,7 @@ class Scaler(native.base("Scaler")):
             self._owners = None
         if isinstance(outputs, torch.Tensor) and result is not outputs and self.agent.connected():
             with self.agent.own_moment():
-                self._kept.append((weakref.ref(result), outputs.detach()))
+                self._kept.append((Ref(result), outputs.detach()))
             del self._kept[:-_MAX_KEPT]
 
     def unscaled(self, loss):

@@ -85,7 +85,8 @@ def _group(index, group):
 
 
 def _plain(value):
-    return value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
+    readable = isinstance(value, torch.Tensor) and value.numel() == 1 and not values.is_opaque(value)
+    return value.item() if readable else value
 
 
 # ---- info batch ----

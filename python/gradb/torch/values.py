@@ -27,6 +27,9 @@ storage_of = getattr(torch.Tensor, "untyped_storage", None) or getattr(torch.Ten
     or torch.Tensor.storage
 
 
+_opaque = {kind: False for kind in PLAIN}  # type of a tensor -> is_opaque
+
+
 class NoValue(Exception):
     """Why a tensor cannot be read; answer: one of enum gradb_answer."""
 
@@ -78,6 +81,9 @@ def readable(tensor):
         tensor = _inner(tensor)
     try:
         _check(tensor)
+        if type(tensor) not in PLAIN and tensor.numel() > 0 and tensor.data_ptr() == 0:
+            raise _unsupported("it is a %s: its values are in other tensors, in a way that only the program knows",
+                               type(tensor).__name__)
         tensor = tensor.detach()
         if tensor.is_conj() or tensor.is_neg():
             tensor = tensor.resolve_conj().resolve_neg()
@@ -94,6 +100,18 @@ def readable(tensor):
                                "transform's result")
         raise _unsupported("the tensor has no memory of its own (%s)", _first_line(error))
     return tensor
+
+
+def is_opaque(thing):
+    """Whether it is a tensor of a subclass that gives operators their meaning (__torch_dispatch__). Outside of the
+    program, nothing can be computed with it, and often it has no memory of its own."""
+    kind = type(thing)
+    found = _opaque.get(kind)
+    if found is None:
+        if not isinstance(thing, torch.Tensor):
+            return False
+        found = _opaque[kind] = kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+    return found
 
 
 def may_be_infinite(tensor):

@@ -9,6 +9,7 @@ Watchers see each operator in observed steps only: the first 8, and then steps 1
 fades. Of long steps, to which that adds more time, the first 4, and then those of steps 8, 16, 32, 64 and so on whose
 cost is small beside the time that the training has taken by then. Losses, updates and the order of calls are noted in
 each step. A fault in a watcher ends that watcher, and is reported: the training and the other watchers continue."""
+import contextlib
 import os
 import time
 
@@ -16,6 +17,7 @@ import torch
 
 from .. import commands, stack
 from ..values import outside_training
+from .opaque import find, refusing
 
 _ALL = 8            # so many first steps are observed,
 _FEW = 4            # and so many where each of them takes at least
@@ -179,6 +181,7 @@ class Observation:
         self._reported = 0, []  # models that existed at the last report, and its evidence
         self._layers = {}       # path -> class name of the modules of torch.nn that were seen
         self._failed = []       # {"watcher", "error"}
+        self._plain = True      # watchers can read all tensors that were seen (see opaque.py)
         self._lists = {}        # method -> the watchers that override it
         self._wanting = {}      # name of an operator -> of those that override `operator`, the ones that want it
 
@@ -240,12 +243,28 @@ class Observation:
 
     # ---- what happens ----
 
+    @contextlib.contextmanager
+    def _apart(self):
+        """A moment in which watchers may look at tensors."""
+        with self.agent.own_moment(), outside_training(), contextlib.nullcontext() if self._plain else refusing():
+            yield
+
+    def _are_plain(self, args):
+        """Nothing is opaque of what watchers get, and of what they look at then."""
+        if isinstance(args[0] if args else None, Call):
+            call, = args
+            args = call.args, call.kwargs, call.result
+        else:
+            args = *args, self.agent.steps.main()
+        return find(args) is None
+
     def step_begins(self, step):
         """A step begins: decides whether its operators are seen."""
         self.observes = self.wants(step)
         self.agent.observer = self if self.observes else None
         self._begun = time.monotonic()
         if self.observes:
+            self._plain = self._plain and find(self.agent.modules.roots()) is None
             self._tell("begins", step)
 
     def _step_ended(self, _kind, info):
@@ -301,6 +320,8 @@ class Observation:
         if not told:
             return
         with self.agent.own_moment(), outside_training():
+            self._plain = self._plain and self._are_plain(args)
+        with self._apart():
             for watcher in told:
                 try:
                     getattr(watcher, name)(*args)
@@ -328,7 +349,7 @@ class Observation:
         if not torch.is_grad_enabled():
             from .lines import only_line
             found.append(piece("grad-mode", only_line(r"set_grad_enabled\(\s*(mode=)?False")))
-        with self.agent.own_moment(), outside_training():
+        with self._apart():
             for watcher in tuple(self._watchers):
                 try:
                     pieces = watcher.evidence()

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Averages of weights over steps (EMA): how much of itself an average keeps in each update, and who reads it."""
 import math
-import weakref
 
 import torch
 
+from .. import values
 from ..optim import parameters_of
+from ..swapping import Ref
 from . import Watcher, here, node_of, piece
 
 _MOST_TENSORS = 4096  # trained parameters, and averages
@@ -76,7 +77,7 @@ class Averages(Watcher):
         tensors = [one for one in call.args if isinstance(one, torch.Tensor)]
         if len(numbers) == len(tensors) == 1 and _is_apart(call.result, call) \
                 and len(self._scaled) < _MOST_TENSORS:
-            self._scaled[id(call.result)] = weakref.ref(call.result), tensors[0].data_ptr(), float(numbers[0])
+            self._scaled[id(call.result)] = Ref(call.result), _address(tensors[0]), float(numbers[0])
 
     def _factor_of(self, tensor):
         """(address of what it is a multiple of, the factor), or None."""
@@ -103,7 +104,7 @@ class Averages(Watcher):
 
     def _note(self, average, decay, share, call, address=None):
         address = address or _address(average)
-        if address in self._trained or not _is_apart(average, call):
+        if not address or address in self._trained or not _is_apart(average, call):
             return
         where = here()
         key = where.get("file"), where.get("line")
@@ -145,7 +146,8 @@ def _is_apart(tensor, call):
 
 
 def _address(tensor):
+    """0: it has none."""
     try:
-        return tensor.data_ptr() if tensor.layout is torch.strided else 0
+        return tensor.data_ptr() if tensor.layout is torch.strided and not values.is_opaque(tensor) else 0
     except (RuntimeError, AttributeError):
         return 0

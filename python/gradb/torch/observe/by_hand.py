@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Trainings without an optimizer: whether the tensors that get the gradients ever change."""
-import weakref
 
 import torch
 
 from .. import values
+from ..swapping import Ref
 from . import Watcher, here, piece
 
 _MOST_NODES = 4096   # of a graph that are visited
@@ -16,7 +16,7 @@ class _Leaf:
     """What is known of one tensor that gradients are accumulated in."""
 
     def __init__(self, tensor):
-        self.ref = weakref.ref(tensor)
+        self.ref = Ref(tensor)
         self.version, self.value = values.version_of(tensor), _some(tensor)
         self.passes = self.cleared = 0
 
@@ -103,7 +103,8 @@ def _leaves_of(tensor):
 
 def _some(tensor):
     """A few elements; None: they cannot be read."""
-    if type(tensor) not in values.PLAIN or tensor.layout is not torch.strided or tensor.device.type == "meta":
+    if type(tensor) not in values.PLAIN or tensor.layout is not torch.strided or tensor.device.type == "meta" \
+            or not values.has_memory(tensor):
         return None
     flat = tensor.detach().reshape(-1)
     return flat[::max(1, flat.numel() // 8)][:8].tolist()

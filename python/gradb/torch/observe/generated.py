@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What is drawn at random on the way: the latent variables of an autoencoder, and what a generator makes of noise."""
-import weakref
 
 import torch
 
+from ..swapping import Ref
 from . import Watcher, piece, trace
 from .units import LAYERS, is_plain
 from .ways import Ways
@@ -66,7 +66,7 @@ class Latents(Watcher):
     def _note_scaled(self, call):
         deviation = self._deviation(*call.args[:2])
         if deviation is not None and deviation.dim() > 1:
-            self._scaled[id(call.result)] = weakref.ref(call.result), deviation
+            self._scaled[id(call.result)] = Ref(call.result), deviation
 
     def _measure(self, call, mean, deviation):
         if deviation is None or not is_plain(mean, 2) or not mean.requires_grad or mean.dim() < 2 \

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The graphs that backward() goes through: whether a pass repeats that of an earlier one, and whether those of earlier
 steps are kept."""
-import weakref
 
+from ..swapping import Ref
 from . import Watcher, here, piece, trace
 
 _MOST_NODES = 8192
@@ -108,7 +108,7 @@ class Graphs(Watcher):
         for optimizer in filter(None, map(optimizers.by_name, optimizers.names())):
             for one in (one for group in optimizer.param_groups for one in group["params"]):
                 if one.grad is not None and len(found) < _MOST_PARAMETERS:
-                    found.append((weakref.ref(one), weakref.ref(one.grad), one.grad._version))
+                    found.append((Ref(one), Ref(one.grad), one.grad._version))
         return found
 
     def _measure(self, root, made, where):

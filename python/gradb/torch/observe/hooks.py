@@ -11,6 +11,7 @@ import torch
 from .. import values
 from . import Watcher, here, parameter_name, piece
 from .lines import only_line
+from .opaque import refusing
 
 _MOST_HOOKS = 256
 _MOST_CALLS = 64   # of one hook that are kept
@@ -113,7 +114,7 @@ class Hooks(Watcher):
         if not self.observation.observes:
             return None
         try:
-            with self.agent.own_moment(), values.outside_training():
+            with self.agent.own_moment(), values.outside_training(), refusing():
                 return function(*args)
         except Exception:
             return None

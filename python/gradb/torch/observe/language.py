@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Tokens and labels, routers of experts, codebooks, layers that are and stay 0, embeddings that should be tied."""
-import weakref
 
 import torch
 
 from ..loading import shares
+from ..swapping import Ref
 from . import Watcher, node_of, parameter_name, piece, trace
 from .lines import line_of_program, only_line
 from .source_lines import sources_of
@@ -404,7 +404,7 @@ class Adapters(Watcher):
         held = self.agent.graph.holder(weight)
         if held is None:
             return
-        here_it_is = weakref.ref(weight), held.name, call.where()
+        here_it_is = Ref(weight), held.name, call.where()
         kept[id(weight)] = here_it_is
         self._new.append(here_it_is)
         if call.name == "embedding":
@@ -414,7 +414,7 @@ class Adapters(Watcher):
         twin = self._tables.get(id(weight))
         self._tied = self._tied or twin is not None and twin[0]() is weight
         if not bool((weight != 0).any()):
-            self._zero[id(weight)] = weakref.ref(weight), held.name, dict(call.where(), **line_of_program())
+            self._zero[id(weight)] = Ref(weight), held.name, dict(call.where(), **line_of_program())
 
     def before_step(self, _optimizer):
         """Compares embeddings and layers that run for the first time."""

@@ -4,12 +4,12 @@ states that are cut off at each time step or come from other examples, and opera
 import itertools
 import linecache
 import re
-import weakref
 
 import torch
 
 from .. import stack, values
 from ..optim import parameters_of
+from ..swapping import Ref
 from . import Watcher, here, parameter_name, piece, trace
 from .source_lines import sources_of
 
@@ -75,7 +75,7 @@ class Layers(Watcher):
         known = self._seen.get(id(parameter))
         if known is not None and known() is parameter or len(self._seen) >= _MOST:
             return
-        self._seen[id(parameter)] = weakref.ref(parameter)
+        self._seen[id(parameter)] = Ref(parameter)
         if self._step > self._first and parameter.requires_grad and id(parameter) not in self.agent.optimizers.owners():
             at = here()
             entry = self._fresh.setdefault((at.get("file"), at.get("line")), [at, set()])

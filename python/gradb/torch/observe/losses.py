@@ -5,7 +5,7 @@ import weakref
 
 import torch
 
-from .. import devices
+from .. import devices, values
 from . import Watcher, here, piece
 
 _BEFORE = 32   # losses that a spike is compared with
@@ -158,9 +158,11 @@ class Spikes(Watcher):
 
 
 def _norm(optimizer):
-    """The norm of the gradients that are left of a step; None: there are none."""
+    """The norm of the gradients that are left of a step; None: there are none, or they are parts of several ranks."""
     held = [one.grad for group in optimizer.param_groups for one in group["params"] if one.grad is not None
             and one.grad.layout is torch.strided] if optimizer is not None else []
+    if any(map(values.is_opaque, held)):
+        return None
     norms = [torch.linalg.vector_norm(one.detach(), dtype=torch.promote_types(one.dtype, torch.float32)) for one in held
              if not one.is_complex()]
     norm = float(torch.stack([one.to(norms[0].device, torch.float64) for one in norms]).norm()) if norms else 0.0

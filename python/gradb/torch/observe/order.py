@@ -6,6 +6,7 @@ import weakref
 import torch
 
 from .. import values
+from ..swapping import Ref
 from . import Watcher, here, piece
 from .lines import all_lines, only_line
 
@@ -70,7 +71,7 @@ class Order(Watcher):
         result = call.result
         if isinstance(result, torch.Tensor) and result.numel() == 1 and result.dim() < 2 \
                 and not self.agent.in_backward and not self.agent.steps.is_updating():
-            self._made.append((weakref.ref(result), call.name, here()))
+            self._made.append((Ref(result), call.name, here()))
             del self._made[:-_RESULTS]
 
     def loss(self, tensor):
@@ -112,10 +113,10 @@ class Order(Watcher):
             known.zeroed_at = {}
             known.run += 1
             held = _with_gradients(optimizer)
-            known.pending = [(weakref.ref(one), values.state_of(one.grad)) for one in held]
+            known.pending = [(Ref(one), values.state_of(one.grad)) for one in held]
             if self.observation.observes:
                 known.lines.add(line)
-                known.left = [(weakref.ref(one), values.state_of(one.grad)) for one in held if not _is_zero(one.grad)]
+                known.left = [(Ref(one), values.state_of(one.grad)) for one in held if not _is_zero(one.grad)]
 
     def zeroed(self, optimizer):
         """zero_grad() was called."""
@@ -166,7 +167,7 @@ class Order(Watcher):
         known.closure = known.closure or known.passes > known.before
         known.since = known.zeroed_in = known.run = 0
         known.lines = set()
-        known.used = [(weakref.ref(one), weakref.ref(one.grad), values.state_of(one.grad))
+        known.used = [(Ref(one), Ref(one.grad), values.state_of(one.grad))
                       for one in _with_gradients(optimizer)]
 
     def evidence(self):

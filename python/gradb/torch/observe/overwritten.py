@@ -5,6 +5,7 @@ import weakref
 import torch
 
 from .. import devices, values
+from ..swapping import Ref
 from . import Watcher, here, parameter_name, piece
 from .lines import all_lines
 
@@ -21,7 +22,7 @@ class _Of:
     """What is known of one optimizer."""
 
     def __init__(self, parameter):
-        self.ref = weakref.ref(parameter)
+        self.ref = Ref(parameter)
         self.name = ""
         self.left = None    # the sample, as the optimizer has left it (devices.Later)
         self.late = []      # (left, the sample before the next step, the line of a load_state_dict() between them)

@@ -8,6 +8,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DistributedSampler
 
 from .. import digest, stack, values
+from ..swapping import Ref
 from . import Watcher, here, piece, trace
 from .lines import only_line
 from .loss_input import terms_of
@@ -66,7 +67,7 @@ class Ranks(Watcher):
         for tensor in call.args if len(inputs) < _MOST_INPUTS else ():
             if isinstance(tensor, torch.Tensor) and type(tensor) in values.PLAIN and not tensor.requires_grad \
                     and tensor.numel() > 1 and not self._is_known(tensor) and self.agent.graph.holder(tensor) is None:
-                self._seen[id(tensor)] = weakref.ref(tensor)
+                self._seen[id(tensor)] = Ref(tensor)
                 inputs.append(_digest((tensor,)))
                 self._called = self._called or _call_of_model()
 
@@ -92,12 +93,15 @@ class Ranks(Watcher):
             return
         parameters = [one for group in optimizer.param_groups for one in group["params"]]
         self._sharded |= any(type(one) not in values.PLAIN or hasattr(one, "_sharded_size") for one in parameters)
+        if self._sharded:
+            self._now = None
+            return
         self._now["start"] = _digest(parameters)
         gradients = [one.grad for one in parameters if one.grad is not None]
         self._now["gradients"] = _digest(gradients)
         self._now["norm"], self._now["direction"] = _direction(gradients)
         self._now["used"] = _sample(gradients)
-        self._parameters = self._parameters or [weakref.ref(one) for one in parameters]
+        self._parameters = self._parameters or [Ref(one) for one in parameters]
         self._stepped = self._stepped or here()
 
     def after_step(self, optimizer):
@@ -157,7 +161,7 @@ class Draws(Watcher):
         if key not in self._found and len(self._found) >= _MOST_DRAWS:
             return
         self._found.setdefault(key, piece("rank-draw", where, operator=call.name, looks=[]))
-        self._alive[id(call.result)] = weakref.ref(call.result), key
+        self._alive[id(call.result)] = Ref(call.result), key
         drawn = self._now.setdefault(key, ["", 0])
         drawn[0] = (drawn[0] + _digest((call.result,)))[-_MOST_TEXT:]
         drawn[1] += call.result.numel()
@@ -193,7 +197,7 @@ class Statistics(Watcher):
             return
         mean, variance = call.given(1, "running_mean"), call.given(2, "running_var")
         if call.given(5, "training", False) and isinstance(mean, torch.Tensor) and isinstance(variance, torch.Tensor):
-            self._layers.setdefault(id(mean), (weakref.ref(mean), weakref.ref(variance),
+            self._layers.setdefault(id(mean), (Ref(mean), Ref(variance),
                                                piece("rank-statistics", call.where(), world=ranks_now())))
 
     def batch(self, _batch):

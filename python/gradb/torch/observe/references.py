@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Networks beside the one that is trained: a reference that is not a copy of it, a target that is never written."""
 import re
-import weakref
 
 import torch
 
 from .. import stack, values, variables
+from ..swapping import Ref
 from . import Watcher, parameter_name, piece, trace
 from .lines import only_line
 
@@ -175,7 +175,7 @@ class LostAverages(Watcher):
             given = [one for one in call.args[:2] if isinstance(one, torch.Tensor)]
             held = self._parameter(given[0]) if len(given) == 1 else None
             if held is not None and len(self._scaled) < _MOST_PENDING:
-                self._scaled[id(call.result)] = weakref.ref(call.result), held
+                self._scaled[id(call.result)] = Ref(call.result), held
         elif call.name in ("add", "radd", "lerp", "add_") and len(call.args) > 1:
             self._adds(call)
 
@@ -190,8 +190,8 @@ class LostAverages(Watcher):
             return
         target = parts[trained.index(False)]
         if id(target) not in self._before and len(self._before) < _MOST_PENDING:
-            self._before[id(target)] = weakref.ref(target), _some(target)
-        self._pending[id(call.result)] = weakref.ref(call.result), target, parts[trained.index(True)], call.where()
+            self._before[id(target)] = Ref(target), _some(target)
+        self._pending[id(call.result)] = Ref(call.result), target, parts[trained.index(True)], call.where()
 
     def _of(self, value):
         """The parameter that a value is, or a multiple of which it is; None: another one."""

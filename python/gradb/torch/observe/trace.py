@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """How the tensors of a step were made: which operator, of what, at which line. Shared by watchers; see `of`."""
-import weakref
 
 import torch
 
 from .. import stack, values
+from ..swapping import Ref
 
 # Operators that pass on the numbers of their first argument, in another form.
 SAME = frozenset((
@@ -120,7 +120,7 @@ class Trace:
         if not call.grad:
             made.grad = False
         for one in results:
-            self._made[id(one)] = (weakref.ref(one), made)
+            self._made[id(one)] = (Ref(one), made)
         return made
 
     def _recorded(self, items):
@@ -145,7 +145,7 @@ class Trace:
             node = origin[2] if origin is not None else None
         made = Made("parameter" if leaf else "", node, [], {}, tensor, "", 0)
         if len(self._made) < _MOST:
-            self._made[id(tensor)] = (weakref.ref(tensor), made)
+            self._made[id(tensor)] = (Ref(tensor), made)
         return made
 
 

@@ -11,6 +11,7 @@ import torch
 
 from .. import values
 from ..optim import parameters_of
+from ..swapping import Ref
 from . import Watcher, here, parameter_name, piece
 from .lines import all_lines, frame_in, only_line
 
@@ -30,7 +31,7 @@ class _Of:
 
     def __init__(self, bit, parameter):
         self.bit = bit
-        self.ref = weakref.ref(parameter)
+        self.ref = Ref(parameter)
         self.steps = self.reached = self.read_on = self.read_off = 0
         self.order = self.version = None
         self.where, self.module, self.cut = {}, "", None
@@ -149,7 +150,7 @@ class Trained(Watcher):
 
     def _carry(self, tensor, bits, cuts):
         if not isinstance(tensor, torch.nn.Parameter):
-            self._carried[id(tensor)] = weakref.ref(tensor), bits, cuts
+            self._carried[id(tensor)] = Ref(tensor), bits, cuts
 
     def _reads(self, parameter, call):
         known = self._of(parameter)

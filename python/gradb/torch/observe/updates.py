@@ -9,6 +9,7 @@ import torch
 
 from .. import values
 from ..optim import parameters_of
+from ..swapping import Ref
 from . import Watcher, here, parameter_name, piece
 from .lines import call_of, frame_in
 
@@ -76,7 +77,7 @@ class Updates(Watcher):
         if call.is_forward() and isinstance(result, torch.Tensor) and result.numel() == 1:
             factor = _factor(call)
             if factor is not None:
-                self._made.append((weakref.ref(result), factor, here()))
+                self._made.append((Ref(result), factor, here()))
                 del self._made[:-8]
         if not self._clips and call.name in _CLIPPING and not self.agent.in_backward \
                 and not self.agent.steps.is_updating() and frame_in("clip_grad.py"):

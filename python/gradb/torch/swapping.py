@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""Lets the program swap what is in two tensors that we refer to. torch.utils.swap_tensors, which Module.to() and
+load_state_dict() use for parameters of subclasses (DTensor), and for all where the program wants it, refuses tensors
+with weak references: to the Python object, or to the TensorImpl of C++."""
+import types
+import weakref
+
+import torch
+
+from .guard import contained
+
+
+class Ref(weakref.ref):
+    """A weak reference of ours to a tensor; for other things than tensors weakref.ref will do."""
+    __slots__ = ()
+
+
+class Swapping:
+    """Hides our references from swap_tensors, for the rest of the process: they outlive the agent."""
+
+    def __init__(self, agent):
+        self.agent = agent
+
+    def install(self):
+        """Puts a module `weakref` into torch.utils, for whose functions swap_tensors alone asks."""
+        if not hasattr(torch.utils, "swap_tensors"):
+            return
+        swapping = self
+
+        def getweakrefs(thing):
+            swapping.let_go(thing)
+            return [reference for reference in weakref.getweakrefs(thing) if not isinstance(reference, Ref)]
+        torch.utils.weakref = types.SimpleNamespace(**dict(vars(weakref), getweakrefs=getweakrefs))
+
+    @contained
+    def let_go(self, tensor):
+        """Something else will be in the tensor: it is not an operator's output any more."""
+        agent = self.agent
+        for _, _, node, slot in agent.graph.let_go(tensor):
+            if node is not None:
+                agent.live.let_go(node.id, slot, tensor)
+        if agent.native is not None:
+            agent.native.let_go(tensor._cdata)
