@@ -11,6 +11,7 @@
 #define SUM        1e-4 /* of the largest element */
 #define FAR_APART  0.25 /* standard deviations; batches of 8 examples of one source: about 0.1 */
 #define FAR_SCALED 2    /* variance of one rank over that of another */
+#define MOVED      8    /* steps after which running statistics are compared */
 
 static const cJSON *find_look(const cJSON *piece, double step)
 {
@@ -306,36 +307,60 @@ static enum diagnose_verdict judge_sampler(cJSON *piece, const struct diagnose_e
                : DIAGNOSE_SILENT;
 }
 
+/* The last step from the MOVED-th on in which both ranks were observed; *ret: what the other one
+ * had then. */
+static const cJSON *find_last_common(const cJSON *own, const cJSON *other, const cJSON **ret)
+{
+    const cJSON *looks = cJSON_GetObjectItemCaseSensitive(own, "looks");
+
+    for (int i = cJSON_GetArraySize(looks) - 1; i >= 0; i--) {
+        const cJSON *look = cJSON_GetArrayItem(looks, i);
+        double step = diagnose_number(look, "step", 0);
+        *ret = step >= MOVED ? find_look(other, step) : NULL;
+        if (*ret) {
+            return look;
+        }
+    }
+    return NULL;
+}
+
+/* Adds how far two ranks' statistics are apart, where that is more than what the piece has. */
+static void compare_statistics(cJSON *piece, const cJSON *look, const cJSON *other)
+{
+    int count = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(look, "mean"));
+    double apart = 0, scaled = 0;
+
+    for (int i = 0; i < count; i++) {
+        double a = read_element(look, "variance", i), b = read_element(other, "variance", i);
+        apart += fabs(read_element(look, "mean", i) - read_element(other, "mean", i)) /
+                 sqrt((a + b) / 2 + 1e-12);
+        scaled += fabs(log((a + 1e-12) / (b + 1e-12)));
+    }
+    diagnose_set(piece, "distance", fmax(diagnose_number(piece, "distance", 0), apart / count));
+    diagnose_set(piece, "ratio", fmax(diagnose_number(piece, "ratio", 1), exp(scaled / count)));
+    diagnose_set(piece, "steps", diagnose_number(look, "step", 0));
+}
+
 /* The distance of two ranks' running means, in standard deviations, or how much their variances
  * differ. */
 static enum diagnose_verdict judge_statistics(cJSON *piece, const struct diagnose_evidence *all)
 {
-    double distance = 0, ratio = 1;
     const cJSON *other, *state = diagnose_find(all, RANK_STATE);
-    int count = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(piece, "mean"));
 
     cJSON_ArrayForEach(other, all->pieces)
     {
-        double apart = 0, scaled = 0;
-        if (!is_counterpart(piece, other) ||
-            diagnose_number(other, "rank", 0) < diagnose_number(piece, "rank", 0)) {
-            continue;
+        const cJSON *its = NULL;
+        const cJSON *look =
+            is_counterpart(piece, other) ? find_last_common(piece, other, &its) : NULL;
+        if (look && diagnose_number(other, "rank", 0) > diagnose_number(piece, "rank", 0)) {
+            compare_statistics(piece, look, its);
         }
-        for (int i = 0; i < count; i++) {
-            double a = read_element(piece, "variance", i), b = read_element(other, "variance", i);
-            apart += fabs(read_element(piece, "mean", i) - read_element(other, "mean", i)) /
-                     sqrt((a + b) / 2 + 1e-12);
-            scaled += fabs(log((a + 1e-12) / (b + 1e-12)));
-        }
-        distance = fmax(distance, apart / count);
-        ratio = fmax(ratio, exp(scaled / count));
     }
-    diagnose_set(piece, "distance", distance);
-    diagnose_set(piece, "ratio", ratio);
     if (!state || !starts_equal(all, state) || compare_digests(all, state, "after").equal == 0) {
         return DIAGNOSE_SILENT; /* the models differ, too */
     }
-    return diagnose_number(piece, "steps", 0) >= 8 && (distance > FAR_APART || ratio > FAR_SCALED)
+    return diagnose_number(piece, "distance", 0) > FAR_APART ||
+                   diagnose_number(piece, "ratio", 1) > FAR_SCALED
                ? DIAGNOSE_SUSPECT
                : DIAGNOSE_SILENT;
 }

@@ -21,7 +21,7 @@ from .opaque import find, refusing
 
 _ALL = 8            # so many first steps are observed,
 _FEW = 4            # and so many where each of them takes at least
-_LONG = 0.1         # seconds.
+_LONG = 0.1         # seconds. All times are of the processor, which a loaded machine does not change much.
 _SHARE = 0.03       # of the time of all steps that observing the later ones of them may add
 _MOST_EVIDENCE = 64  # pieces of one kind
 
@@ -262,7 +262,7 @@ class Observation:
         """A step begins: decides whether its operators are seen."""
         self.observes = self.wants(step)
         self.agent.observer = self if self.observes else None
-        self._begun = time.monotonic()
+        self._begun = time.thread_time()
         if self.observes:
             self._plain = self._plain and find(self.agent.modules.roots()) is None
             self._tell("begins", step)
@@ -279,7 +279,7 @@ class Observation:
     def _note_time(self):
         if self._begun is None:
             return
-        took = time.monotonic() - self._begun
+        took = time.thread_time() - self._begun
         if self.observes:
             self._shortest = min(self._shortest, took)
             self._all = _FEW if self._shortest >= _LONG else _ALL

@@ -18,6 +18,7 @@ _MOST_DIRECTION = 8  # gradients of which some elements are kept
 _MOST_DRAWS = 16     # places of random draws
 _MOST_TEXT = 256     # of digests of one line's draws
 _MOST_STATISTICS = 8  # layers, and as many channels of each
+_LAST_LOOKS = 8       # at statistics that are kept; the ranks may be observed in other steps
 _MOST_INPUTS = 32  # of a step: the first ones may be masks or positions, which are the same on all ranks
 
 
@@ -218,12 +219,13 @@ class Statistics(Watcher):
         for mean, variance, found in self._layers.values() if self.observation.observes else ():
             mean, variance = mean(), variance()
             if mean is not None and variance is not None and found["world"] > 1:
-                found.update(steps=self._steps, mean=mean.reshape(-1)[:_MOST_STATISTICS].tolist(),
-                             variance=variance.reshape(-1)[:_MOST_STATISTICS].tolist())
+                found["looks"] = [*found.get("looks", ()), {
+                    "step": self._steps, "mean": mean.reshape(-1)[:_MOST_STATISTICS].tolist(),
+                    "variance": variance.reshape(-1)[:_MOST_STATISTICS].tolist()}][-_LAST_LOOKS:]
 
     def evidence(self):
         """One piece for each layer and each sampler."""
-        found = [one for _, _, one in self._layers.values() if "mean" in one]
+        found = [one for _, _, one in self._layers.values() if "looks" in one]
         for _, where, iterations, batches, epochs, count in self._samplers.values():
             found.append(piece("sampler", where, iterations=iterations, epochs=len(epochs),
                                passes=batches / max(1, count)))
