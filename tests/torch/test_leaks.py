@@ -2,6 +2,7 @@
 """A long training under the agent keeps nothing from step to step: no objects, and no references to those that exist.
 """
 import json
+import re
 
 import harness
 import test_native
@@ -56,9 +57,37 @@ for turn in range(4 * STEPS):
         count()
 """ % (EARLY, LATE, STEPS, test_native.BAD)
 
+# Values of 4 MiB that the program drops at once: how many of them exist at a time.
+DROPPED = """
+import weakref
+import torch
+weight = torch.nn.Parameter(torch.full((1 << 20,), 1e-3))
+optimizer = torch.optim.SGD([weight], lr=0.01)
+for step in range(2):
+    made, most = [], 0
+    x = torch.ones(1 << 20)
+    with torch.no_grad():
+        for turn in range(40):
+            x = x * 0.5
+            made.append(weakref.ref(x))
+            most = max(most, sum(one() is not None for one in made))
+    (weight * x).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print("at a time", most, flush=True)
+"""
+
 
 @torches.both
 class Leaks(torches.Folder):
+    def test_the_first_step_keeps_little(self):
+        """New nodes wait to be published together, and their values with them."""
+        for commands in ((), ("watch TO on all",)):
+            done = self.gradb([self.python, self.write("dropped.py", DROPPED)], *commands, "continue", "info log -a")
+            first, second = map(int, re.findall(r"at a time (\d+)", done.stdout))
+            self.assertLessEqual(first, 6, done.stdout)  # 16 MiB, and what the program itself holds
+            self.assertLessEqual(second, 2, done.stdout)
+
     def test_steps_hold_nothing(self):
         done = self.gradb([self.python, self.write("train.py", COUNTED), self.folder],
                           f"step {STEPS}", "trace -exact TO on all", "trace -exact 'max > 1e30' on all",

@@ -17,6 +17,7 @@ from .parameters import GATHERED, Parameters
 from .swapping import Ref
 
 _BATCH = 64
+_MOST_HELD = 16 << 20  # bytes of values that wait: the program may have dropped them, and need the memory
 _MAX_EXITS = 32
 _MAX_SCOPES = 4096
 _LEARNS = 3  # runs in which the inputs of a node are recorded; later ones have the same inputs
@@ -44,6 +45,7 @@ class Reporter(native.base("Reporter")):
         self.parameters = Parameters(agent, self.graph)
         self.failures = Failures(agent, self)
         self._pending = []     # (node, tensors) of nodes that have run and wait to be reported, in order
+        self._held = 0         # bytes of those tensors
         self._whole = False    # this step is watched from its beginning
         self.followed = 0
         self._input_nodes = {}  # name -> nodes of tensors from outside
@@ -549,7 +551,8 @@ class Reporter(native.base("Reporter")):
     def _hold(self, node, tensors):
         """Holds a run until the debugger knows the new nodes."""
         self._pending.append((node, tensors))
-        if len(self._pending) >= _BATCH or self._is_wanted_now(node, tensors):
+        self._held += sum(map(_size_of, tensors))
+        if len(self._pending) >= _BATCH or self._held > _MOST_HELD or self._is_wanted_now(node, tensors):
             self.flush()
 
     def _is_wanted_now(self, node, tensors):
@@ -567,7 +570,7 @@ class Reporter(native.base("Reporter")):
         if self.graph.grown:
             self.graph.grown = False
             self.agent.timing.call_waiting(self.agent.library.gradb_sync, self.agent.handle)
-        pending, self._pending = self._pending, []
+        pending, self._pending, self._held = self._pending, [], 0
         for node, tensors in pending:
             self._tell(node, tensors)
 
@@ -591,6 +594,13 @@ class Reporter(native.base("Reporter")):
             began = perf_counter()
             agent.library.gradb_did_slow(agent.handle, node.id)
         agent.timing.away += perf_counter() - began
+
+
+def _size_of(tensor):
+    try:
+        return tensor.numel() * tensor.element_size() if tensor is not None else 0
+    except RuntimeError:  # its shape is not fixed
+        return 0
 
 
 def _kind(outputs):
