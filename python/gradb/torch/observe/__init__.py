@@ -24,6 +24,7 @@ _FEW = 4            # and so many where each of them takes at least
 _LONG = 0.1         # seconds. All times are of the processor, which a loaded machine does not change much.
 _SHARE = 0.03       # of the time of all steps that observing the later ones of them may add
 _MOST_EVIDENCE = 64  # pieces of one kind
+_level = getattr(torch._C._functorch, "maybe_current_level", None)  # of nested transforms (vmap, grad); not in 1.13
 
 
 class Watcher:
@@ -317,7 +318,7 @@ class Observation:
         self._tell_these((watcher,), name, args)
 
     def _tell_these(self, told, name, args):
-        if not told:
+        if not told or (_level is not None and _level() is not None):  # tensors of a transform stand for others
             return
         with self.agent.own_moment(), outside_training():
             self._plain = self._plain and self._are_plain(args)

@@ -2,6 +2,7 @@
 """How the tensors of a step were made: which operator, of what, at which line. Shared by watchers; see `of`."""
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from .. import stack, values
 from ..swapping import Ref
@@ -26,7 +27,7 @@ class Made:
 
     def __init__(self, name, node, args, kwargs, tensor, module, number):
         self.name, self.node, self.args, self.kwargs = name, node, args, kwargs
-        self.shape = tuple(tensor.shape)
+        self.shape = () if is_lazy(tensor) else tuple(tensor.shape)
         self.grad = tensor.requires_grad
         self.integer = not (tensor.is_floating_point() or tensor.is_complex())
         self.module, self.number = module, number
