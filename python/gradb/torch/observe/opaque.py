@@ -5,7 +5,7 @@
   for the other ranks. Without it PyTorch reads at address 0, as many of them have no memory of their own.
 - Those whose memory was released: sharded training keeps gathered parameters only while they are used."""
 import contextlib
-from collections.abc import Mapping
+from collections import UserDict
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -51,11 +51,12 @@ def find(thing, is_wanted=is_opaque, depth=_MAX_DEPTH):
         held = [one for group in thing.param_groups for one in group["params"]]
         held += [one.grad for one in held]
     elif isinstance(thing, torch.nn.Module):
-        shards = next((one for one in thing.modules() if type(one).__name__ == _SHARDS), None)
-        if shards is not None:
-            return shards
-        held = [*thing.parameters(), *thing.buffers()]
-    elif isinstance(thing, Mapping):
+        held = []
+        for module in torch.nn.Module.modules(thing):  # not those of a class that overrides them
+            if type(module).__name__ == _SHARDS:
+                return module
+            held += [*module._parameters.values(), *module._buffers.values()]
+    elif isinstance(thing, (dict, UserDict)):
         held = thing.values()
     else:
         held = thing if isinstance(thing, (tuple, list)) else ()
