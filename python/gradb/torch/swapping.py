@@ -16,7 +16,8 @@ class Ref(weakref.ref):
 
 
 class Swapping:
-    """Hides our references from swap_tensors, for the rest of the process: they outlive the agent."""
+    """Hides our references from swap_tensors. That lasts as long as the process, as references may outlive the agent's
+    hooks."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -25,11 +26,13 @@ class Swapping:
         """Puts a module `weakref` into torch.utils, for whose functions swap_tensors alone asks."""
         if not hasattr(torch.utils, "swap_tensors"):
             return
-        swapping = self
+        reference = weakref.ref(self)
 
         def getweakrefs(thing):
-            swapping.let_go(thing)
-            return [reference for reference in weakref.getweakrefs(thing) if not isinstance(reference, Ref)]
+            swapping = reference()
+            if swapping is not None:
+                swapping.let_go(thing)
+            return [one for one in weakref.getweakrefs(thing) if not isinstance(one, Ref)]
         torch.utils.weakref = types.SimpleNamespace(**dict(vars(weakref), getweakrefs=getweakrefs))
 
     @contained
