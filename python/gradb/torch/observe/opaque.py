@@ -5,6 +5,7 @@
   for the other ranks. Without it PyTorch reads at address 0, as many of them have no memory of their own.
 - Those whose memory was released: sharded training keeps gathered parameters only while they are used."""
 import contextlib
+import itertools
 from collections import UserDict
 
 import torch
@@ -22,6 +23,7 @@ _ASKED = frozenset((
     "is_inference", "is_shared", "is_signed", "ndimension", "nelement", "numel", "size", "storage_offset", "stride",
     "data_ptr", "untyped_storage", "_typed_storage", "_storage"))
 _MAX_DEPTH = 4  # of containers
+_MOST_ITEMS = 4096  # of a container: a batch may be a long list of numbers
 _SHARDS = "FullyShardedDataParallel"  # releases the memory of what looks like any other parameter
 
 
@@ -57,9 +59,9 @@ def find(thing, is_wanted=is_opaque, depth=_MAX_DEPTH):
                 return module
             held += [*module._parameters.values(), *module._buffers.values()]
     elif isinstance(thing, (dict, UserDict)):
-        held = thing.values()
+        held = itertools.islice(thing.values(), _MOST_ITEMS)
     else:
-        held = thing if isinstance(thing, (tuple, list)) else ()
+        held = itertools.islice(thing, _MOST_ITEMS) if isinstance(thing, (tuple, list)) else ()
     return next((inner for inner in (find(one, is_wanted, depth - 1) for one in held) if inner is not None), None) \
         if depth else None
 
