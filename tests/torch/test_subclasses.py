@@ -7,7 +7,7 @@ import subprocess
 import harness
 import torches
 
-# Parameters without memory of their own: whoever computes with one outside of its class reads at address 0.
+# Parameters without memory of their own: without their __torch_dispatch__, PyTorch reads at address 0.
 WRAPPED = """
 import torch
 from torch import nn
@@ -24,10 +24,9 @@ class Boxed(torch.Tensor):
         return "Boxed"
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-        args, kwargs = args, kwargs or {}
         def inside(one):
             return one.inner if isinstance(one, Boxed) else one
-        made = func(*pytree.tree_map(inside, args), **pytree.tree_map(inside, kwargs))
+        made = func(*pytree.tree_map(inside, args), **pytree.tree_map(inside, kwargs or {}))
         if func._schema.name.endswith("_"):
             return args[0]
         return pytree.tree_map(lambda one: Boxed(one) if isinstance(one, torch.Tensor) else one, made)

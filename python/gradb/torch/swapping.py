@@ -23,7 +23,7 @@ class Swapping:
         self.agent = agent
 
     def install(self):
-        """Puts a module `weakref` into torch.utils, for whose functions swap_tensors alone asks."""
+        """Replaces the module `weakref` in torch.utils, where only swap_tensors uses it."""
         if not hasattr(torch.utils, "swap_tensors"):
             return
         reference = weakref.ref(self)

@@ -245,10 +245,12 @@ class Observation:
     # ---- what happens ----
 
     @contextlib.contextmanager
-    def _apart(self):
-        """A moment in which watchers may look at tensors."""
-        with self.agent.own_moment(), outside_training(), contextlib.nullcontext() if self._plain else refusing():
-            yield
+    def _apart(self, *args):
+        """A moment in which watchers may look at tensors. args: what they get."""
+        with self.agent.own_moment(), outside_training():
+            self._plain = self._plain and self._are_plain(args)
+            with contextlib.nullcontext() if self._plain else refusing():
+                yield
 
     def _are_plain(self, args):
         """Nothing is opaque of what watchers get, and of what they look at then."""
@@ -320,9 +322,7 @@ class Observation:
     def _tell_these(self, told, name, args):
         if not told or (_level is not None and _level() is not None):  # tensors of a transform stand for others
             return
-        with self.agent.own_moment(), outside_training():
-            self._plain = self._plain and self._are_plain(args)
-        with self._apart():
+        with self._apart(*args):
             for watcher in told:
                 try:
                     getattr(watcher, name)(*args)
