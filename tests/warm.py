@@ -186,7 +186,8 @@ def run(code, names):
         print(end.code, file=sys.stderr)
         return 1
     except Exception:
-        sys.excepthook(*sys.exc_info())
+        sys.last_type, sys.last_value, sys.last_traceback = error = sys.exc_info()
+        sys.excepthook(*error)
         return 1
     return 0
 

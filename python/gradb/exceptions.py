@@ -11,11 +11,12 @@ import weakref
 from . import frames, native
 from .commands import CommandError
 
-_MODES = ("all", "uncaught", "off")
+_MODES = ("all", "watched", "uncaught", "off")
 
 
 class Exceptions:
-    """Learns of exceptions that nobody catches. mode: which exceptions stop the run, one of _MODES."""
+    """Learns of exceptions that nobody catches. mode: which exceptions stop the run, one of _MODES: of all operators, of
+    operators that are watched anyway, or only those that nobody catches."""
 
     def __init__(self, agent):
         self.agent = agent

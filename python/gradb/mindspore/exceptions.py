@@ -2,7 +2,8 @@
 """Exceptions: the run stops a last time before an uncaught one ends the program, at the operator that raised it if its
 operators were watched.
 
-    agent exceptions [all | uncaught | off]     all: operators are watched, and stop the run when they raise"""
+    agent exceptions [all | watched | uncaught | off]     all: operators are watched, and stop the run when they raise;
+                                                          watched: the same as uncaught"""
 from .. import _lib, exceptions, lines
 from . import commands, stack
 from .guard import guarded
@@ -87,4 +88,5 @@ def _tell(error):
 
 
 lines.register(commands)
-commands.register("exceptions", exceptions.command, "which exceptions stop the run", "[all | uncaught | off]")
+commands.register("exceptions", exceptions.command, "which exceptions stop the run",
+                  "[all | watched | uncaught | off]")

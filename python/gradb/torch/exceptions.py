@@ -2,7 +2,8 @@
 """Uncaught exceptions: the run stops a last time before the program ends, while all its values exist. Operators that
 raise while they are watched stop it at once (failures.py); this finds the others, at no cost while nothing goes wrong.
 
-    agent exceptions [all | uncaught | off]     all: operators are watched for it"""
+    agent exceptions [all | watched | uncaught | off]     all: operators are watched for it; uncaught: none stops it
+                                                          at once, because the program may catch the exception"""
 import torch
 
 from .. import exceptions
@@ -16,11 +17,17 @@ class Exceptions(exceptions.Exceptions):
     """Learns of exceptions that nobody catches."""
     is_ours = staticmethod(stack.is_ours)
 
+    def __init__(self, agent):
+        super().__init__(agent)
+        self.mode = "watched"
+
     @guarded
     def uncaught(self, error, traceback):
         """See the base."""
         agent = self.agent
         if agent.connected() and agent.steps.begun() and not agent.reporter.failures.knows(error):
+            if agent.reporter.failures.stops_late(error):
+                return
             place, called = stack.raised_at(traceback)
             with agent.own_moment():
                 node, args, kwargs = self._node_at(place, called, traceback, error)
@@ -63,4 +70,5 @@ def _module_of(traceback):
     return module
 
 
-commands.register("exceptions", exceptions.command, "which exceptions stop the run", "[all | uncaught | off]")
+commands.register("exceptions", exceptions.command, "which exceptions stop the run",
+                  "[all | watched | uncaught | off]")

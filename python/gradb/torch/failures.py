@@ -2,12 +2,14 @@
 """Operators and backward passes that raise, and exceptions that end the program: the run stops there once, while all
 values can still be seen."""
 import re
+import threading
 
 from .. import _lib
 from . import bad_index, oom, ops, stack
 from .guard import guarded
 
 _OWN_WORD = "__gradb_told__"
+_LATE = "__gradb_raised__"  # (text, node) of an error at which the run stops if nobody catches it
 # PyTorch's message about a value that was overwritten though the backward pass needs it.
 _MISSED = re.compile(r"inplace operation: .*which is (output \d+) of (\w+?)(?:Backward\d*)?, is at version")
 _CALLS = re.compile(r"^(?:Exception raised from |frame #0:|C\+\+ CapturedTraceback)", re.MULTILINE)
@@ -16,13 +18,16 @@ _PREFACE = "one of the variables needed for gradient computation has been modifi
 
 
 class Failures:
-    """Stops the run where something raises. raised: a Raised about the last operator that did; or None."""
+    """Stops the run where something raises. raised: a Raised about the last operator that did; or None. passed: (step,
+    text, place) of the last exception at which the run did not stop because the program may catch it; or None. survives:
+    the training has continued after such an exception."""
 
     def __init__(self, agent, reporter):
         self.agent = agent
         self.reporter = reporter
         self.graph = reporter.graph
-        self.raised = None
+        self.raised = self.passed = None
+        self.survives = False
 
     @guarded
     def operator_raised(self, operator, args, kwargs, error):
@@ -51,9 +56,9 @@ class Failures:
             self.reporter.flush()
             if agent.ooms.failed(error, operator.name, args, kwargs, None if agent.in_backward else node,
                                  stack.shown(stack.frames(3))):
-                self._stop(error, agent.ooms.words(), node)
+                self._stop_at(error, agent.ooms.words(), node)
                 return
-            self._stop(error, "%s raised %s%s" % (node.name, describe(error), _elsewhere(node, stack.frames(3))), node)
+            self._stop_at(error, "%s raised %s%s" % (node.name, describe(error), _elsewhere(node, stack.frames(3))), node)
 
     @guarded
     def backward_raised(self, error):
@@ -62,11 +67,11 @@ class Failures:
             with self.agent.own_moment():
                 self.reporter.flush()
                 if self.agent.ooms.failed(error):
-                    self._stop(error, self.agent.ooms.words(), self.agent.ooms.last.node)
+                    self._stop_at(error, self.agent.ooms.words(), self.agent.ooms.last.node)
                     return
                 place = stack.raised_at(error.__traceback__)[0] or stack.shown(stack.frames(2))
-                self._stop(error, "backward raised %s%s" % (self._overwritten(error) or describe(error),
-                                                            stack.words(place)))
+                self._stop_at(error, "backward raised %s%s" % (self._overwritten(error) or describe(error),
+                                                               stack.words(place)))
 
     @guarded
     def update_raised(self, error):
@@ -97,6 +102,30 @@ class Failures:
     def knows(self, error):
         """Whether the run has stopped at this exception."""
         return getattr(error, _OWN_WORD, False)
+
+    def stops_late(self, error):
+        """The program is about to end by an exception. If an operator or a backward pass raised it, or its cause, and the
+        run did not stop there, stops the run now, and returns True."""
+        text, node = getattr(error, _LATE, None) or getattr(error.__cause__, _LATE, (None, None))
+        if text is not None:
+            self.reporter.flush()
+            self._stop(error, text, node)
+        return text is not None
+
+    def _stop_at(self, error, text, node=None):
+        """Stops the run where something raises; or, where the program may catch that and this is not wanted, later. On
+        another thread than the main one nobody would say that it is not caught."""
+        exceptions, catches = self.agent.exceptions, self.agent.allocations is not None and oom.is_oom(error)
+        if exceptions.mode != "uncaught" or catches or threading.current_thread() is not threading.main_thread():
+            self._stop(error, text, node)
+            return
+        step = self.agent.steps.step
+        self.survives = self.survives or self.passed is not None and self.passed[0] != step
+        self.passed = step, text, stack.shown(stack.frames())
+        try:
+            setattr(error, _LATE, (text, node))
+        except AttributeError:  # it takes no attribute: only its line will be known
+            pass
 
     def _stop(self, error, text, node=None):
         try:

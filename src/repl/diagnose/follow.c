@@ -40,9 +40,10 @@ struct follow {
     int end;                     /* the catchpoint of the end */
     int watch[MOST_WATCHPOINTS]; /* in a process without watchers: by number */
     int watch_count;
-    bool exact;  /* overflows are looked for */
-    bool theirs; /* because the user asked for it before */
-    int asked;   /* answers of `why` about overflows */
+    bool exact;             /* overflows are looked for */
+    bool theirs;            /* because the user asked for it before */
+    const char *exceptions; /* which ones stopped the training before; NULL: the same as now */
+    int asked;              /* answers of `why` about overflows */
 };
 
 static struct gd_session *session_of(const struct follow *f)
@@ -523,6 +524,24 @@ static bool has_catchpoint(struct follow *f)
     return ret;
 }
 
+/* The program may catch an exception: only those that it does not catch stop the training. */
+static void pass_exceptions(struct follow *f)
+{
+    static const char *const modes[] = {"all", "watched"}; /* which stop where they are raised */
+    struct gd_err ignored;
+    const char *text = NULL;
+    cJSON *reply = NULL;
+    int rc = ask_process(f, "exceptions", "", &reply, &ignored);
+
+    for (size_t i = 0; rc == GD_OK && i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (strcmp(out_text_of(reply, "mode"), modes[i]) == 0 &&
+            everyone_command(f->call, "exceptions", "uncaught", &text, &ignored) == GD_OK) {
+            f->exceptions = modes[i];
+        }
+    }
+    cJSON_Delete(reply);
+}
+
 static int arm_watchers(struct follow *f, struct gd_err *err)
 {
     struct gd_catch_spec spec = {.kind = GD_HAPPENED_END, .every = 1, .temporary = true};
@@ -541,6 +560,7 @@ static int arm_watchers(struct follow *f, struct gd_err *err)
     if (gd_debugger_catch(f->call->debugger, &spec, &at, &ignored) == GD_OK) {
         f->end = at->number; /* without it, the last evidence before the end counts */
     }
+    pass_exceptions(f);
     f->theirs = f->watch_count == 0 && has_catchpoint(f);
     f->exact = f->theirs || (f->watch_count == 0 && everyone_command(f->call, "overflow", "stop 4",
                                                                      &reply, &ignored) == GD_OK);
@@ -556,8 +576,12 @@ static void remove_watchers(struct follow *f)
     for (int i = 0; i < f->watch_count; i++) { /* unless they have stopped the training */
         gd_watchpoint_delete(f->call->debugger, f->watch[i], &ignored);
     }
-    if (f->watch_count == 0 && !is_over(f) && session_of(f)->state == GD_STOPPED) {
-        f->call->session = session_of(f);
+    bool can = !is_over(f) && session_of(f)->state == GD_STOPPED;
+    f->call->session = session_of(f);
+    if (can && f->exceptions) {
+        everyone_command(f->call, "exceptions", f->exceptions, &reply, &ignored);
+    }
+    if (can && f->watch_count == 0) {
         everyone_command(f->call, "observe", "off", &reply, &ignored);
         if (f->exact && !f->theirs) {
             everyone_command(f->call, "overflow", "off", &reply, &ignored);

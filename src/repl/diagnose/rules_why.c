@@ -161,7 +161,10 @@ static enum diagnose_verdict judge_exception(cJSON *piece, const struct diagnose
         }
     }
     bool left = diagnose_has(piece, "ended_step"); /* has a rule of its own */
-    return diagnose_find(all, "why-exception") || off || left ? DIAGNOSE_SILENT : DIAGNOSE_FAULT;
+    if (diagnose_find(all, "why-exception") || off || left) {
+        return DIAGNOSE_SILENT;
+    }
+    return diagnose_is(piece, "caught") ? DIAGNOSE_SUSPECT : DIAGNOSE_FAULT;
 }
 
 const struct diagnose_rule diagnose_rules_why[] = {
@@ -208,7 +211,9 @@ const struct diagnose_rule diagnose_rules_why[] = {
      .evidence = "exception",
      .cost = DIAGNOSE_EACH_STEP,
      .judge = judge_exception,
-     .cause = "An exception ended the training: {text}",
+     .cause =
+         "[{!caught}An exception ended the training: {text}][{?caught}An exception interrupted "
+         "the last step; the program caught it, and ended: {text}]",
      .numbers = "in step {step}",
      .advice =
          "[{?again}The loss depends on a graph that an earlier backward() has used and freed: "

@@ -134,7 +134,11 @@ class Call:
 
 def here():
     """{"file", "line"} of the user's line that runs now; {} where there is none."""
-    place = stack.shown(stack.frames(2))
+    return record_of(stack.shown(stack.frames(2)))
+
+
+def record_of(place):
+    """{"file", "line"} of a (code, line); {} for None."""
     return {} if place is None else {"file": place[0].co_filename, "line": place[1]}
 
 
@@ -362,6 +366,8 @@ class Observation:
                     if counts[one["kind"]] <= _MOST_EVIDENCE:
                         found.append(one)
             self._add_layers(found)
+        if ended:
+            found += self._caught()
         roots = len(self.agent.modules.roots())
         if ended and roots < self._reported[0]:
             found += [one for one in self._reported[1] if one["kind"] not in counts]
@@ -369,6 +375,15 @@ class Observation:
         return {"step": self.agent.steps.computed(), "steps": self.steps, "observed": self.observed,
                 "operators": self.operators, "watchers": [type(one).__name__ for one in self._watchers],
                 "failed": self._failed, "evidence": found}
+
+    def _caught(self):
+        """The exception in the last step, which the program caught, and then ended. Nothing, where it has caught others
+        before, and continued."""
+        failures = self.agent.reporter.failures
+        step, text, place = failures.passed or (0, "", None)
+        if failures.survives or step == 0 or step != self.agent.steps.step:
+            return []
+        return [piece("exception", record_of(place), text=text, step=step, caught=True)]
 
     def _add_layers(self, found):
         """Where the layer is made that evidence is about: users do not write its forward()."""
