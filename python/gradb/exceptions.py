@@ -15,8 +15,8 @@ _MODES = ("all", "watched", "uncaught", "off")
 
 
 class Exceptions:
-    """Learns of exceptions that nobody catches. mode: which exceptions stop the run, one of _MODES: of all operators, of
-    operators that are watched anyway, or only those that nobody catches."""
+    """Learns of exceptions that nobody catches. mode: which exceptions stop the run, one of _MODES: those of all
+    operators, those of operators that are watched anyway, or only those that nobody catches."""
 
     def __init__(self, agent):
         self.agent = agent

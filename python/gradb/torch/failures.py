@@ -9,7 +9,7 @@ from . import bad_index, oom, ops, stack
 from .guard import guarded
 
 _OWN_WORD = "__gradb_told__"
-_LATE = "__gradb_raised__"  # (text, node) of an error at which the run stops if nobody catches it
+_LATE = "__gradb_raised__"  # (text, node, Raised or None) of an error at which the run stops if nobody catches it
 # PyTorch's message about a value that was overwritten though the backward pass needs it.
 _MISSED = re.compile(r"inplace operation: .*which is (output \d+) of (\w+?)(?:Backward\d*)?, is at version")
 _CALLS = re.compile(r"^(?:Exception raised from |frame #0:|C\+\+ CapturedTraceback)", re.MULTILINE)
@@ -18,9 +18,9 @@ _PREFACE = "one of the variables needed for gradient computation has been modifi
 
 
 class Failures:
-    """Stops the run where something raises. raised: a Raised about the last operator that did; or None. passed: (step,
-    text, place) of the last exception at which the run did not stop because the program may catch it; or None. survives:
-    the training has continued after such an exception."""
+    """Stops the run where something raises. raised: a Raised about the last operator that did; or None.
+    passed: (step, text, place) of the last exception at which the run did not stop because the program may catch it; or
+    None. survives: the training has continued after one like that."""
 
     def __init__(self, agent, reporter):
         self.agent = agent
@@ -58,13 +58,15 @@ class Failures:
                                  stack.shown(stack.frames(3))):
                 self._stop_at(error, agent.ooms.words(), node)
                 return
-            self._stop_at(error, "%s raised %s%s" % (node.name, describe(error), _elsewhere(node, stack.frames(3))), node)
+            there = _elsewhere(node, stack.frames(3))
+            self._stop_at(error, "%s raised %s%s" % (node.name, describe(error), there), node)
 
     @guarded
     def backward_raised(self, error):
         """A backward pass has raised into the user's code."""
         if not getattr(error, _OWN_WORD, False) and self._stops_at(error):
             with self.agent.own_moment():
+                self.raised = None  # of the operators of this step, none did
                 self.reporter.flush()
                 if self.agent.ooms.failed(error):
                     self._stop_at(error, self.agent.ooms.words(), self.agent.ooms.last.node)
@@ -78,13 +80,15 @@ class Failures:
         """An allocation of an optimizer's has failed."""
         agent = self.agent
         if not getattr(error, _OWN_WORD, False) and agent.connected() and agent.ooms.failed(error):
-            self._stop(error, agent.ooms.words(), agent.ooms.last.node)
+            self._stop_at(error, agent.ooms.words(), agent.ooms.last.node)
 
     def _stops_at(self, error):
         agent = self.agent
-        if agent.exceptions.mode == "off" and not (agent.allocations is not None and oom.is_oom(error)):
-            return False
-        return agent.connected()
+        return agent.connected() and (agent.exceptions.mode != "off" or self._wants_oom(error))
+
+    def _wants_oom(self, error):
+        """Whether `catch oom` is about it."""
+        return self.agent.allocations is not None and oom.is_oom(error)
 
     def died(self, error, node, place, args, kwargs):
         """The program is about to end by an exception, see exceptions.py. place: where it was raised; args, kwargs:
@@ -104,26 +108,27 @@ class Failures:
         return getattr(error, _OWN_WORD, False)
 
     def stops_late(self, error):
-        """The program is about to end by an exception. If an operator or a backward pass raised it, or its cause, and the
-        run did not stop there, stops the run now, and returns True."""
-        text, node = getattr(error, _LATE, None) or getattr(error.__cause__, _LATE, (None, None))
-        if text is not None:
+        """The program is about to end by an exception. If an operator or a backward pass raised it or its cause and the
+        run has not stopped there, stops it now and returns True."""
+        late = getattr(error, _LATE, None) or getattr(error.__cause__, _LATE, None)
+        if late is not None:
+            text, node, self.raised = late
             self.reporter.flush()
             self._stop(error, text, node)
-        return text is not None
+        return late is not None
 
     def _stop_at(self, error, text, node=None):
-        """Stops the run where something raises; or, where the program may catch that and this is not wanted, later. On
-        another thread than the main one nobody would say that it is not caught."""
-        exceptions, catches = self.agent.exceptions, self.agent.allocations is not None and oom.is_oom(error)
-        if exceptions.mode != "uncaught" or catches or threading.current_thread() is not threading.main_thread():
+        """Stops the run where something raises. Where only exceptions that nobody catches are wanted it stops later; on
+        another thread than the main one, nobody would tell us of them."""
+        on_main = threading.current_thread() is threading.main_thread()
+        if self.agent.exceptions.mode != "uncaught" or not on_main or self._wants_oom(error):
             self._stop(error, text, node)
             return
         step = self.agent.steps.step
         self.survives = self.survives or self.passed is not None and self.passed[0] != step
         self.passed = step, text, stack.shown(stack.frames())
         try:
-            setattr(error, _LATE, (text, node))
+            setattr(error, _LATE, (text, node, self.raised))
         except AttributeError:  # it takes no attribute: only its line will be known
             pass
 
