@@ -81,6 +81,47 @@ class Text(Diagnoses):
         self.assertTrue(0 <= follows < printed < report, done.stdout + done.stderr)
 
 
+# The child connects first, and the program waits for it; the last one fails.
+SEVERAL = """
+import subprocess
+import sys
+import torch
+
+def train():
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(20):
+        x = torch.randn(64, 4)
+        loss = (model(x) - x.sum(1, keepdim=True)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print("trained")
+
+if len(sys.argv) < 2:
+    subprocess.run([sys.executable, __file__, "child"], check=True)
+train()
+if len(sys.argv) < 2:
+    print("status", subprocess.run([sys.executable, __file__, "fails"]).returncode)
+elif sys.argv[1] == "fails":
+    raise ValueError("on purpose")
+"""
+
+
+@torches.newest
+class Trainings(Diagnoses):
+    def test_other_trainings_of_the_program_run(self):
+        path = self.write("train.py", SEVERAL)
+        done = harness.run_gradb("-nx", "--json", "--listen", "127.0.0.1:0", "diagnose", "--", *torches.warm(self.python),
+                                 path, env=torches.environment(), cwd=self.folder, timeout=4 * harness.DEADLINE)
+        record, = harness.records(done, "diagnosis")
+        self.assertEqual(record["looked_at"]["others"], 2)
+        self.assertEqual(record["looked_at"]["steps"], 20)
+        lines = [one["text"] for one in harness.records(done, "log")]
+        self.assertEqual(lines.count("trained"), 3, lines)
+        self.assertIn("status 1", lines)
+
+
 @torches.newest
 class WhyLoss(Diagnoses):
     """`why loss` by the rules of `diagnose`, and what it must not say."""

@@ -40,6 +40,10 @@ bool repl_announces_event(const struct repl *repl, const struct gd_event *event)
         (event->type == GD_EV_HIT || (event->type == GD_EV_EVENT && !repl->options.json))) {
         return false;
     }
+    if (repl->job.diagnoses && repl->options.batch && event->type == GD_EV_STOPPED &&
+        !is_driven(repl, event->session)) {
+        return false; /* it runs on */
+    }
     return !repl->end.closing && !is_muted(repl, event->type) &&
            !(moves && is_driven(repl, event->session));
 }

@@ -90,8 +90,10 @@ struct repl {
         bool passes_output;  /* what the program prints is printed here, too */
         /* sessions that a command moves and whose stops it reports itself; 0: none */
         int drives[2];
-        bool
-            diagnoses; /* a command uses hits as evidence: they are neither announced nor counted */
+        /* a command uses hits as evidence: they are neither announced nor counted, and what it does
+         * not follow runs on */
+        bool diagnoses;
+        int others; /* meanwhile: trainings that connected and ran */
     } job;
 
     struct repl_busy busy;

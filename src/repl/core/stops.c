@@ -185,21 +185,36 @@ static bool is_newcomer(const struct gd_session *session)
     return session->state == GD_STOPPED && session->stop.reason == GD_STOP_CONNECTED;
 }
 
-/* In a batch nobody could resume them. A job of several ranks must be complete first. */
-static void let_newcomers_run(struct repl *repl, const struct gd_session *except)
+/* Returns how many newcomers it resumed. all: also those that stopped later. In a batch nobody
+ * could resume them. A job of several ranks must be complete first. */
+static int let_run(struct repl *repl, const struct gd_session *except, bool all)
 {
     const struct gd_ranks *exempt = except ? gd_ranks_of(except) : NULL;
     struct gd_run run = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
+    int resumed = 0;
 
     for (size_t i = 0; i < repl->debugger->session_count; i++) {
         struct gd_session *session = repl->debugger->sessions[i];
         const struct gd_ranks *ranks = gd_ranks_of(session);
         bool stands = !ranks || (gd_ranks_settled(ranks) > 0 && !gd_ranks_are_busy(ranks));
-        if (session != except && (!ranks || ranks != exempt) && is_newcomer(session) && stands &&
-            !gd_watch_is_busy(session)) {
-            gd_ranks_resume(session, &run, NULL);
+        bool is_new = is_newcomer(session);
+        if (session != except && (!ranks || ranks != exempt) &&
+            (is_new || (all && session->state == GD_STOPPED)) && stands &&
+            !gd_watch_is_busy(session) && gd_ranks_resume(session, &run, NULL) == GD_OK) {
+            resumed += is_new ? 1 : 0;
         }
     }
+    return resumed;
+}
+
+static void let_newcomers_run(struct repl *repl, const struct gd_session *except)
+{
+    let_run(repl, except, false);
+}
+
+void repl_let_others_run(struct repl *repl, const struct gd_session *except)
+{
+    repl->job.others += let_run(repl, except, true);
 }
 
 /* The first one that stopped for a reason that commands may examine. */

@@ -50,6 +50,9 @@ int repl_wait_ranks(struct command_call *call, uint64_t settled, struct gd_err *
 /* In a batch: resumes processes that connect until one stops, or until all of them and the program
  * that `run` started have ended. *ret: the one that stopped; NULL: the job is over. GD_EINTR. */
 int repl_wait_job(struct repl *repl, struct gd_session **ret);
+/* The same for a command that follows one session, NULL: none, and its job: resumes all others,
+ * whatever stopped them, and counts in job.others those that had just connected. */
+void repl_let_others_run(struct repl *repl, const struct gd_session *except);
 /* A command failed, but `on-error` says to continue. */
 bool repl_goes_on_after(const struct repl *repl, int rc);
 /* The lost session's process still runs: exec replaced its program. */

@@ -74,6 +74,22 @@ static int ask_process(struct follow *f, const char *command, const char *words,
     return rc;
 }
 
+static void ignore_reply(void *ctx, struct gd_session *session, const cJSON *reply)
+{
+    (void)ctx;
+    (void)session;
+    (void)reply;
+}
+
+/* Sends it to the processes of the followed job, but not to those of other trainings. */
+static int tell_job(struct command_call *call, const char *command, const char *words,
+                    struct gd_err *err)
+{
+    int refused;
+
+    return job_command(call, command, words, ignore_reply, NULL, &refused, err);
+}
+
 /* What a stop has shown, which no watcher reports again. */
 static bool is_lasting(const cJSON *piece)
 {
@@ -253,6 +269,9 @@ static bool is_still(void *ctx)
     const struct follow *f = ctx;
     const struct gd_session *session = session_of(f);
 
+    if (f->call->repl->options.batch && session) {
+        repl_let_others_run(f->call->repl, session);
+    }
     return !session || !gd_ranks_is_running(session);
 }
 
@@ -299,10 +318,9 @@ static int64_t next_chunk(const struct follow *f)
 static void weigh_exact(struct follow *f, double seconds)
 {
     struct gd_err ignored;
-    const char *reply = NULL;
 
     if (f->exact && !f->theirs && seconds > FIRST_CHUNK * EXACT_STEP &&
-        everyone_command(f->call, "overflow", "off", &reply, &ignored) == GD_OK) {
+        tell_job(f->call, "overflow", "off", &ignored) == GD_OK) {
         f->exact = false;
     }
 }
@@ -482,13 +500,12 @@ static int watch_outputs(struct follow *f, struct gd_err *err)
 {
     const struct gd_session *session = f->call->session;
     struct gd_recommendation offer = {.where = "all"};
-    const char *reply = NULL;
     struct gd_err ignored;
     int rc = GD_OK;
 
     if (strcasecmp(session->peer.framework, "mindspore") == 0) {
         /* 2.x: its operators are nodes only while they are observed */
-        everyone_command(f->call, "operators", "on", &reply, &ignored);
+        tell_job(f->call, "operators", "on", &ignored);
     }
     if (session->target->capabilities & GD_CAN_WATCH_REMOTE) {
         rc = gd_condition_find("TO", &offer.condition, err);
@@ -529,13 +546,12 @@ static void pass_exceptions(struct follow *f)
 {
     static const char *const modes[] = {"all", "watched"}; /* which stop where they are raised */
     struct gd_err ignored;
-    const char *text = NULL;
     cJSON *reply = NULL;
     int rc = ask_process(f, "exceptions", "", &reply, &ignored);
 
     for (size_t i = 0; rc == GD_OK && i < sizeof(modes) / sizeof(modes[0]); i++) {
         if (strcmp(out_text_of(reply, "mode"), modes[i]) == 0 &&
-            everyone_command(f->call, "exceptions", "uncaught", &text, &ignored) == GD_OK) {
+            tell_job(f->call, "exceptions", "uncaught", &ignored) == GD_OK) {
             f->exceptions = modes[i];
         }
     }
@@ -544,12 +560,11 @@ static void pass_exceptions(struct follow *f)
 
 static int arm_watchers(struct follow *f, struct gd_err *err)
 {
-    struct gd_catch_spec spec = {.kind = GD_HAPPENED_END, .every = 1, .temporary = true};
+    struct gd_catch_spec spec = {.kind = GD_HAPPENED_END, .every = 1};
     struct gd_breakpoint *at = NULL;
-    const char *reply = NULL;
     struct gd_err ignored;
     bool can = f->call->session->target->capabilities & GD_CAN_COMMAND;
-    int rc = can ? everyone_command(f->call, "observe", "on", &reply, err) : GD_EUNSUPPORTED;
+    int rc = can ? tell_job(f->call, "observe", "on", err) : GD_EUNSUPPORTED;
 
     if (rc != GD_OK && rc != GD_EINTR && rc != GD_ELOST) { /* it has no watchers */
         rc = watch_outputs(f, err);
@@ -562,15 +577,14 @@ static int arm_watchers(struct follow *f, struct gd_err *err)
     }
     pass_exceptions(f);
     f->theirs = f->watch_count == 0 && has_catchpoint(f);
-    f->exact = f->theirs || (f->watch_count == 0 && everyone_command(f->call, "overflow", "stop 4",
-                                                                     &reply, &ignored) == GD_OK);
+    f->exact = f->theirs ||
+               (f->watch_count == 0 && tell_job(f->call, "overflow", "stop 4", &ignored) == GD_OK);
     return rc;
 }
 
 static void remove_watchers(struct follow *f)
 {
     struct gd_err ignored;
-    const char *reply = NULL;
 
     gd_debugger_delete_breakpoint(f->call->debugger, f->end, &ignored);
     for (int i = 0; i < f->watch_count; i++) { /* unless they have stopped the training */
@@ -579,12 +593,12 @@ static void remove_watchers(struct follow *f)
     bool can = !is_over(f) && session_of(f)->state == GD_STOPPED;
     f->call->session = session_of(f);
     if (can && f->exceptions) {
-        everyone_command(f->call, "exceptions", f->exceptions, &reply, &ignored);
+        tell_job(f->call, "exceptions", f->exceptions, &ignored);
     }
     if (can && f->watch_count == 0) {
-        everyone_command(f->call, "observe", "off", &reply, &ignored);
+        tell_job(f->call, "observe", "off", &ignored);
         if (f->exact && !f->theirs) {
-            everyone_command(f->call, "overflow", "off", &reply, &ignored);
+            tell_job(f->call, "overflow", "off", &ignored);
         }
     }
 }
@@ -622,7 +636,6 @@ int diagnose_find_origin(struct command_call *call, struct diagnose_run *run, st
 {
     struct follow f = {.call = call, .run = run, .number = call->session->number};
     struct gd_run there = {.kind = GD_RUN_STEP, .count = run->bad_since - 2, .node = GD_NO_NODE};
-    const char *reply = NULL;
     int rc = GD_OK;
 
     call->repl->job.drives[0] = f.number;
@@ -630,7 +643,7 @@ int diagnose_find_origin(struct command_call *call, struct diagnose_run *run, st
         rc = move_on(&f, &there, err);
     }
     if (rc == GD_OK && !is_over(&f)) {
-        rc = everyone_command(call, "overflow", "stop 1", &reply, err);
+        rc = tell_job(call, "overflow", "stop 1", err);
     }
     there.count = 2;
     if (rc == GD_OK && !is_over(&f)) {

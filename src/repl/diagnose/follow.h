@@ -15,6 +15,7 @@ struct diagnose_run {
     cJSON *looked_at;  /* what was observed: an object; the same */
     bool ended;        /* the training has ended */
     bool raised;       /* by an exception */
+    int others;        /* trainings of the program that ran and were not followed */
     bool interrupted;  /* by Ctrl-C: what is known until then counts */
     bool exact;        /* each operator's output was examined, to the end */
     int64_t bad_since; /* if not: the first step whose loss was not finite; 0: none */

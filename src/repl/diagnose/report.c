@@ -96,6 +96,7 @@ static void say_finding(struct command_call *call, const cJSON *finding)
     "layers of zeros, saturated activations], and the loss], with {rules|rule}."
 #define NONE_FOUND   "Nothing found. "
 #define NOT_EXAMINED "Not examined: {watcher} failed: {error}"
+#define OTHERS       "Not examined: {others|other training} of the program."
 
 static void say_looked_at(struct command_call *call, const cJSON *looked, const cJSON *findings)
 {
@@ -106,6 +107,9 @@ static void say_looked_at(struct command_call *call, const cJSON *looked, const 
     cJSON_ArrayForEach(one, cJSON_GetObjectItem(looked, "failed"))
     {
         out_say(call->out, one, NOT_EXAMINED "\n");
+    }
+    if (diagnose_has(looked, "others")) {
+        out_say(call->out, looked, OTHERS "\n");
     }
 }
 
@@ -151,6 +155,7 @@ static cJSON *looked_at(const struct diagnose_run *run)
                 OUT_IF(diagnose_has(run->looked_at, "tensors"),
                        OUT_INT("not_checked", out_number_of(run->looked_at, "not_checked"))),
                 OUT_INT("rules", count_rules()),
+                OUT_IF(run->others > 0, OUT_INT("others", run->others)),
                 OUT_INT("evidence", cJSON_GetArraySize(run->pieces)),
                 OUT_JSON("failed",
                          cJSON_Duplicate(cJSON_GetObjectItem(run->looked_at, "failed"), true)));
@@ -243,6 +248,10 @@ int diagnose_report_html(struct command_call *call, const struct diagnose_run *r
         {
             fputs("<br>", sink.file);
             put_template(sink.file, one, NOT_EXAMINED);
+        }
+        if (diagnose_has(looked, "others")) {
+            fputs("<br>", sink.file);
+            put_template(sink.file, looked, OTHERS);
         }
         fputs("</p></body></html>\n", sink.file);
         rc = newfile_close(&sink, true, err);

@@ -13,8 +13,7 @@
 #include "repl/launch/launch.h"
 #include "repl/values/inspect.h"
 
-#define END_SECONDS   3600.0 /* for what a script does after its training */
-#define AGAIN_SECONDS 600.0  /* a program is not started again to run longer than that */
+#define AGAIN_SECONDS 600.0 /* a program is not started again to run longer than that */
 
 struct words { /* of the command line */
     struct diagnose_run run;
@@ -99,22 +98,36 @@ static bool is_over(void *ctx)
     return !call->session || !gd_session_is_live(call->session);
 }
 
-/* The training is over: lets the script end. */
+static bool has_program_ended(void *ctx)
+{
+    struct command_call *call = ctx;
+
+    if (call->repl->options.batch) {
+        repl_let_others_run(call->repl, NULL);
+    }
+    return is_over(call) && !launch_is_running(call->repl);
+}
+
+/* The training is over: lets the program end, which may save its work, or train something else. */
 static void let_end(struct command_call *call)
 {
     struct gd_run run = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
-    struct gd_session *session = call->session;
+    struct gd_session *session = is_over(call) ? NULL : call->session;
 
-    if (is_over(call) || session->state != GD_STOPPED) {
-        return;
+    if (session) {
+        gd_session_hold(session);
+        call->repl->job.drives[0] = session->number;
+        if (session->state == GD_STOPPED) {
+            gd_ranks_resume(session, &run, NULL);
+        }
     }
-    gd_session_hold(session);
-    call->repl->job.drives[0] = session->number;
-    if (gd_ranks_resume(session, &run, NULL) == GD_OK) {
-        repl_wait(call->repl, is_over, call, END_SECONDS);
-    }
+    call->repl->job.diagnoses = true;
+    repl_wait(call->repl, has_program_ended, call, -1);
+    call->repl->job.diagnoses = false;
     call->repl->job.drives[0] = 0;
-    gd_session_release(session);
+    if (session) {
+        gd_session_release(session);
+    }
 }
 
 static void add_status(struct command_call *call, const struct words *words, const cJSON *findings)
@@ -187,6 +200,7 @@ static int report_run(struct command_call *call, struct words *words, char *cons
 {
     bool recorded = !program && gd_session_is_record(call->session);
 
+    call->repl->job.others = 0;
     if (!recorded) {
         say_follows(call, &words->run);
     }
@@ -195,7 +209,7 @@ static int report_run(struct command_call *call, struct words *words, char *cons
 
     if (rc == GD_OK && (words->run.ended || words->run.raised)) {
         let_end(call);
-        launch_wait(call->repl, END_SECONDS);
+        words->run.others = call->repl->job.others;
     }
     if (rc == GD_OK && program) {
         run_again(call, words, program, count);
