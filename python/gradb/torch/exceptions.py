@@ -24,6 +24,13 @@ class Exceptions(exceptions.Exceptions):
     @guarded
     def uncaught(self, error, traceback):
         """See the base."""
+        stack.uncaught = traceback
+        try:
+            self._stop(error, traceback)
+        finally:
+            stack.uncaught = None
+
+    def _stop(self, error, traceback):
         agent = self.agent
         if agent.connected() and agent.steps.begun() and not agent.reporter.failures.knows(error):
             if agent.reporter.failures.stops_late(error):

@@ -28,6 +28,7 @@ _numbers = {}  # (file, code object) of the user's code -> its number; recompile
 _stand_ins = {}  # (code, line) of a frame, or the id of its replacement -> the code that calls in its place
 _sites = {}    # (number of code, instruction, ...), innermost first, or (site, micro-batch, None) -> number of the site
 _batches = {}  # number of a site of one micro-batch -> the number of that micro-batch
+uncaught = None  # the traceback of the exception that ends the program, while the run is stopped there
 
 
 def _known(frame):
@@ -261,12 +262,18 @@ def user_frame(depth=1):
 
 
 def user_frames(depth=1):
-    """The frames of the user's own code, innermost first."""
+    """The frames of the user's own code, innermost first; at an exception that ends the program, those in which it was
+    raised."""
     frame = sys._getframe(depth)
     while frame is not None:
         if _kind(frame) == _USER:
             yield frame
         frame = frame.f_back
+    found, place = [], uncaught
+    while place is not None:
+        found.insert(0, place.tb_frame)
+        place = place.tb_next
+    yield from (frame for frame in found if _kind(frame) == _USER)
 
 
 def is_torch(code):
