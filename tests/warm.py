@@ -180,16 +180,23 @@ def run(code, names):
     """Runs the program, and returns the status that Python would end with."""
     try:
         exec(code, names)
+        return 0
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):
             return end.code or 0
         print(end.code, file=sys.stderr)
         return 1
-    except Exception:
-        sys.last_type, sys.last_value, sys.last_traceback = error = sys.exc_info()
-        sys.excepthook(*error)
-        return 1
-    return 0
+    except Exception as raised:
+        error = raised.with_traceback(raised.__traceback__.tb_next)  # which begins at the program
+    report(type(error), error, error.__traceback__)
+    return 1
+
+
+def report(*error):
+    """What Python does with an uncaught exception."""
+    sys.last_type, sys.last_value, sys.last_traceback = error
+    sys.audit("sys.excepthook", sys.excepthook, *error)
+    sys.excepthook(*error)
 
 
 def leave(status):
