@@ -20,7 +20,7 @@ _PREFACE = "one of the variables needed for gradient computation has been modifi
 class Failures:
     """Stops the run where something raises. raised: a Raised about the last operator that did; or None.
     passed: (step, text, place) of the last exception at which the run did not stop because the program may catch it; or
-    None. survives: the training has continued after one like that."""
+    None. survives: the training has continued after an exception before."""
 
     def __init__(self, agent, reporter):
         self.agent = agent
@@ -66,7 +66,7 @@ class Failures:
         """A backward pass has raised into the user's code."""
         if not getattr(error, _OWN_WORD, False) and self._stops_at(error):
             with self.agent.own_moment():
-                self.raised = None  # of the operators of this step, none did
+                self.raised = None  # an operator that raised before is not why
                 self.reporter.flush()
                 if self.agent.ooms.failed(error):
                     self._stop_at(error, self.agent.ooms.words(), self.agent.ooms.last.node)
@@ -118,8 +118,8 @@ class Failures:
         return late is not None
 
     def _stop_at(self, error, text, node=None):
-        """Stops the run where something raises. Where only exceptions that nobody catches are wanted it stops later; on
-        another thread than the main one, nobody would tell us of them."""
+        """Stops the run where something raises. If only uncaught exceptions are wanted it stops later, but not on other
+        threads than the main one: there we do not learn that an exception was not caught."""
         on_main = threading.current_thread() is threading.main_thread()
         if self.agent.exceptions.mode != "uncaught" or not on_main or self._wants_oom(error):
             self._stop(error, text, node)

@@ -187,8 +187,8 @@ def _leave_alone():
         return
     first, *others = names
     rules.add(first)
-    # Each `add` compiles an expression of all files, which takes milliseconds. So if it collects them in the list that
-    # we know, the others join that list at once.
+    # Each `add` compiles one regular expression of all files, which takes milliseconds. If it keeps them in the list
+    # that we know, the others are put there at once.
     files = getattr(rules, "SKIP_DIRS", None)
     if isinstance(files, list) and files and files[-1] == _file_of(first):
         files += map(_file_of, others)
